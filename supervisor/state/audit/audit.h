@@ -1,6 +1,6 @@
-/* Runs: supervisor, CLI. The audit: reads the whole store once and recomputes everything that it claims. Leaf hashes, tree hashes and root;
- * the checkpoint's signature; the commitment of each payload; the order of time; the rules of a region's life (I-15, I-60); and that folding
- * the ledger gives the rows of the canonical tables, nothing more and nothing less. */
+/* Runs: supervisor, CLI. The audit: reads the whole store once and recomputes every claim: leaf hashes, tree hashes and
+ * root; the checkpoint's signature; the commitment of each payload; the order of time; the rules of a region's life
+ * (I-15, I-60). The fold of the ledger must give exactly the rows of the canonical tables. */
 #pragma once
 
 #include "base/diag.h"
@@ -8,22 +8,22 @@
 #include "store/store.h"
 
 enum {
-        AUDIT_E_BROKEN = 1, /* something does not hold: the first such thing is in the report */
+        AUDIT_E_BROKEN = 1, /* a check failed: the report has the first failure */
 };
 
 #define AUDIT_TEXT_MAX 400
 
 typedef struct AuditReport {
         char origin[128];
-        uint64_t entries, slots, versions, regions, alive; /* what was folded until the end, or until the break */
+        uint64_t entries, slots, versions, regions, alive; /* folded until the end, or until the failure */
         char root[HASH_HEX_MAX];
-        /* The first thing that does not hold. */
-        bool at_entry;  /* seq says where */
+        /* The first failure. */
+        bool at_entry;  /* seq is set */
         uint64_t seq;
         char what[AUDIT_TEXT_MAX], expected[AUDIT_TEXT_MAX], found[AUDIT_TEXT_MAX];
 } AuditReport;
 
 /* Returns 0, AUDIT_E_BROKEN, -errno. *ret is set in each case. */
 int audit_run(Store *s, AuditReport *ret);
-/* And all tables beside the fold of the ledger, byte for byte: for a store in which audit_run() found nothing. Returns as that. */
+/* Compares all tables with the fold of the ledger, after an audit_run() without failure. Returns the same. */
 int audit_fold(Store *s, AuditReport *ret, Diag *reterr);

@@ -1,5 +1,4 @@
-#include "audit/audit-internal.h"
-
+#include "audit/fold-state.h"
 #include "record/kind.h"
 
 #include <errno.h>
@@ -7,37 +6,39 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Payloads that are not there any more. The ledger says of each why: a later event deleted or removed the record that it was about, deleted its scope,
- * discarded the proposal, or took another value than the proposed one (I-71). What is missing without one was taken out behind the ledger's back; what
- * is there in spite of one was not erased (M-56). */
+/* Missing payloads. For each, the ledger gives a reason: a later event deleted or removed the record, deleted the
+ * scope, discarded the proposal, or took a different value (I-71). A payload that is missing without a reason was taken
+ * out behind the ledger's back. A payload that is present in spite of a reason was not erased (M-56). */
 
 typedef struct Payloads {
-        uint64_t missing; /* the first that is, 0: none */
-        uint64_t there;   /* the first that is, 0: none */
+        uint64_t missing; /* seq of the first missing payload; 0: none */
+        uint64_t there;   /* seq of the first present payload; 0: none */
 } Payloads;
 
 #define KEY_MAX (24 + 32 + RECORD_ID_MAX)
 
-static bool begins(const char *type, const char *prefix) {
+static bool erased_begins(const char *type, const char *prefix) {
         return strncmp(type, prefix, strlen(prefix)) == 0;
 }
 
-/* "scope/kind/id" of an event about a record, "scope/" of another one of a scope; false: of none. */
-static bool subject(const json_t *o, const char *type, char ret[static KEY_MAX]) {
+/* "scope/kind/id" of an event about a record, "scope/" of an event about a scope. False: neither. */
+static bool erased_subject(const json_t *o, const char *type, char ret[static KEY_MAX]) {
         const char *kind = json_text(json_object_get(o, "kind")), *id = json_text(json_object_get(o, "id"));
-        bool record = begins(type, "memory.") || begins(type, "canon.") || begins(type, "kernel.");
+        bool record = erased_begins(type, "memory.") || erased_begins(type, "canon.") || erased_begins(type, "kernel.");
         uint64_t scope;
 
-        if (!record && strcmp(type, "digest.pass") != 0 && !begins(type, "note.") && !begins(type, "pending.") && strcmp(type, "scope.deleted") != 0)
+        if (!record && strcmp(type, "digest.pass") != 0 && !erased_begins(type, "note.") &&
+            !erased_begins(type, "pending.") && strcmp(type, "scope.deleted") != 0)
                 return false;
-        if (json_get_u64(json_object_get(o, "scope"), &scope) < 0 || (record && (!kind || !id || strlen(kind) > 31 || strlen(id) >= RECORD_ID_MAX)))
+        if (json_get_u64(json_object_get(o, "scope"), &scope) < 0 ||
+            (record && (!kind || !id || strlen(kind) > 31 || strlen(id) >= RECORD_ID_MAX)))
                 return false;
         snprintf(ret, KEY_MAX, "%" PRIu64 "/%s%s%s", scope, record ? kind : "", record ? "/" : "", record ? id : "");
         return true;
 }
 
-/* A proposal of a slot that was not kept: by its number. One of an older Lethe kept its payload. */
-static void proposal_key(uint64_t seq, char ret[static KEY_MAX]) {
+/* The key of a slot's proposal that was not kept: its number. An older Lethe kept the payload. */
+static void erased_proposal_key(uint64_t seq, char ret[static KEY_MAX]) {
         snprintf(ret, KEY_MAX, "proposal/%" PRIu64, seq);
 }
 
@@ -45,11 +46,12 @@ int erased_payload(Audit *a, const json_t *o, const char *type, bool there) {
         char key[KEY_MAX];
         Payloads *p;
 
-        if (strcmp(type, "slot.proposed") == 0 && (!there || map_get(&a->arbiters, json_text(json_object_get(o, "slot")) ?: "")))
-                proposal_key(a->seq, key);
-        else if (!subject(o, type, key))
+        if (strcmp(type, "slot.proposed") == 0 &&
+            (!there || map_get(&a->arbiters, json_text(json_object_get(o, "slot")) ?: "")))
+                erased_proposal_key(a->seq, key);
+        else if (!erased_subject(o, type, key))
                 return there ? 0 : -ENOENT;
-        if (strcmp(type, "memory.delete") == 0 && there) /* says why it was deleted, and stays */
+        if (strcmp(type, "memory.delete") == 0 && there) /* states the reason of the deletion, and stays */
                 return 0;
         p = map_get(&a->payloads, key);
         if (!p) {
@@ -66,18 +68,18 @@ int erased_payload(Audit *a, const json_t *o, const char *type, bool there) {
         return 0;
 }
 
-/* all: none of it may be there; what only speaks of a scope may stay. */
-static int gone(Audit *a, Payloads *p, bool all) {
+/* all: every payload must be gone. Not all: payloads that only mention a scope may stay. */
+static int erased_check_gone(Audit *a, Payloads *p, bool all) {
         if (!p || !p->there || !all) {
                 if (p)
                         *p = (Payloads){0};
                 return 0;
         }
-        broken(a, true, "a payload of what was deleted, or not taken, is still there", "no row %" PRIu64 " in table body", p->there);
-        return broken_found(a, "one");
+        return audit_differs(a, "a payload of a deleted record, or of a discarded proposal, is still there", "one",
+                             "no row %" PRIu64 " in table body", p->there);
 }
 
-/* The values that a verdict did not take. A verdict without hashes is of an older Lethe, which kept all of them. */
+/* The values that a verdict rejected. A verdict without hashes is of an older Lethe, which kept all values. */
 static int erased_verdict(Audit *a, const json_t *o) {
         const json_t *list = json_object_get(o, "proposals"), *winner = json_object_get(o, "winner");
         int r = 0;
@@ -87,10 +89,10 @@ static int erased_verdict(Audit *a, const json_t *o) {
                 uint64_t seq;
 
                 if (json_get_u64(json_object_get(json_array_get(list, i), "seq"), &seq) < 0)
-                        return 0; /* arbitration_decided() says so */
-                proposal_key(seq, key);
+                        return 0; /* arbitration_decided() reports the missing seq */
+                erased_proposal_key(seq, key);
                 if (!json_equal(winner, json_object_get(json_array_get(list, i), "seq")))
-                        r = gone(a, map_get(&a->payloads, key), json_object_get(o, "body"));
+                        r = erased_check_gone(a, map_get(&a->payloads, key), json_object_get(o, "body"));
         }
         return r;
 }
@@ -101,18 +103,21 @@ int erased_entry(Audit *a, const json_t *o, const char *type) {
         uint64_t proposed;
 
         if (strcmp(type, "slot.discarded") == 0 && json_get_u64(json_object_get(o, "proposed"), &proposed) == 0) {
-                proposal_key(proposed, key);
-                return gone(a, map_get(&a->payloads, key), false);
+                erased_proposal_key(proposed, key);
+                return erased_check_gone(a, map_get(&a->payloads, key), false);
         }
         if (strcmp(type, "slot.arbitrated") == 0)
                 return erased_verdict(a, o);
-        if ((!of_scope && strcmp(type, "memory.delete") != 0 && strcmp(type, "memory.remove") != 0) || !subject(o, type, key))
+        if ((!of_scope && strcmp(type, "memory.delete") != 0 && strcmp(type, "memory.remove") != 0) ||
+            !erased_subject(o, type, key))
                 return 0;
         if (!of_scope)
-                return gone(a, map_get(&a->payloads, key), true);
+                return erased_check_gone(a, map_get(&a->payloads, key), true);
         for (size_t i = 0; i < a->payloads.room; i++) {
                 const struct MapItem *item = &a->payloads.items[i];
-                int r = item->key && strncmp(item->key, key, strlen(key)) == 0 ? gone(a, item->value, strchr(item->key, '/')[1]) : 0;
+                int r = item->key && strncmp(item->key, key, strlen(key)) == 0
+                                ? erased_check_gone(a, item->value, strchr(item->key, '/')[1])
+                                : 0;
 
                 if (r != 0)
                         return r;
@@ -131,6 +136,6 @@ int erased_check(Audit *a) {
         }
         if (!first)
                 return 0;
-        broken(a, false, "an entry commits to a payload that is not there, and no later one says that it was erased", "a row %" PRIu64 " in table body", first);
-        return broken_found(a, "none");
+        return audit_store_differs(a, "an entry commits to a missing payload, and no later entry records an erasure",
+                                   "none", "a row %" PRIu64 " in table body", first);
 }

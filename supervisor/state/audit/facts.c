@@ -28,8 +28,8 @@ const char *facts_text(const RegionFacts *f, const char *member) {
         return s ? s : "";
 }
 
-/* Anything but nothing: a number, a number for each reason, or a list of what was missed. */
-static bool says_missed(const json_t *v) {
+/* True for a number above 0, an object with a member above 0, or a list with items. */
+static bool facts_says_missed(const json_t *v) {
         const char *key;
         json_t *member;
         uint64_t n;
@@ -37,17 +37,20 @@ static bool says_missed(const json_t *v) {
         if (json_get_u64(v, &n) == 0)
                 return n > 0;
         json_object_foreach((json_t *)v, key, member)
-                if (says_missed(member))
+                if (facts_says_missed(member))
                         return true;
         return json_array_size(v) > 0;
 }
 
-/* The record's numbers say that something was missed, whatever its grade says. */
-static bool contradicts(const RegionFacts *f) {
+/* The record's counters report missed memory, whatever the grade. */
+static bool facts_contradict_grade(const RegionFacts *f) {
         const json_t *counts = json_object_get(f->teardown, "counts");
 
-        return says_missed(json_object_get(f->teardown, "bytes_missed")) || says_missed(json_object_get(counts, "processes_missed")) ||
-               says_missed(json_object_get(counts, "registers_missed")) || facts_number(f, "bytes_verified") < MAX(facts_number(f, "bytes_overwritten"), facts_number(f, "bytes_held"));
+        return facts_says_missed(json_object_get(f->teardown, "bytes_missed")) ||
+               facts_says_missed(json_object_get(counts, "processes_missed")) ||
+               facts_says_missed(json_object_get(counts, "registers_missed")) ||
+               facts_number(f, "bytes_verified") <
+                       MAX(facts_number(f, "bytes_overwritten"), facts_number(f, "bytes_held"));
 }
 
 Proof facts_proof(const RegionFacts *f) {
@@ -57,10 +60,11 @@ Proof facts_proof(const RegionFacts *f) {
 
         if (strcmp(grade, "partial") == 0)
                 return PROOF_PARTIAL;
-        if (!empty && strcmp(grade, "cleared") != 0 && strcmp(grade, "cleared_early") != 0 && strcmp(grade, "cleared_kernel") != 0)
+        if (!empty && strcmp(grade, "cleared") != 0 && strcmp(grade, "cleared_early") != 0 &&
+            strcmp(grade, "cleared_kernel") != 0)
                 return PROOF_NOTHING;
-        /* A grade that its own numbers contradict proves nothing more than they do. */
-        if (contradicts(f))
+        /* Counters outweigh the grade: a grade in contradiction with its counters proves no more than the counters. */
+        if (facts_contradict_grade(f))
                 return PROOF_PARTIAL;
         (void)json_get_u64(json_object_get(json_object_get(f->teardown, "counts"), "processes"), &processes);
         if (empty && processes > 0)
@@ -81,5 +85,6 @@ bool facts_in_order(const RegionFacts *f) {
 }
 
 bool facts_late(const RegionFacts *f) {
-        return f->passed || (strcmp(f->outcome, "cancelled") == 0 && f->bound_usec > 0 && facts_number(f, "usec") > f->bound_usec);
+        return f->passed ||
+               (strcmp(f->outcome, "cancelled") == 0 && f->bound_usec > 0 && facts_number(f, "usec") > f->bound_usec);
 }

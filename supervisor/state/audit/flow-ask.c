@@ -1,25 +1,23 @@
-/* Runs: CLI. The questions and answers of flow.h. */
+/* Runs: CLI. Names of values and regions, as asked by the operator. */
 #include "audit/flow-graph.h"
-
 #include "record/kind.h"
 #include "engine/scope.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-static int unknown_word(const char *what, bool region_too, Diag *reterr) {
+static int ask_unknown_word(const char *what, bool region_too, Diag *reterr) {
         char quoted[400];
 
         return diag(reterr, FLOW_E_WORD,
-                    "'%s' does not say what: it is to be slot/NAME, BUCKET/ID (as issues/ID), FAMILY/ID (as memory_substrate/ID), section/REGION/NAME or note/RUN, each with "
-                    "@VERSION or without%s",
+                    "'%s' names no value: give slot/NAME, BUCKET/ID (as issues/ID), FAMILY/ID (as "
+                    "memory_substrate/ID), section/REGION/NAME or note/RUN, each with @VERSION or without%s",
                     diag_quote(what, strlen(what), quoted, sizeof(quoted)), region_too ? ", or a region's id" : "");
 }
 
-/* "…@3": *ret_n is the length without. Returns 0 or FLOW_E_WORD. */
-static int take_version(const char *what, size_t *ret_n, uint64_t *ret, Diag *reterr) {
+/* Splits "…@3": *ret_n is the length before the '@'. Returns 0 or FLOW_E_WORD. */
+static int ask_take_version(const char *what, size_t *ret_n, uint64_t *ret, Diag *reterr) {
         const char *at = strrchr(what, '@');
         char quoted[400];
 
@@ -33,45 +31,48 @@ static int take_version(const char *what, size_t *ret_n, uint64_t *ret, Diag *re
                         *ret = *ret * 10 + (uint64_t)(*p - '0');
         if (*ret > 0)
                 return 0;
-        return diag(reterr, FLOW_E_WORD, "'%s' is not a version: a number from 1 on", diag_quote(at + 1, strlen(at + 1), quoted, sizeof(quoted)));
+        return diag(reterr, FLOW_E_WORD, "'%s' is not a version: a number from 1 on",
+                    diag_quote(at + 1, strlen(at + 1), quoted, sizeof(quoted)));
 }
 
 /* A record's scope. */
-static int find_scope(const Flow *f, const char *scope, uint64_t *ret, Diag *reterr) {
+static int ask_find_scope(const Flow *f, const char *scope, uint64_t *ret, Diag *reterr) {
         char quoted[400];
 
         *ret = flow_scope(f, scope);
         if (*ret > 0 || strcmp(scope, SCOPE_DEFAULT) == 0)
                 return 0;
-        return diag(reterr, FLOW_E_UNKNOWN, "this ledger has no scope '%s'", diag_quote(scope, strlen(scope), quoted, sizeof(quoted)));
+        return diag(reterr, FLOW_E_UNKNOWN, "scope '%s' is not in the ledger",
+                    diag_quote(scope, strlen(scope), quoted, sizeof(quoted)));
 }
 
-static int not_there(const char *name, const char *why, Diag *reterr) {
+static int ask_not_there(const char *name, const char *why, Diag *reterr) {
         char quoted[400];
 
         return diag(reterr, FLOW_E_UNKNOWN, "%s: %s", diag_quote(name, strlen(name), quoted, sizeof(quoted)), why);
 }
 
-/* *ret: false where the region's record has all sections of its manifest, and not this one. */
-static int may_have_section(const FlowNode *n, const char *section, bool *ret) {
+/* *ret: false when the region's record lists all sections of its manifest, without the asked section. */
+static int ask_may_have_section(const FlowNode *n, const char *section, bool *ret) {
         _cleanup_json_ json_t *list = NULL;
         const char *v;
         size_t size;
         int r;
 
         *ret = true;
-        if (!n->entry.p || json_member_own(n->entry.p, n->entry.n, "grant", &v, &size) != 0 || json_member_own(v, size, "sections", &v, &size) != 0)
+        if (!n->entry.p || json_member_own(n->entry.p, n->entry.n, "grant", &v, &size) != 0 ||
+            json_member_own(v, size, "sections", &v, &size) != 0)
                 return 0;
         r = json_parse_own(v, size, size, JSON_DEPTH_DEFAULT, &list);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        *ret = !json_is_array(list); /* too many for the entry: their number */
+        *ret = !json_is_array(list); /* a number instead of the list: too many for the entry */
         for (size_t i = 0; i < json_array_size(list) && !*ret; i++)
                 *ret = json_text_is(json_object_get(json_array_get(list, i), "name"), section);
         return 0;
 }
 
-static int ask_section(const Flow *f, const char *rest, Diag *reterr) {
+static int ask_check_section(const Flow *f, const char *rest, Diag *reterr) {
         char id[REGION_ID_MAX] = "";
         const char *slash = strchr(rest, '/');
         const FlowNode *n;
@@ -83,38 +84,39 @@ static int ask_section(const Flow *f, const char *rest, Diag *reterr) {
         memcpy(id, rest, REGION_ID_LEN);
         n = flow_region(f, id);
         if (!n)
-                return not_there(id, "this ledger has no such region", reterr);
+                return ask_not_there(id, "no such region is in the ledger", reterr);
         if (strncmp(slash + 1, "gate.", 5) == 0)
-                return not_there(slash + 1, "evidence is read from its slot: ask for slot/NAME", reterr);
-        r = may_have_section(n, slash + 1, &there);
-        return r != 0 || there ? r : not_there(slash + 1, "the region's manifest has no such section", reterr);
+                return ask_not_there(slash + 1, "evidence is read from its slot: ask for slot/NAME", reterr);
+        r = ask_may_have_section(n, slash + 1, &there);
+        return r != 0 || there ? r : ask_not_there(slash + 1, "the region's manifest has no such section", reterr);
 }
 
-/* The name before the '@'. */
-static int ask_value(const Flow *f, const char *what, const char *said_scope, bool region_too, FlowAsked *ret, uint64_t *ret_scope, Diag *reterr) {
+/* Checks the name before the '@'. */
+static int ask_check_value(const Flow *f, const char *what, const char *said_scope, bool region_too, FlowAsked *ret,
+                           uint64_t *ret_scope, Diag *reterr) {
         char name[sizeof(ret->text)], *slash;
         bool record;
 
         memcpy(name, ret->text, sizeof(name));
         slash = strchr(name, '/');
         if (!slash || !slash[1])
-                return unknown_word(what, region_too, reterr);
+                return ask_unknown_word(what, region_too, reterr);
         *slash = 0;
         record = kind_from_name(name) != KIND_NONE && kind_from_name(name) != KIND_WORKING;
         if (!record && said_scope)
                 return diag(reterr, FLOW_E_WORD, "--scope goes with records: slots, sections and notes have none");
         if (record)
-                return find_scope(f, said_scope ? said_scope : SCOPE_DEFAULT, ret_scope, reterr);
+                return ask_find_scope(f, said_scope ? said_scope : SCOPE_DEFAULT, ret_scope, reterr);
         *ret_scope = 0;
         if (strcmp(name, "section") == 0)
-                return ask_section(f, slash + 1, reterr);
+                return ask_check_section(f, slash + 1, reterr);
         if (strcmp(name, "slot") == 0)
-                return slot_name_valid(slash + 1) ? 0 : not_there(slash + 1, "that is not a slot's name", reterr);
-        return strcmp(name, "note") == 0 ? 0 : unknown_word(what, region_too, reterr);
+                return slot_name_valid(slash + 1) ? 0 : ask_not_there(slash + 1, "not a slot's name", reterr);
+        return strcmp(name, "note") == 0 ? 0 : ask_unknown_word(what, region_too, reterr);
 }
 
-/* Of a note the ledger knows what came of it, and of a section what was recorded: others may be there as well. */
-static int check_version(const FlowAsked *a, Diag *reterr) {
+/* The ledger has only some versions of notes and sections: an unknown version is refused for other values only. */
+static int ask_check_version(const FlowAsked *a, Diag *reterr) {
         uint64_t least = UINT64_MAX, most = 0;
 
         for (const FlowNode *n = a->first; n; n = n->next) {
@@ -123,41 +125,52 @@ static int check_version(const FlowAsked *a, Diag *reterr) {
                 least = MIN(least, n->version);
                 most = MAX(most, n->version);
         }
-        if (strncmp(a->text, FLOW_NOTE, strlen(FLOW_NOTE)) == 0 || strncmp(a->text, FLOW_SECTION, strlen(FLOW_SECTION)) == 0)
+        if (strncmp(a->text, FLOW_NOTE, strlen(FLOW_NOTE)) == 0 ||
+            strncmp(a->text, FLOW_SECTION, strlen(FLOW_SECTION)) == 0)
                 return 0;
-        return most > 0 ? diag(reterr, FLOW_E_UNKNOWN, "%s has no version %" PRIu64 ": it has %" PRIu64 " to %" PRIu64, a->text, a->version, least, most)
-                        : diag(reterr, FLOW_E_UNKNOWN, "%s has no version %" PRIu64 ": it has none", a->text, a->version);
+        return most > 0 ? diag(reterr, FLOW_E_UNKNOWN, "%s has no version %" PRIu64 ": it has %" PRIu64 " to %" PRIu64,
+                               a->text, a->version, least, most)
+                        : diag(reterr, FLOW_E_UNKNOWN, "%s has no version %" PRIu64 ": none at all", a->text,
+                               a->version);
 }
 
 int flow_ask(Flow *f, const char *what, const char *scope, bool region_too, FlowAsked *ret, Diag *reterr) {
         FlowAsked a = {0};
         uint64_t number;
         size_t n;
-        int r = take_version(what, &n, &a.version, reterr);
+        int r = ask_take_version(what, &n, &a.version, reterr);
 
         if (r != 0)
                 return r;
         if (n >= sizeof(a.text) || !utf8_valid(what, strlen(what), NULL))
-                return unknown_word(what, region_too, reterr);
+                return ask_unknown_word(what, region_too, reterr);
         memcpy(a.text, what, n);
         if (region_id_valid(a.text)) {
                 if (!region_too || a.version || scope)
-                        return diag(reterr, FLOW_E_WORD, "'%s' is a region: a value is asked for (`lethe audit derived REGION` tells what came of a region)", a.text);
+                        return diag(reterr, FLOW_E_WORD,
+                                    "'%s' is a region, and a value is needed (`lethe audit derived REGION` lists "
+                                    "the consequences of a region)",
+                                    a.text);
                 a.first = flow_region(f, a.text);
                 if (!a.first || a.first->refused)
-                        return diag(reterr, FLOW_E_UNKNOWN, a.first ? "region %s was refused by a gate: it wrote nothing" : "this ledger has no region %s", a.text);
+                        return diag(reterr, FLOW_E_UNKNOWN,
+                                    a.first ? "region %s was refused by a gate: nothing was written"
+                                            : "this ledger has no region %s",
+                                    a.text);
                 *ret = a;
                 return 0;
         }
-        r = ask_value(f, what, scope, region_too, &a, &number, reterr);
+        r = ask_check_value(f, what, scope, region_too, &a, &number, reterr);
         if (r != 0)
                 return r;
         a.first = flow_versions(f, number, a.text);
         a.section = strncmp(a.text, FLOW_SECTION, strlen(FLOW_SECTION)) == 0;
         if (!a.section && !flow_knows(f, number, a.text))
-                return not_there(a.text, number > 0 ? "this ledger has no such record in that scope" : "this ledger has no such value", reterr);
+                return ask_not_there(a.text,
+                                     number > 0 ? "no such record is in the scope" : "this ledger has no such value",
+                                     reterr);
         if (a.version > 0)
-                r = check_version(&a, reterr);
+                r = ask_check_version(&a, reterr);
         *ret = a;
         return r;
 }

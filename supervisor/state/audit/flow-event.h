@@ -1,6 +1,7 @@
-/* Runs: CLI. For flow-read.c and flow-life.c: an entry, and what it says. */
+/* Runs: CLI. For flow-read.c and flow-life.c: an entry and its members. */
 #pragma once
 
+#include "audit/entry.h"
 #include "audit/flow-graph.h"
 
 #include <stdio.h>
@@ -10,23 +11,11 @@ typedef struct FlowEvent {
         Flow *f;
         uint64_t seq;
         Bytes entry;
-        const json_t *o; /* parsed, but for those that are taken by their bytes: NULL */
+        const json_t *o; /* the parsed entry; NULL for types that are read from the entry's bytes */
 } FlowEvent;
 
-static inline const char *text_of(const json_t *o, const char *key) {
-        const char *s = json_text(json_object_get(o, key));
-
-        return s ? s : "";
-}
-
-static inline uint64_t number_of(const json_t *o, const char *key) {
-        uint64_t v;
-
-        return json_get_u64(json_object_get(o, key), &v) == 0 ? v : 0;
-}
-
-/* A member's text, of an entry that is not parsed; cut where there is no room. False: it has none that is plain text. */
-static inline bool text_in(Bytes entry, const char *key, char *ret, size_t n_ret) {
+/* A member's text, from an unparsed entry; cut when ret is too small. False: no such member, or no plain text. */
+static inline bool event_text(Bytes entry, const char *key, char *ret, size_t n_ret) {
         const char *v;
         size_t n;
 
@@ -37,24 +26,33 @@ static inline bool text_in(Bytes entry, const char *key, char *ret, size_t n_ret
         return true;
 }
 
-static inline Bytes member_in(Bytes entry, const char *key) {
+static inline Bytes event_member(Bytes entry, const char *key) {
         const char *v = NULL;
         size_t n = 0;
 
         return json_member_own(entry.p, entry.n, key, &v, &n) == 0 ? BYTES(v, n) : BYTES(NULL, 0);
 }
 
-static inline FlowNode *region_in(const FlowEvent *e) {
+static inline FlowNode *event_region_in_bytes(const FlowEvent *e) {
         char id[REGION_ID_MAX];
 
-        return text_in(e->entry, "region", id, sizeof(id)) ? flow_region(e->f, id) : NULL;
+        return event_text(e->entry, "region", id, sizeof(id)) ? flow_region(e->f, id) : NULL;
 }
 
-static inline FlowNode *region_of(const FlowEvent *e) {
-        return flow_region(e->f, text_of(e->o, "region"));
+static inline FlowNode *event_region(const FlowEvent *e) {
+        return flow_region(e->f, entry_text(e->o, "region"));
 }
 
-/* flow-life.c: region.allocated, region.released, region.recovered, invocation.ended. Each returns 0, -EUCLEAN, -errno. */
+static inline FlowNode *event_value(const FlowEvent *e, uint64_t scope, const char *name, uint64_t version) {
+        return flow_add_value(e->f, scope, name, version, e->seq);
+}
+
+static inline int event_edge(const FlowEvent *e, FlowNode *from, FlowNode *to, FlowHow how, uint64_t moment,
+                             uint64_t since) {
+        return flow_add_edge(e->f, from, to, how, e->seq, moment, since);
+}
+
+/* flow-life.c. Each returns 0, -EUCLEAN, -errno. */
 int flow_took_allocated(FlowEvent *e);
 int flow_took_released(FlowEvent *e);
 int flow_took_recovered(FlowEvent *e);

@@ -3,25 +3,31 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define KEY_MAX 320
 
 static const char *const words[] = {
-        [FLOW_WROTE] = "wrote", [FLOW_SAID] = "had a say in", [FLOW_READ] = "read", [FLOW_CONSULTED] = "consulted", [FLOW_STARTED] = "started", [FLOW_ANSWERED] = "answered",
-        [FLOW_SHARED] = "shared sections with", [FLOW_BECAME] = "became", [FLOW_WENT_ON] = "went on as",
+        [FLOW_WROTE] = "wrote",
+        [FLOW_SAID] = "had a say in",
+        [FLOW_READ] = "read",
+        [FLOW_CONSULTED] = "consulted",
+        [FLOW_STARTED] = "started",
+        [FLOW_ANSWERED] = "answered",
+        [FLOW_SHARED] = "shared sections with",
+        [FLOW_BECAME] = "became",
+        [FLOW_WENT_ON] = "went on as",
 };
 
 const char *flow_how_word(FlowHow how) {
         return words[how];
 }
 
-static void key_of(uint64_t scope, const char *name, char ret[static KEY_MAX]) {
+static void flow_key(uint64_t scope, const char *name, char ret[static KEY_MAX]) {
         snprintf(ret, KEY_MAX, "%" PRIu64 " %s", scope, name);
 }
 
-static FlowNode *new_node(Map *m, const char *key, const char *name, FlowKind kind, uint64_t born) {
+static FlowNode *flow_new_node(Map *m, const char *key, const char *name, FlowKind kind, uint64_t born) {
         size_t n = strlen(name) + 1;
         FlowNode *node = calloc(1, sizeof(*node) + n);
 
@@ -44,7 +50,7 @@ FlowNode *flow_region(const Flow *f, const char *id) {
 FlowNode *flow_add_region(Flow *f, const char *id, uint64_t born) {
         FlowNode *n = flow_region(f, id);
 
-        if (n || !(n = new_node(&f->maps->regions, id, id, FLOW_REGION, born)))
+        if (n || !(n = flow_new_node(&f->maps->regions, id, id, FLOW_REGION, born)))
                 return n;
         if (f->last_region)
                 f->last_region->next = n;
@@ -56,10 +62,10 @@ FlowNode *flow_add_region(Flow *f, const char *id, uint64_t born) {
 FlowNode *flow_add_person(Flow *f, const char *who) {
         FlowNode *n = map_get(&f->maps->people, who);
 
-        return n ? n : new_node(&f->maps->people, who, who, FLOW_PERSON, 0);
+        return n ? n : flow_new_node(&f->maps->people, who, who, FLOW_PERSON, 0);
 }
 
-static FlowItem *add_item(Flow *f, const char *key) {
+static FlowItem *flow_add_item(Flow *f, const char *key) {
         FlowItem *item = map_get(&f->maps->items, key);
 
         if (item || !(item = calloc(1, sizeof(*item))))
@@ -73,31 +79,32 @@ static FlowItem *add_item(Flow *f, const char *key) {
 int flow_know(Flow *f, uint64_t scope, const char *name) {
         char key[KEY_MAX];
 
-        key_of(scope, name, key);
-        return add_item(f, key) ? 0 : -ENOMEM;
+        flow_key(scope, name, key);
+        return flow_add_item(f, key) ? 0 : -ENOMEM;
 }
 
 bool flow_knows(const Flow *f, uint64_t scope, const char *name) {
         char key[KEY_MAX];
 
-        key_of(scope, name, key);
+        flow_key(scope, name, key);
         return map_get(&f->maps->items, key);
 }
 
-static FlowNode *add_version(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born, FlowItem **ret_item) {
+static FlowNode *flow_put_version(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born,
+                                  FlowItem **ret_item) {
         char key[KEY_MAX];
         FlowItem *item;
         FlowNode *n;
 
-        key_of(scope, name, key);
-        *ret_item = item = add_item(f, key);
+        flow_key(scope, name, key);
+        *ret_item = item = flow_add_item(f, key);
         if (!item)
                 return NULL;
-        if (item->last && item->last->version == version) /* nearly always it is that one */
+        if (item->last && item->last->version == version) /* nearly always the last version */
                 return item->last;
         snprintf(key + strlen(key), KEY_MAX - strlen(key), "@%" PRIu64, version);
         n = map_get(&f->maps->values, key);
-        if (n || !(n = new_node(&f->maps->values, key, name, FLOW_VALUE, born)))
+        if (n || !(n = flow_new_node(&f->maps->values, key, name, FLOW_VALUE, born)))
                 return n;
         n->scope = scope;
         n->version = version;
@@ -111,12 +118,13 @@ static FlowNode *add_version(Flow *f, uint64_t scope, const char *name, uint64_t
 FlowNode *flow_add_value(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born) {
         FlowItem *item;
 
-        return add_version(f, scope, name, version, born, &item);
+        return flow_put_version(f, scope, name, version, born, &item);
 }
 
-FlowNode *flow_add_version(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born, FlowNode **ret_before) {
+FlowNode *flow_add_version(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born,
+                           FlowNode **ret_before) {
         FlowItem *item;
-        FlowNode *n = add_version(f, scope, name, version, born, &item);
+        FlowNode *n = flow_put_version(f, scope, name, version, born, &item);
 
         if (!n)
                 return NULL;
@@ -128,7 +136,7 @@ FlowNode *flow_versions(const Flow *f, uint64_t scope, const char *name) {
         char key[KEY_MAX];
         const FlowItem *item;
 
-        key_of(scope, name, key);
+        flow_key(scope, name, key);
         item = map_get(&f->maps->items, key);
         return item ? item->first : NULL;
 }
@@ -137,7 +145,7 @@ FlowNode *flow_version_at(const Flow *f, uint64_t scope, const char *name, uint6
         char key[KEY_MAX];
         FlowItem *item;
 
-        key_of(scope, name, key);
+        flow_key(scope, name, key);
         item = map_get(&f->maps->items, key);
         if (!item || !item->first || item->first->born >= seq)
                 return NULL;
@@ -148,7 +156,7 @@ FlowNode *flow_version_at(const Flow *f, uint64_t scope, const char *name, uint6
         return item->at;
 }
 
-static void scope_key(uint64_t number, char ret[static 24]) {
+static void flow_scope_key(uint64_t number, char ret[static 24]) {
         snprintf(ret, 24, "%" PRIu64, number);
 }
 
@@ -162,7 +170,7 @@ const char *flow_scope_name(const Flow *f, uint64_t scope, uint64_t *ret_before)
         const FlowScope *s;
         char key[24];
 
-        scope_key(scope, key);
+        flow_scope_key(scope, key);
         s = map_get(&f->maps->names, key);
         *ret_before = s ? s->before : 0;
         return s ? s->name : "";
@@ -174,7 +182,7 @@ int flow_add_scope(Flow *f, const char *name, uint64_t number) {
         FlowScope *s = calloc(1, sizeof(*s) + n);
         char key[24];
 
-        scope_key(number, key);
+        flow_scope_key(number, key);
         if (!s || map_add(&f->maps->names, key, s) < 0) {
                 free(s);
                 return -ENOMEM;
@@ -195,7 +203,7 @@ int flow_add_scope(Flow *f, const char *name, uint64_t number) {
 }
 
 /* Uses of a section stand in two records. */
-static bool is_there(const FlowNode *from, const FlowNode *to, FlowHow how) {
+static bool flow_has_edge(const FlowNode *from, const FlowNode *to, FlowHow how) {
         const FlowEdge *last = from->last_out;
 
         if (last && last->to == to && last->how == how)
@@ -216,12 +224,13 @@ int flow_add_edge(Flow *f, FlowNode *from, FlowNode *to, FlowHow how, uint64_t s
 
         if (!from || !to)
                 return -ENOMEM;
-        if (is_there(from, to, how))
+        if (flow_has_edge(from, to, how))
                 return 0;
         e = calloc(1, sizeof(*e));
         if (!e)
                 return -ENOMEM;
-        *e = (FlowEdge){.from = from, .to = to, .next = f->edges, .how = how, .seq = seq, .moment = moment, .since = since};
+        *e = (FlowEdge){
+                .from = from, .to = to, .next = f->edges, .how = how, .seq = seq, .moment = moment, .since = since};
         f->edges = e;
         *(from->last_out ? &from->last_out->next_out : &from->out) = e;
         from->last_out = e;
@@ -267,7 +276,7 @@ typedef struct NodeList {
         size_t n, room;
 } NodeList;
 
-static int append(NodeList *l, FlowNode *n) {
+static int flow_append(NodeList *l, FlowNode *n) {
         if (l->n == l->room) {
                 size_t room = l->room ? 2 * l->room : 64;
                 FlowNode **v = reallocarray(l->v, room, sizeof(*v));
@@ -281,8 +290,8 @@ static int append(NodeList *l, FlowNode *n) {
         return 0;
 }
 
-/* waiting: to be looked at; once more when it was reached earlier in its life than was known. found: each once, by distance. */
-static int reach(NodeList *waiting, NodeList *found, FlowEdge *e) {
+/* waiting: nodes to visit, again after an earlier arrival. found: each node once, by distance. */
+static int flow_reach(NodeList *waiting, NodeList *found, FlowEdge *e) {
         uint64_t since = e->to->kind == FLOW_REGION ? e->since : 0;
         int r = 0;
 
@@ -292,10 +301,10 @@ static int reach(NodeList *waiting, NodeList *found, FlowEdge *e) {
                 e->to->reached = true;
                 e->to->by = e;
                 e->to->depth = e->from->depth + 1;
-                r = append(found, e->to);
+                r = flow_append(found, e->to);
         }
         e->to->since = since;
-        return r == 0 ? append(waiting, e->to) : r;
+        return r == 0 ? flow_append(waiting, e->to) : r;
 }
 
 int flow_follow(const FlowAsked *a, FlowNode ***ret, size_t *ret_n) {
@@ -305,10 +314,10 @@ int flow_follow(const FlowAsked *a, FlowNode ***ret, size_t *ret_n) {
         flow_mark(a);
         for (FlowNode *n = a->first; n && r == 0; n = n->kind == FLOW_VALUE ? n->next : NULL)
                 if (n->reached)
-                        r = append(&waiting, n);
+                        r = flow_append(&waiting, n);
         for (size_t at = 0; r == 0 && at < waiting.n; at++)
                 for (FlowEdge *e = waiting.v[at]->out; e && r == 0; e = e->next_out)
-                        r = reach(&waiting, &found, e);
+                        r = flow_reach(&waiting, &found, e);
         free(waiting.v);
         *ret = found.v;
         *ret_n = found.n;

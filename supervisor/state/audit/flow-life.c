@@ -1,26 +1,24 @@
-/* Runs: CLI. The life of regions: who is above whom, what they share, and how much is recorded of each. These entries are long and many, and looked
- * into for the few
- * members that count. */
+/* Runs: CLI. The life of regions: parents, shared sections, and gaps in the record of each. These entries are long and
+ * many: only the few relevant members are read from the bytes. */
 #include "audit/flow-event.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Both read and write the sections of the region above while the one below lives. A callback begins when that region's processes have ended: what it leaves in
- * a section is for the callbacks after it alone. */
-static int share(FlowEvent *e, FlowNode *n) {
+/* A region and the region above read and write the same sections during the life of the lower region. A callback begins
+ * after the processes of the upper region have ended: its writes to a section reach only the callbacks after it. */
+static int flow_share_sections(FlowEvent *e, FlowNode *n) {
         FlowNode *above = n->above, *last = above->last_callback;
-        int r = flow_add_edge(e->f, above, n, FLOW_SHARED, e->seq, UINT64_MAX, e->seq);
+        int r = event_edge(e, above, n, FLOW_SHARED, UINT64_MAX, e->seq);
 
         if (r < 0)
                 return r;
         n->from_above = above->last_out;
         if (!n->callback)
-                return flow_add_edge(e->f, n, above, FLOW_SHARED, e->seq, UINT64_MAX, e->seq);
+                return event_edge(e, n, above, FLOW_SHARED, UINT64_MAX, e->seq);
         above->last_callback = n;
-        return last ? flow_add_edge(e->f, last, n, FLOW_SHARED, e->seq, UINT64_MAX, e->seq) : 0;
+        return last ? event_edge(e, last, n, FLOW_SHARED, UINT64_MAX, e->seq) : 0;
 }
 
 int flow_took_allocated(FlowEvent *e) {
@@ -28,48 +26,49 @@ int flow_took_allocated(FlowEvent *e) {
         _cleanup_json_ json_t *o = NULL;
         FlowNode *n;
         size_t whole;
-        Bytes grant = member_in(e->entry, "grant"), skill = member_in(e->entry, "skill");
+        Bytes grant = event_member(e->entry, "grant"), skill = event_member(e->entry, "skill");
 
         if (skill.p && json_parse_own(skill.p, skill.n, skill.n, JSON_DEPTH_DEFAULT, &o) == -ENOMEM)
                 return -ENOMEM;
-        if (!text_in(e->entry, "region", id, sizeof(id)))
+        if (!event_text(e->entry, "region", id, sizeof(id)))
                 return -EUCLEAN;
         n = flow_add_region(e->f, id, e->seq);
         if (!n)
                 return -ENOMEM;
         n->entry = e->entry;
-        snprintf(n->skill, sizeof(n->skill), "%s", text_of(o, "name"));
-        if (!utf8_valid(n->skill, strlen(n->skill), &whole)) /* cut inside of a character */
+        snprintf(n->skill, sizeof(n->skill), "%s", entry_text(o, "name"));
+        if (!utf8_valid(n->skill, strlen(n->skill), &whole)) /* the name was cut inside a character */
                 n->skill[whole] = 0;
-        n->stats = text_in(grant, "lineage", word, sizeof(word)) && strcmp(word, "stats") == 0;
+        n->stats = event_text(grant, "lineage", word, sizeof(word)) && strcmp(word, "stats") == 0;
         n->handles = strcmp(word, "handles") == 0;
-        n->lends = text_in(grant, "key_scope", word, sizeof(word)) && strcmp(word, "invocation-tree") == 0;
-        n->callback = member_in(e->entry, "callback").p;
+        n->lends = event_text(grant, "key_scope", word, sizeof(word)) && strcmp(word, "invocation-tree") == 0;
+        n->callback = event_member(e->entry, "callback").p;
         n->gaps.alive = true;
-        if (!text_in(e->entry, "parent", id, sizeof(id)) || !(n->above = flow_region(e->f, id)))
+        if (!event_text(e->entry, "parent", id, sizeof(id)) || !(n->above = flow_region(e->f, id)))
                 return 0;
-        return n->above->lends ? share(e, n) : flow_add_edge(e->f, n->above, n, FLOW_STARTED, e->seq, e->seq, e->seq);
+        return n->above->lends ? flow_share_sections(e, n)
+                               : event_edge(e, n->above, n, FLOW_STARTED, e->seq, e->seq);
 }
 
 int flow_took_ended(FlowEvent *e) {
-        FlowNode *n = region_in(e);
+        FlowNode *n = event_region_in_bytes(e);
 
         if (!n)
                 return 0;
         n->ended = e->seq;
         n->gaps.alive = false;
-        if (n->from_above) /* it shares nothing any more */
+        if (n->from_above) /* the sharing ends */
                 n->from_above->moment = e->seq;
-        if (!n->above || n->above->lends || n->callback) /* nobody is answered by a callback */
+        if (!n->above || n->above->lends || n->callback) /* a callback answers no region */
                 return 0;
-        return flow_add_edge(e->f, n, n->above, FLOW_ANSWERED, e->seq, e->seq, e->seq);
+        return event_edge(e, n, n->above, FLOW_ANSWERED, e->seq, e->seq);
 }
 
-/* Reads that were only counted. */
+/* Counted reads. */
 int flow_took_released(FlowEvent *e) {
-        Bytes lineage = member_in(e->entry, "lineage");
+        Bytes lineage = event_member(e->entry, "lineage");
         _cleanup_json_ json_t *o = NULL;
-        FlowNode *n = region_in(e);
+        FlowNode *n = event_region_in_bytes(e);
         const json_t *counts;
         int r;
 
@@ -79,15 +78,15 @@ int flow_took_released(FlowEvent *e) {
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
         counts = json_object_get(o, "counts");
-        n->gaps.slots += number_of(counts, "slot.read") + number_of(counts, "gate.evaluated");
-        n->gaps.belief += number_of(counts, "belief.read");
-        n->gaps.told += number_of(counts, "context.read");
-        n->gaps.memory += number_of(counts, "memory.read");
+        n->gaps.slots += entry_number(counts, "slot.read") + entry_number(counts, "gate.evaluated");
+        n->gaps.belief += entry_number(counts, "belief.read");
+        n->gaps.told += entry_number(counts, "context.read");
+        n->gaps.memory += entry_number(counts, "memory.read");
         return 0;
 }
 
 int flow_took_recovered(FlowEvent *e) {
-        FlowNode *n = region_in(e);
+        FlowNode *n = event_region_in_bytes(e);
 
         if (n)
                 n->gaps.lost = true;

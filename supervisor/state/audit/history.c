@@ -1,23 +1,17 @@
 #include "audit/history.h"
-
-#include "audit/audit-internal.h"
+#include "audit/entry.h"
+#include "audit/map.h"
 #include "base/clock.h"
 #include "belief/region-events.h"
 #include "engine/engine.h"
 #include "ledger/proof.h"
+#include "record/rows.h"
 #include "store/hooks.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
-static const char *text_of(const json_t *o, const char *key) {
-        const char *s = json_text(json_object_get(o, key));
-
-        return s ? s : "";
-}
-
-static void facts_free(RegionFacts *f) {
+static void history_free_facts(RegionFacts *f) {
         if (!f)
                 return;
         free(f->skill);
@@ -37,7 +31,7 @@ static void facts_free(RegionFacts *f) {
 
 void history_deinit(History *h) {
         for (size_t i = 0; i < h->n; i++)
-                facts_free(h->regions[i]);
+                history_free_facts(h->regions[i]);
         free(h->regions);
         *h = (History){0};
 }
@@ -49,34 +43,34 @@ int history_unfold(Txn *t, uint64_t seq, json_t *o) {
         Bytes body, nonce;
         int r;
 
-        if (strcmp(text_of(o, "fields"), "body") != 0)
+        if (strcmp(entry_text(o, "fields"), "body") != 0)
                 return 0;
         r = body_get(t, seq, &nonce, &body);
         if (r == 0) {
                 hash_bytes(nonce.p, nonce.n + body.n, hash); /* one row: the payload follows its nonce */
-                if (strcmp(hex_encode(hash, sizeof(hash), hex), text_of(json_object_get(o, "body"), "sha256")) != 0)
+                if (strcmp(hex_encode(hash, sizeof(hash), hex), entry_text(json_object_get(o, "body"), "sha256")) != 0)
                         return -EUCLEAN;
                 r = json_parse(body.p, body.n, body.n, JSON_DEPTH_DEFAULT, &fields, NULL);
         }
-        if (r == -ENOENT) /* erased: what is left says that there was something */
+        if (r == -ENOENT) /* erased: the entry alone is left */
                 return 0;
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
         return json_object_update_missing(o, fields) < 0 ? -ENOMEM : 0;
 }
 
-static int allocated(RegionFacts *f, const json_t *o) {
+static int history_take_allocated(RegionFacts *f, const json_t *o) {
         const json_t *grant = json_object_get(o, "grant"), *skill = json_object_get(o, "skill");
-        const char *scope = text_of(grant, "key_scope");
+        const char *scope = entry_text(grant, "key_scope");
 
-        f->skill = strdup(text_of(skill, "name"));
-        f->digest = strdup(text_of(skill, "digest"));
-        f->tier = strdup(text_of(o, "tier"));
-        f->asked = strdup(text_of(grant, "discipline"));
+        f->skill = strdup(entry_text(skill, "name"));
+        f->digest = strdup(entry_text(skill, "digest"));
+        f->tier = strdup(entry_text(o, "tier"));
+        f->asked = strdup(entry_text(grant, "discipline"));
         f->scope = strdup(*scope ? scope : "invocation");
         f->exit_code = -1;
-        snprintf(f->parent, sizeof(f->parent), "%s", text_of(o, "parent"));
-        snprintf(f->name, sizeof(f->name), "%s", text_of(grant, "name"));
+        snprintf(f->parent, sizeof(f->parent), "%s", entry_text(o, "parent"));
+        snprintf(f->name, sizeof(f->name), "%s", entry_text(grant, "name"));
         f->trace = json_incref(json_object_get(grant, "trace"));
         f->beyond = json_incref(json_object_get(grant, "beyond_parent"));
         f->outcome = strdup("");
@@ -87,8 +81,8 @@ static int allocated(RegionFacts *f, const json_t *o) {
         return f->skill && f->digest && f->tier && f->asked && f->scope && f->outcome && f->reason ? 0 : -ENOMEM;
 }
 
-static int ended(RegionFacts *f, const json_t *o) {
-        char *outcome = strdup(text_of(o, "outcome")), *reason = strdup(text_of(o, "reason"));
+static int history_take_ended(RegionFacts *f, const json_t *o) {
+        char *outcome = strdup(entry_text(o, "outcome")), *reason = strdup(entry_text(o, "reason"));
 
         free(f->outcome);
         free(f->reason);
@@ -106,9 +100,18 @@ bool history_wanted(const HistoryQuery *q, const RegionFacts *f) {
                (q->until_usec == 0 || f->allocated_usec < q->until_usec);
 }
 
-static int add(History *h, Map *alive, const HistoryQuery *q, const json_t *o, uint64_t seq, uint64_t usec) {
+typedef struct HistoryFold {
+        Txn *t;
+        History *h;
+        Map alive;
+        const HistoryQuery *q;
+} HistoryFold;
+
+static int history_add_region(HistoryFold *fold, const json_t *o, uint64_t seq, uint64_t usec) {
+        const HistoryQuery *q = fold->q;
+        History *h = fold->h;
         RegionFacts *f = calloc(1, sizeof(*f)), **p;
-        const char *id = text_of(o, "region");
+        const char *id = entry_text(o, "region");
         int r;
 
         if (!f)
@@ -116,24 +119,24 @@ static int add(History *h, Map *alive, const HistoryQuery *q, const json_t *o, u
         snprintf(f->id, sizeof(f->id), "%s", id);
         f->allocated = seq;
         f->allocated_usec = usec;
-        r = allocated(f, o);
+        r = history_take_allocated(f, o);
         h->knows_skill |= r == 0 && q->skill && strcmp(q->skill, f->skill) == 0;
-        if (r < 0 || !history_wanted(q, f) || map_get(alive, id)) {
-                facts_free(f);
+        if (r < 0 || !history_wanted(q, f) || map_get(&fold->alive, id)) {
+                history_free_facts(f);
                 return r;
         }
         if (h->n % 64 == 0) {
                 p = reallocarray(h->regions, h->n + 64, sizeof(*p));
                 if (!p) {
-                        facts_free(f);
+                        history_free_facts(f);
                         return -ENOMEM;
                 }
                 h->regions = p;
         }
         h->regions[h->n++] = f;
-        /* The map frees what it holds: it gets a pointer to the pointer's value. */
+        /* The map frees its values: the value is a heap copy of the pointer. */
         p = malloc(sizeof(*p));
-        if (!p || map_add(alive, id, p) < 0) {
+        if (!p || map_add(&fold->alive, id, p) < 0) {
                 free(p);
                 return -ENOMEM;
         }
@@ -141,8 +144,8 @@ static int add(History *h, Map *alive, const HistoryQuery *q, const json_t *o, u
         return 0;
 }
 
-/* One event of a region that is wanted. */
-static int take(RegionFacts *f, const char *type, const json_t *o, uint64_t seq, uint64_t usec) {
+/* Takes one event of a wanted region. */
+static int history_take_event(RegionFacts *f, const char *type, const json_t *o, uint64_t seq, uint64_t usec) {
         if (strcmp(type, "region.released") == 0) {
                 if (f->n_released++ > 0)
                         return 0;
@@ -159,16 +162,17 @@ static int take(RegionFacts *f, const char *type, const json_t *o, uint64_t seq,
         else if (strcmp(type, "invocation.ended") == 0) {
                 f->ended = seq;
                 f->ended_usec = usec;
-                return ended(f, o);
+                return history_take_ended(f, o);
         }
         return 0;
 }
 
-/* Types that tell about a region's life, or of a skill; the rest is passed over without parsing. */
-static bool concerns(Bytes e) {
-        static const char *const types[] = {"\"type\":\"region.allocated\"", "\"type\":\"region.released\"", "\"type\":\"region.recovered\"",
-                                            "\"type\":\"region.bound_passed\"", "\"type\":\"invocation.ended\"", "\"type\":\"skill.registered\"",
-                                            "\"type\":\"region.faulted\"", "\"type\":\"region.refused\""};
+/* Types about a region's life or a skill. Other entries are skipped unparsed. */
+static bool history_concerns(Bytes e) {
+        static const char *const types[] = {"\"type\":\"region.allocated\"", "\"type\":\"region.released\"",
+                                            "\"type\":\"region.recovered\"", "\"type\":\"region.bound_passed\"",
+                                            "\"type\":\"invocation.ended\"", "\"type\":\"skill.registered\"",
+                                            "\"type\":\"region.faulted\"",   "\"type\":\"region.refused\""};
 
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
                 if (memmem(e.p, e.n, types[i], strlen(types[i])))
@@ -176,36 +180,40 @@ static bool concerns(Bytes e) {
         return false;
 }
 
-static int fold(Txn *t, History *h, Map *alive, const HistoryQuery *q, uint64_t seq, Bytes e) {
+static int history_fold_entry(void *arg, uint64_t seq, Bytes e) {
+        HistoryFold *fold = arg;
+        const HistoryQuery *q = fold->q;
         _cleanup_json_ json_t *o = NULL;
+        History *h = fold->h;
         RegionFacts **f;
         const char *type;
         uint64_t usec;
         int r;
 
-        if (seq > 0 && seq + 1 < h->entries && !concerns(e))
+        if (seq > 0 && seq + 1 < h->entries && !history_concerns(e))
                 return 0;
         r = json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        type = text_of(o, "type");
-        if (clock_parse(text_of(o, "time"), &usec) < 0)
+        type = entry_text(o, "type");
+        if (clock_parse(entry_text(o, "time"), &usec) < 0)
                 return -EUCLEAN;
         if (seq == 0)
                 h->first_usec = usec;
         h->last_usec = usec;
-        r = history_unfold(t, seq, o);
+        r = history_unfold(fold->t, seq, o);
         if (r < 0)
                 return r;
         if (strcmp(type, "region.allocated") == 0)
-                return add(h, alive, q, o, seq, usec);
-        h->refused |= strcmp(type, "region.refused") == 0 && q->region && strcmp(q->region, text_of(o, "region")) == 0;
+                return history_add_region(fold, o, seq, usec);
+        h->refused |=
+                strcmp(type, "region.refused") == 0 && q->region && strcmp(q->region, entry_text(o, "region")) == 0;
         if (strcmp(type, "skill.registered") == 0) {
-                h->knows_skill |= q->skill && strcmp(q->skill, text_of(json_object_get(o, "skill"), "name")) == 0;
+                h->knows_skill |= q->skill && strcmp(q->skill, entry_text(json_object_get(o, "skill"), "name")) == 0;
                 return 0;
         }
-        f = map_get(alive, text_of(o, "region"));
-        return f ? take(*f, type, o, seq, usec) : 0;
+        f = map_get(&fold->alive, entry_text(o, "region"));
+        return f ? history_take_event(*f, type, o, seq, usec) : 0;
 }
 
 static int history_check_root(Txn *t, const MerkleEdge *edge, char ret[static HASH_HEX_MAX], Diag *reterr) {
@@ -221,12 +229,13 @@ static int history_check_root(Txn *t, const MerkleEdge *edge, char ret[static HA
         if (note_open(note.p, note.n, store_public_key(txn_store(t)), &c, reterr) != 0)
                 return HISTORY_E_BROKEN;
         if (c.size != edge->size || memcmp(&c.root, &root, sizeof(root)) != 0)
-                return diag(reterr, HISTORY_E_BROKEN, "the ledger's entries are not those that its checkpoint was signed for; `lethe audit` tells more");
+                return diag(reterr, HISTORY_E_BROKEN,
+                            "the ledger's entries are not the entries of the signed checkpoint; `lethe audit` tells "
+                            "more");
         return 0;
 }
 
-/* Is there still a row of this region? Its supervisor may have ended it well since our snapshot, and be gone for that reason. */
-static int is_there_now(Txn *t, const char *id, bool *ret) {
+int history_is_there_now(Txn *t, const char *id, bool *ret) {
         _cleanup_txn_ Txn *now = NULL;
         RegionRow row = {0};
         int r = store_begin(txn_store(t), false, &now, NULL);
@@ -239,8 +248,8 @@ static int is_there_now(Txn *t, const char *id, bool *ret) {
         return r < 0 ? r : 0;
 }
 
-/* Which of those without an end have lost their supervisor. */
-static int find_orphans(Txn *t, History *h) {
+/* Marks regions without an end and without a supervisor. */
+static int history_find_orphans(Txn *t, History *h) {
         for (size_t i = 0; i < h->n; i++) {
                 RegionFacts *f = h->regions[i];
                 RegionRow row = {0};
@@ -251,10 +260,10 @@ static int find_orphans(Txn *t, History *h) {
                         continue;
                 r = engine_region_get(t, f->id, &row);
                 if (r == 0 && store_lock_is_free(txn_store(t), row.supervisor_lock)) {
-                        r = is_there_now(t, f->id, &there);
+                        r = history_is_there_now(t, f->id, &there);
                         f->orphan = there;
                 } else if (r == ENGINE_E_NO_REGION)
-                        f->orphan = true; /* the ledger has it alive, the table does not */
+                        f->orphan = true; /* alive in the ledger, absent from the table */
                 region_row_deinit(&row);
                 if (r < 0)
                         return r;
@@ -262,7 +271,8 @@ static int find_orphans(Txn *t, History *h) {
         return 0;
 }
 
-int history_each(Txn *t, uint64_t n, int (*fn)(void *arg, uint64_t seq, Bytes entry), void *arg, char ret[static HASH_HEX_MAX], Diag *reterr) {
+int history_each(Txn *t, uint64_t n, int (*fn)(void *arg, uint64_t seq, Bytes entry), void *arg,
+                 char ret[static HASH_HEX_MAX], Diag *reterr) {
         _cleanup_walk_ LedgerWalk w = {0};
         MerkleEdge edge = {0};
         int r = ledger_walk(t, 0, &w);
@@ -284,53 +294,29 @@ int history_each(Txn *t, uint64_t n, int (*fn)(void *arg, uint64_t seq, Bytes en
         return r == 0 ? history_check_root(t, &edge, ret, reterr) : r;
 }
 
-/* For fold(), of each entry. */
-typedef struct HistoryFold {
-        Txn *t;
-        History *h;
-        Map alive;
-        const HistoryQuery *q;
-} HistoryFold;
+/* Proves one entry by its path to the root of the checkpoint, then folds the entry. */
+static int history_read_one(HistoryFold *f, uint64_t seq, Bytes e, Diag *reterr) {
+        int r = proof_entry(f->t, seq, e, reterr);
 
-static int fold_one(void *arg, uint64_t seq, Bytes entry) {
-        HistoryFold *f = arg;
-
-        return fold(f->t, f->h, &f->alive, f->q, seq, entry);
+        return r > 0 ? HISTORY_E_BROKEN : r < 0 ? r : history_fold_entry(f, seq, e);
 }
 
-/* All entries, and the root that they have together. */
-static int read_all(Txn *t, const HistoryQuery *q, History *h, Diag *reterr) {
-        HistoryFold f = {.t = t, .h = h, .q = q};
-        int r = history_each(t, h->entries, fold_one, &f, h->root, reterr);
-
-        map_deinit(&f.alive);
-        return r;
-}
-
-/* One entry, which is proved by its path to the root of the checkpoint. */
-static int read_one(Txn *t, const HistoryQuery *q, History *h, Map *alive, uint64_t seq, Bytes e, Diag *reterr) {
-        int r = proof_entry(t, seq, e, reterr);
-
-        return r > 0 ? HISTORY_E_BROKEN : r < 0 ? r : fold(t, h, alive, q, seq, e);
-}
-
-/* The edge of the tree against the checkpoint, then the ledger's first entry and those of one region. */
-static int read_region(Txn *t, const HistoryQuery *q, History *h, Diag *reterr) {
+/* Compares the edge of the tree with the checkpoint, then folds the ledger's first entry and the region's entries. */
+static int history_read_region(HistoryFold *f, Diag *reterr) {
         _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
-        _cleanup_(map_deinit) Map alive = {0};
         LedgerTree tree;
         Bytes e;
-        int r = ledger_tree_read(t, &tree);
+        int r = ledger_tree_read(f->t, &tree);
 
         if (r == 0)
-                r = history_check_root(t, &tree.edge, h->root, reterr);
+                r = history_check_root(f->t, &tree.edge, f->h->root, reterr);
         if (r == 0)
-                r = ledger_get(t, 0, &e);
+                r = ledger_get(f->t, 0, &e);
         if (r == 0)
-                r = read_one(t, q, h, &alive, 0, e, reterr);
+                r = history_read_one(f, 0, e, reterr);
         if (r != 0)
                 return r;
-        r = region_events(t, q->region, &w);
+        r = region_events(f->t, f->q->region, &w);
         if (r != 0)
                 return r == REGION_EVENTS_E_NONE ? 0 : r;
         while (r == 0) {
@@ -339,21 +325,24 @@ static int read_region(Txn *t, const HistoryQuery *q, History *h, Diag *reterr) 
 
                 r = region_events_next(&w, &seq, &e, &o);
                 if (r == 0)
-                        r = read_one(t, q, h, &alive, seq, e, reterr);
+                        r = history_read_one(f, seq, e, reterr);
         }
         return r == -ENOENT ? 0 : r;
 }
 
 int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr) {
         _cleanup_history_ History h = {0};
+        HistoryFold f = {.t = t, .h = &h, .q = q};
         int r;
 
         snprintf(h.origin, sizeof(h.origin), "%s", store_origin(txn_store(t)));
         r = ledger_state(t, &h.entries, NULL);
         if (r == 0)
-                r = q->region ? read_region(t, q, &h, reterr) : read_all(t, q, &h, reterr);
+                r = q->region ? history_read_region(&f, reterr)
+                              : history_each(t, h.entries, history_fold_entry, &f, h.root, reterr);
+        map_deinit(&f.alive);
         if (r == 0)
-                r = find_orphans(t, &h);
+                r = history_find_orphans(t, &h);
         if (r == -ENOENT || r == -EUCLEAN)
                 return diag(reterr, HISTORY_E_BROKEN, "the ledger's entries cannot be read; `lethe audit` tells more");
         if (r != 0)

@@ -1,6 +1,6 @@
-/* Runs: CLI. What the ledger says of each region, from which certificate, report and `audit regions` speak. A walk over all entries hashes
- * every one and compares the root with the signed checkpoint; of a single region each entry is proved by its path to that root. So no answer is
- * given about entries that were not signed for. */
+/* Runs: CLI. The ledger's facts about each region, for certificate, report and `audit regions`. A walk over all entries
+ * hashes every entry and compares the root with the signed checkpoint. For a single region, each entry is proved by its
+ * path to the root. So every answer rests on signed entries only. */
 #pragma once
 
 #include "base/diag.h"
@@ -11,39 +11,39 @@
 #include "schema/limits.h"
 
 enum {
-        HISTORY_E_BROKEN = 1, /* the entries are not those of the checkpoint: message says so, `lethe audit` says where */
+        HISTORY_E_BROKEN = 1, /* the entries differ from the checkpoint: message; `lethe audit` gives the place */
 };
 
-/* What a record of a teardown amounts to. */
+/* The degree of proof of a teardown's record. */
 typedef enum Proof {
-        PROOF_CLEARED = 0, /* grade cleared or better, and no counter of the record says otherwise */
-        PROOF_EMPTY,       /* no program ever ran in the region, and no counter of the record says otherwise */
-        PROOF_PARTIAL,     /* something that was to be overwritten was not */
-        PROOF_NOTHING,     /* unscrubbed, a grade that is not known here, or no record at all */
+        PROOF_CLEARED = 0, /* grade cleared or better, and no counter disagrees */
+        PROOF_EMPTY,       /* no program ever ran in the region, and no counter disagrees */
+        PROOF_PARTIAL,     /* some memory was to be overwritten and was not */
+        PROOF_NOTHING,     /* unscrubbed, an unknown grade, or no record at all */
 } Proof;
 const char *proof_name(Proof p); /* "cleared", "nothing_held", "partial", "unscrubbed" */
 
 typedef struct RegionFacts {
         char id[REGION_ID_MAX];
-        uint64_t allocated, released, recovered, ended; /* numbers of entries; 0: there is none (entry 0 is the ledger's own) */
+        uint64_t allocated, released, recovered, ended; /* numbers of entries; 0: none (entry 0 is the ledger's own) */
         uint64_t allocated_usec, released_usec, ended_usec;
-        unsigned n_released;      /* a region has one */
+        unsigned n_released;      /* 1 in a correct ledger */
         bool hook_end;           /* invocation.ended came before region.released */
-        bool orphan;              /* not ended, and its supervisor is gone */
+        bool orphan;              /* not ended, and without a supervisor */
         bool passed;              /* region.bound_passed was recorded */
         bool faulted;             /* region.faulted was recorded */
         char *skill, *digest, *tier; /* owned, never NULL */
-        char *asked;              /* discipline that was granted, "" when an old entry does not say; owned */
+        char *asked;              /* granted discipline, "" in an old entry without it; owned */
         char *scope;              /* key scope; owned */
-        json_t *beyond;           /* what it had and the region that started it had not, by the policy's word; NULL: nothing */
-        char *outcome, *reason;   /* owned; "" when there is none */
-        uint64_t bound_usec;      /* of cancellation; 0: not said */
-        char parent[REGION_ID_MAX]; /* the region that started it; "" */
-        char name[SCOPE_NAME_BYTES + 1]; /* that `lethe run --name` gave; "" */
-        json_t *trace;            /* {"id","parent","span"} when its caller traced; NULL */
+        json_t *beyond;           /* rights beyond the starting region's, by the policy's word; NULL: none */
+        char *outcome, *reason;   /* owned; "": none */
+        uint64_t bound_usec;      /* of cancellation; 0: not recorded */
+        char parent[REGION_ID_MAX]; /* the starting region; "": none */
+        char name[SCOPE_NAME_BYTES + 1]; /* given by `lethe run --name`; "" */
+        json_t *trace;            /* {"id","parent","span"} of a traced caller; NULL */
         int exit_code;            /* -1: none */
-        json_t *by;               /* who ran it: host, uid, version; NULL when not recorded */
-        json_t *teardown;         /* as recorded in region.released, whatever fields it has; NULL */
+        json_t *by;               /* the operator: host, uid, version; NULL when not recorded */
+        json_t *teardown;         /* as recorded in region.released, with all fields; NULL */
         json_t *usage;            /* NULL when not recorded */
 } RegionFacts;
 
@@ -51,7 +51,7 @@ typedef struct History {
         char origin[128];
         uint64_t entries;
         char root[HASH_HEX_MAX];
-        uint64_t first_usec, last_usec; /* of the ledger's first and last entry; of a query for one region: not set */
+        uint64_t first_usec, last_usec; /* of the ledger's first and last entry; not set for a query of one region */
         RegionFacts **regions;  /* by allocation; owned */
         size_t n;
         bool refused;           /* the query's region was refused before it began */
@@ -62,27 +62,32 @@ typedef struct HistoryQuery {
         uint64_t since_usec, until_usec; /* allocated at or after, and before; 0: open */
         const char *skill;               /* exactly this name, or NULL */
         const char *scope;               /* exactly this key scope, or NULL */
-        const char *region;              /* only this one, or NULL */
+        const char *region;              /* only the named region, or NULL */
 } HistoryQuery;
 
-/* Fields that were too large for the entry stand in its payload, which is outside of the tree: the entry commits to it, nonce first. Adds them to o, the
- * entry at seq; of a payload that was erased there is nothing to add. Returns 0, -EUCLEAN, -errno. */
+/* Adds the fields in the entry's payload to o, the entry at seq. Fields beyond the size of an entry stand in the
+ * payload, outside of the tree: the entry commits to the payload, nonce first. An erased payload adds no field. Returns
+ * 0, -EUCLEAN, -errno. */
 int history_unfold(Txn *t, uint64_t seq, json_t *o);
-/* Calls fn with each of the ledger's n entries in order, until fn returns something else than 0; then the root that they have together against the checkpoint
- * that was signed over it: *ret is that root in hexadecimal. Returns 0, what fn returned, HISTORY_E_BROKEN, -errno. */
-int history_each(Txn *t, uint64_t n, int (*fn)(void *arg, uint64_t seq, Bytes entry), void *arg, char ret[static HASH_HEX_MAX], Diag *reterr);
+/* Calls fn for each of the ledger's n entries in order, until fn returns a value other than 0. Then compares the
+ * entries' root with the signed checkpoint; *ret is the root in hexadecimal. Returns 0, fn's result, HISTORY_E_BROKEN,
+ * -errno. */
+int history_each(Txn *t, uint64_t n, int (*fn)(void *arg, uint64_t seq, Bytes entry), void *arg,
+                 char ret[static HASH_HEX_MAX], Diag *reterr);
 /* Returns 0, HISTORY_E_BROKEN, -errno. */
 int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr);
-/* The query asks for this one. */
+/* The query matches the region. */
 bool history_wanted(const HistoryQuery *q, const RegionFacts *f);
+/* Looks for the region's row in a new snapshot: its supervisor may have ended both since that of t. 0 or -errno. */
+int history_is_there_now(Txn *t, const char *region, bool *ret);
 void history_deinit(History *h);
 #define _cleanup_history_ _cleanup_(history_deinit)
 
-/* A member of the teardown record, 0 when it has none. */
+/* A member of the teardown record, 0: none. */
 uint64_t facts_number(const RegionFacts *f, const char *member);
-const char *facts_text(const RegionFacts *f, const char *member); /* "" when it has none */
+const char *facts_text(const RegionFacts *f, const char *member); /* "": none */
 Proof facts_proof(const RegionFacts *f);
-/* The region ended, and its memory is not proved overwritten. */
+/* The region ended, and the overwriting of its memory is not proved. */
 bool facts_unproved(const RegionFacts *f);
 /* Allocated, then released exactly once, then ended; or alive with a living supervisor (I-15, I-60). */
 bool facts_in_order(const RegionFacts *f);

@@ -1,11 +1,10 @@
-#include "audit/audit-internal.h"
-
+#include "audit/map.h"
 #include "base/siphash.h"
 
 #include <errno.h>
 #include <string.h>
 
-static size_t place(const struct MapItem *items, size_t room, const char *key) {
+static size_t map_place(const struct MapItem *items, size_t room, const char *key) {
         size_t i;
 
         for (i = siphash(0, key, strlen(key)) & (room - 1); items[i].key && strcmp(items[i].key, key) != 0;)
@@ -14,7 +13,7 @@ static size_t place(const struct MapItem *items, size_t room, const char *key) {
 }
 
 void *map_get(const Map *m, const char *key) {
-        return m->room ? m->items[place(m->items, m->room, key)].value : NULL;
+        return m->room ? m->items[map_place(m->items, m->room, key)].value : NULL;
 }
 
 int map_add(Map *m, const char *key, void *value) {
@@ -28,12 +27,12 @@ int map_add(Map *m, const char *key, void *value) {
                         return -ENOMEM;
                 for (size_t k = 0; k < m->room; k++)
                         if (m->items[k].key)
-                                items[place(items, room, m->items[k].key)] = m->items[k];
+                                items[map_place(items, room, m->items[k].key)] = m->items[k];
                 free(m->items);
                 m->items = items;
                 m->room = room;
         }
-        i = place(m->items, m->room, key);
+        i = map_place(m->items, m->room, key);
         assert(!m->items[i].key);
         m->items[i].key = strdup(key);
         if (!m->items[i].key)

@@ -1,6 +1,6 @@
 #include "audit/metrics.h"
-
-#include "audit/audit-internal.h"
+#include "audit/entry.h"
+#include "audit/history.h"
 #include "base/cache.h"
 #include "engine/engine.h"
 #include "store/hooks.h"
@@ -15,14 +15,14 @@
 #define CACHE_NAME "metrics"
 #define CACHE_MAX (1024 * 1024)
 #define STATE_VERSION 1
-#define SKILLS_MAX 200 /* each skill is a series; what comes after these is counted as skill="" */
+#define SKILLS_MAX 200 /* each skill is a series; later skills are counted as skill="" */
 
-typedef enum Kind { COUNTER, GAUGE, HISTOGRAM } Kind;
+typedef enum MetricKind { COUNTER, GAUGE, HISTOGRAM } MetricKind;
 
-/* The only list of what is told. Sums of seconds are kept in microseconds. */
-static const struct Family {
+/* The only list of series. Sums of seconds are kept in microseconds. */
+static const struct MetricFamily {
         const char *name;
-        Kind kind;
+        MetricKind kind;
         bool labels;
         bool usec;
         const char *help;
@@ -30,36 +30,43 @@ static const struct Family {
         {"lethe_build_info", GAUGE, true, false, "The version, as a label."},
         {"lethe_store_bytes", GAUGE, false, false, "Size of the store's data file."},
         {"lethe_ledger_entries_total", COUNTER, false, false, "Entries of the ledger."},
-        {"lethe_regions_alive", GAUGE, false, false, "Regions that are alive, or whose supervisor died and which nobody has recovered yet."},
+        {"lethe_regions_alive", GAUGE, false, false,
+         "Regions that are alive, or wait for recovery after the death of their supervisor."},
         {"lethe_regions_allocated_total", COUNTER, true, false, "Regions allocated, by tier."},
-        {"lethe_regions_refused_total", COUNTER, false, false, "Invocations that were refused a region after their grant (a gate, a limit)."},
-        {"lethe_regions_recovered_total", COUNTER, false, false, "Regions whose supervisor died, finished by another one."},
-        {"lethe_invocations_ended_total", COUNTER, true, false, "Invocations that ended, by outcome."},
+        {"lethe_regions_refused_total", COUNTER, false, false,
+         "Invocations refused a region after their grant (a gate, a limit)."},
+        {"lethe_regions_recovered_total", COUNTER, false, false,
+         "Regions finished by a later supervisor after the death of their own."},
+        {"lethe_invocations_ended_total", COUNTER, true, false, "Ended invocations, by outcome."},
         {"lethe_skill_regions_total", COUNTER, true, false, "Regions allocated, by skill; the first 200 skills."},
         {"lethe_faults_total", COUNTER, true, false, "Budgets broken, by resource."},
-        {"lethe_cancel_bound_passed_total", COUNTER, false, false, "Teardowns that took longer than their bound."},
+        {"lethe_cancel_bound_passed_total", COUNTER, false, false, "Teardowns beyond their bound."},
         {"lethe_teardowns_total", COUNTER, true, false, "Teardowns, by discipline and grade."},
-        {"lethe_teardown_bytes_total", COUNTER, true, false, "Bytes that ended regions held, that were overwritten, read back, and missed."},
-        {"lethe_denials_total", COUNTER, false, false, "Operations of skills that were denied."},
-        {"lethe_requests_refused_total", COUNTER, true, false, "Requests on the pipes that were refused, by code."},
+        {"lethe_teardown_bytes_total", COUNTER, true, false,
+         "Bytes of ended regions: held, overwritten, read back, and missed."},
+        {"lethe_denials_total", COUNTER, false, false, "Denied operations of skills."},
+        {"lethe_requests_refused_total", COUNTER, true, false, "Refused requests on the pipes, by code."},
         {"lethe_slot_writes_total", COUNTER, false, false, "Values written to slots."},
-        {"lethe_slot_refusals_total", COUNTER, true, false, "Proposals that were refused, by code."},
+        {"lethe_slot_refusals_total", COUNTER, true, false, "Refused proposals, by code."},
         {"lethe_cpu_seconds_total", COUNTER, false, true, "CPU time of ended regions."},
-        {"lethe_run_seconds", HISTOGRAM, false, true, "Wall time of ended regions, to the end of what ran in them."},
-        {"lethe_teardown_seconds", HISTOGRAM, false, true, "From the end of what ran to the end of the overwriting."},
+        {"lethe_run_seconds", HISTOGRAM, false, true, "Wall time of ended regions, to the end of their processes."},
+        {"lethe_teardown_seconds", HISTOGRAM, false, true,
+         "From the end of the processes to the end of the overwriting."},
 };
 
-static const uint64_t buckets[] = {1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000, 5000000, 30000000, 300000000}; /* usec */
+/* usec */
+static const uint64_t buckets[] = {1000, 2500, 5000, 10000, 25000, 50000,
+                                   100000, 250000, 1000000, 5000000, 30000000, 300000000};
 
 /* Series ("name{labels}") to value. */
 typedef struct Metrics {
         json_t *series;
-        uint64_t entries; /* how far it is folded */
+        uint64_t entries; /* entries folded so far */
         uint64_t skills;
         int error;
 } Metrics;
 
-static void add_to(Metrics *m, uint64_t n, const char *series) {
+static void metrics_add_series(Metrics *m, uint64_t n, const char *series) {
         const json_t *old = json_object_get(m->series, series);
         uint64_t sum = (uint64_t)json_integer_value(old) + n;
 
@@ -67,19 +74,18 @@ static void add_to(Metrics *m, uint64_t n, const char *series) {
                 m->error = -ENOMEM;
 }
 
-static void add(Metrics *m, uint64_t n, const char *fmt, ...) _printf_(3, 4);
-static void add(Metrics *m, uint64_t n, const char *fmt, ...) {
+_printf_(3, 4) static void metrics_add(Metrics *m, uint64_t n, const char *fmt, ...) {
         char series[512];
         va_list ap;
 
         va_start(ap, fmt);
         vsnprintf(series, sizeof(series), fmt, ap);
         va_end(ap);
-        add_to(m, n, series);
+        metrics_add_series(m, n, series);
 }
 
-/* A label's value: what the format wants escaped is not in names of ours; each byte that a message would escape is written as an underscore. */
-static const char *label(const json_t *o, const char *key, char ret[static 128]) {
+/* A label's value: each byte that a message would escape becomes an underscore. */
+static const char *metrics_label(const json_t *o, const char *key, char ret[static 128]) {
         const char *s = json_text(json_object_get(o, key)) ?: "";
 
         char *to = ret;
@@ -95,66 +101,61 @@ static const char *label(const json_t *o, const char *key, char ret[static 128])
         return ret;
 }
 
-static uint64_t number(const json_t *o, const char *key) {
-        uint64_t n;
-
-        return json_get_u64(json_object_get(o, key), &n) < 0 ? 0 : n;
-}
-
-static void observe(Metrics *m, const char *name, uint64_t usec) {
+static void metrics_observe(Metrics *m, const char *name, uint64_t usec) {
         for (size_t i = 0; i < ARRAY_SIZE(buckets); i++)
                 if (usec <= buckets[i])
-                        add(m, 1, "%s_bucket{le=\"%g\"}", name, (double)buckets[i] / 1e6);
-        add(m, 1, "%s_bucket{le=\"+Inf\"}", name);
-        add(m, usec, "%s_sum", name);
-        add(m, 1, "%s_count", name);
+                        metrics_add(m, 1, "%s_bucket{le=\"%g\"}", name, (double)buckets[i] / 1e6);
+        metrics_add(m, 1, "%s_bucket{le=\"+Inf\"}", name);
+        metrics_add(m, usec, "%s_sum", name);
+        metrics_add(m, 1, "%s_count", name);
 }
 
-static void fold_allocated(Metrics *m, const json_t *o) {
+static void metrics_fold_allocated(Metrics *m, const json_t *o) {
         char text[128], series[512];
 
-        add(m, 1, "lethe_regions_allocated_total{tier=\"%s\"}", label(o, "tier", text));
-        label(json_object_get(o, "skill"), "name", text);
+        metrics_add(m, 1, "lethe_regions_allocated_total{tier=\"%s\"}", metrics_label(o, "tier", text));
+        metrics_label(json_object_get(o, "skill"), "name", text);
         snprintf(series, sizeof(series), "lethe_skill_regions_total{skill=\"%s\"}", text);
         if (!json_object_get(m->series, series) && ++m->skills > SKILLS_MAX)
                 strcpy(series, "lethe_skill_regions_total{skill=\"\"}");
-        add_to(m, 1, series);
+        metrics_add_series(m, 1, series);
 }
 
-static void fold_teardown(Metrics *m, const json_t *teardown) {
+static void metrics_fold_teardown(Metrics *m, const json_t *teardown) {
         const json_t *missed = json_object_get(teardown, "bytes_missed"), *v;
         char discipline[128], grade[128];
         const char *reason;
         uint64_t n, lost = 0;
 
-        add(m, 1, "lethe_teardowns_total{discipline=\"%s\",grade=\"%s\"}", label(teardown, "discipline", discipline), label(teardown, "grade", grade));
-        add(m, number(teardown, "bytes_held"), "lethe_teardown_bytes_total{what=\"held\"}");
-        add(m, number(teardown, "bytes_overwritten"), "lethe_teardown_bytes_total{what=\"overwritten\"}");
-        add(m, number(teardown, "bytes_verified"), "lethe_teardown_bytes_total{what=\"verified\"}");
+        metrics_add(m, 1, "lethe_teardowns_total{discipline=\"%s\",grade=\"%s\"}",
+                    metrics_label(teardown, "discipline", discipline), metrics_label(teardown, "grade", grade));
+        metrics_add(m, entry_number(teardown, "bytes_held"), "lethe_teardown_bytes_total{what=\"held\"}");
+        metrics_add(m, entry_number(teardown, "bytes_overwritten"), "lethe_teardown_bytes_total{what=\"overwritten\"}");
+        metrics_add(m, entry_number(teardown, "bytes_verified"), "lethe_teardown_bytes_total{what=\"verified\"}");
         json_object_foreach((json_t *)missed, reason, v)
                 lost += json_get_u64(v, &n) < 0 ? 0 : n;
-        add(m, lost, "lethe_teardown_bytes_total{what=\"missed\"}");
-        observe(m, "lethe_teardown_seconds", number(teardown, "usec"));
+        metrics_add(m, lost, "lethe_teardown_bytes_total{what=\"missed\"}");
+        metrics_observe(m, "lethe_teardown_seconds", entry_number(teardown, "usec"));
 }
 
-/* An event of which several were counted, at lineage stats, or one by one. */
-static void fold_refusal(Metrics *m, const char *type, const char *code, uint64_t n) {
+/* Refusals: counted in sums at lineage stats, else event by event. */
+static void metrics_fold_refusal(Metrics *m, const char *type, const char *code, uint64_t n) {
         if (strcmp(type, "slot.refused") == 0)
-                add(m, n, "lethe_slot_refusals_total{code=\"%s\"}", code);
+                metrics_add(m, n, "lethe_slot_refusals_total{code=\"%s\"}", code);
         else if (strcmp(type, "request.refused") == 0 || strcmp(type, "handle.refused") == 0)
-                add(m, n, "lethe_requests_refused_total{code=\"%s\"}", code);
+                metrics_add(m, n, "lethe_requests_refused_total{code=\"%s\"}", code);
 }
 
-static void fold_released(Metrics *m, const json_t *o) {
+static void metrics_fold_released(Metrics *m, const json_t *o) {
         const json_t *usage = json_object_get(o, "usage"), *v;
         const char *counted;
 
         if (json_is_object(json_object_get(o, "teardown")))
-                fold_teardown(m, json_object_get(o, "teardown"));
-        add(m, number(o, "denials"), "lethe_denials_total");
-        add(m, number(usage, "cpu_usec"), "lethe_cpu_seconds_total");
+                metrics_fold_teardown(m, json_object_get(o, "teardown"));
+        metrics_add(m, entry_number(o, "denials"), "lethe_denials_total");
+        metrics_add(m, entry_number(usage, "cpu_usec"), "lethe_cpu_seconds_total");
         if (usage)
-                observe(m, "lethe_run_seconds", number(usage, "wall_usec"));
+                metrics_observe(m, "lethe_run_seconds", entry_number(usage, "wall_usec"));
         json_object_foreach(json_object_get(json_object_get(o, "lineage"), "counts"), counted, v) {
                 const char *slash = strchr(counted, '/');
                 char type[64], code[64];
@@ -163,35 +164,36 @@ static void fold_released(Metrics *m, const json_t *o) {
                 if (slash && json_get_u64(v, &n) == 0 && (size_t)(slash - counted) < sizeof(type)) {
                         snprintf(type, sizeof(type), "%.*s", (int)(slash - counted), counted);
                         snprintf(code, sizeof(code), "%.60s", slash + 1);
-                        fold_refusal(m, type, code, n);
+                        metrics_fold_refusal(m, type, code, n);
                 }
         }
 }
 
-static void fold_event(Metrics *m, const char *type, const json_t *o) {
+static void metrics_fold_event(Metrics *m, const char *type, const json_t *o) {
         char text[128];
 
         if (strcmp(type, "region.allocated") == 0)
-                fold_allocated(m, o);
+                metrics_fold_allocated(m, o);
         else if (strcmp(type, "region.released") == 0)
-                fold_released(m, o);
+                metrics_fold_released(m, o);
         else if (strcmp(type, "region.recovered") == 0)
-                add(m, 1, "lethe_regions_recovered_total");
+                metrics_add(m, 1, "lethe_regions_recovered_total");
         else if (strcmp(type, "region.refused") == 0)
-                add(m, 1, "lethe_regions_refused_total");
+                metrics_add(m, 1, "lethe_regions_refused_total");
         else if (strcmp(type, "region.bound_passed") == 0)
-                add(m, 1, "lethe_cancel_bound_passed_total");
+                metrics_add(m, 1, "lethe_cancel_bound_passed_total");
         else if (strcmp(type, "region.faulted") == 0)
-                add(m, 1, "lethe_faults_total{resource=\"%s\"}", label(o, "resource", text));
+                metrics_add(m, 1, "lethe_faults_total{resource=\"%s\"}", metrics_label(o, "resource", text));
         else if (strcmp(type, "invocation.ended") == 0)
-                add(m, 1, "lethe_invocations_ended_total{outcome=\"%s\"}", label(o, "outcome", text));
+                metrics_add(m, 1, "lethe_invocations_ended_total{outcome=\"%s\"}", metrics_label(o, "outcome", text));
         else if (strcmp(type, "slot.written") == 0)
-                add(m, 1, "lethe_slot_writes_total");
+                metrics_add(m, 1, "lethe_slot_writes_total");
         else
-                fold_refusal(m, type, label(o, "code", text), json_object_get(o, "count") ? number(o, "count") : 1);
+                metrics_fold_refusal(m, type, metrics_label(o, "code", text),
+                                     json_object_get(o, "count") ? entry_number(o, "count") : 1);
 }
 
-static int fold(Metrics *m, Txn *t, uint64_t seq, Bytes e) {
+static int metrics_fold_entry(Metrics *m, Txn *t, uint64_t seq, Bytes e) {
         _cleanup_json_ json_t *o = NULL;
         int r = json_parse(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, NULL);
 
@@ -199,12 +201,12 @@ static int fold(Metrics *m, Txn *t, uint64_t seq, Bytes e) {
                 r = history_unfold(t, seq, o);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        fold_event(m, json_text(json_object_get(o, "type")) ?: "", o);
+        metrics_fold_event(m, json_text(json_object_get(o, "type")) ?: "", o);
         return m->error;
 }
 
-/* The last entry that was folded, by its leaf: a state of another ledger, or of one that was put back, is none of this one's. */
-static int leaf_text(Txn *t, uint64_t entries, char ret[static HASH_HEX_MAX]) {
+/* The leaf of the last folded entry: detects a different ledger, or a restored older copy. */
+static int metrics_leaf(Txn *t, uint64_t entries, char ret[static HASH_HEX_MAX]) {
         MerkleHash leaf;
         Bytes e;
         int r;
@@ -220,7 +222,7 @@ static int leaf_text(Txn *t, uint64_t entries, char ret[static HASH_HEX_MAX]) {
         return 0;
 }
 
-static void load(Metrics *m, Txn *t, int cache, uint64_t entries) {
+static void metrics_load(Metrics *m, Txn *t, int cache, uint64_t entries) {
         _cleanup_json_ json_t *state = NULL;
         _cleanup_free_ uint8_t *bytes = NULL;
         char leaf[HASH_HEX_MAX];
@@ -234,32 +236,32 @@ static void load(Metrics *m, Txn *t, int cache, uint64_t entries) {
                 return;
         series = json_object_get(state, "series");
         known = json_text(json_object_get(state, "leaf"));
-        upto = number(state, "entries");
-        if (number(state, "version") != STATE_VERSION || !json_is_object(series) || !known || upto > entries)
+        upto = entry_number(state, "entries");
+        if (entry_number(state, "version") != STATE_VERSION || !json_is_object(series) || !known || upto > entries)
                 return;
-        if (leaf_text(t, upto, leaf) < 0 || strcmp(leaf, known) != 0)
+        if (metrics_leaf(t, upto, leaf) < 0 || strcmp(leaf, known) != 0)
                 return;
         json_decref(m->series);
         m->series = json_incref(series);
         m->entries = upto;
-        m->skills = number(state, "skills");
+        m->skills = entry_number(state, "skills");
 }
 
-static void save(const Metrics *m, Txn *t, int cache) {
+static void metrics_save(const Metrics *m, Txn *t, int cache) {
         _cleanup_json_ json_t *state = NULL;
         _cleanup_free_ char *text = NULL;
         char leaf[HASH_HEX_MAX];
         size_t n;
 
-        if (cache < 0 || leaf_text(t, m->entries, leaf) < 0)
+        if (cache < 0 || metrics_leaf(t, m->entries, leaf) < 0)
                 return;
-        state = json_pack("{s:i, s:s, s:o, s:o, s:O}", "version", STATE_VERSION, "leaf", leaf, "entries", json_u64(m->entries), "skills",
-                          json_u64(m->skills), "series", m->series);
+        state = json_pack("{s:i, s:s, s:o, s:o, s:O}", "version", STATE_VERSION, "leaf", leaf, "entries",
+                          json_u64(m->entries), "skills", json_u64(m->skills), "series", m->series);
         if (state && json_canonical(state, &text, &n) == 0)
                 cache_put(cache, CACHE_NAME, text, n);
 }
 
-static int fold_rest(Metrics *m, Txn *t, uint64_t entries) {
+static int metrics_fold_rest(Metrics *m, Txn *t, uint64_t entries) {
         _cleanup_walk_ LedgerWalk w = {0};
         int r = m->entries < entries ? ledger_walk(t, m->entries, &w) : 0;
 
@@ -269,15 +271,15 @@ static int fold_rest(Metrics *m, Txn *t, uint64_t entries) {
 
                 r = ledger_next(&w, &seq, &e);
                 if (r == 0)
-                        r = fold(m, t, seq, e);
+                        r = metrics_fold_entry(m, t, seq, e);
                 if (r == 0)
                         m->entries++;
         }
         return r;
 }
 
-/* What is not in the ledger, but of this moment. */
-static int gauges(Metrics *m, Txn *t) {
+/* Values of the moment, outside of the ledger. */
+static int metrics_add_gauges(Metrics *m, Txn *t) {
         RegionRow *rows = NULL;
         struct stat st;
         size_t n = 0;
@@ -288,16 +290,16 @@ static int gauges(Metrics *m, Txn *t) {
         free(rows);
         if (r != 0)
                 return r;
-        add(m, n, "lethe_regions_alive");
-        add(m, 1, "lethe_build_info{version=\"%s\"}", LETHE_VERSION);
-        add(m, m->entries, "lethe_ledger_entries_total");
+        metrics_add(m, n, "lethe_regions_alive");
+        metrics_add(m, 1, "lethe_build_info{version=\"%s\"}", LETHE_VERSION);
+        metrics_add(m, m->entries, "lethe_ledger_entries_total");
         if (fstatat(store_dir_fd(txn_store(t)), "data.mdb", &st, 0) == 0)
-                add(m, (uint64_t)st.st_size, "lethe_store_bytes");
+                metrics_add(m, (uint64_t)st.st_size, "lethe_store_bytes");
         return m->error;
 }
 
-/* Belongs to the family: its name, and for a histogram one of the three endings, then labels or nothing. */
-static bool of_family(const char *series, const struct Family *f) {
+/* The family's name, for a histogram plus one of the three endings, then labels or the end. */
+static bool metrics_is_of_family(const char *series, const struct MetricFamily *f) {
         static const char *const ends[] = {"_bucket", "_sum", "_count"};
         size_t n = strlen(f->name);
 
@@ -312,17 +314,18 @@ static bool of_family(const char *series, const struct Family *f) {
         return f->kind != HISTOGRAM && (*series == 0 || *series == '{');
 }
 
-static bool is_seconds(const struct Family *f, const char *series) {
+static bool metrics_is_seconds(const struct MetricFamily *f, const char *series) {
         return f->usec && (f->kind != HISTOGRAM || strstr(series, "_sum"));
 }
 
-static int print_series(Buf *b, const struct Family *f, const char *series, uint64_t v) {
-        return is_seconds(f, series) ? buf_printf(b, "%s %" PRIu64 ".%06" PRIu64 "\n", series, v / 1000000, v % 1000000)
-                                     : buf_printf(b, "%s %" PRIu64 "\n", series, v);
+static int metrics_print_series(Buf *b, const struct MetricFamily *f, const char *series, uint64_t v) {
+        return metrics_is_seconds(f, series)
+                       ? buf_printf(b, "%s %" PRIu64 ".%06" PRIu64 "\n", series, v / 1000000, v % 1000000)
+                       : buf_printf(b, "%s %" PRIu64 "\n", series, v);
 }
 
-/* Buckets in their order: the names' order is another one. */
-static int print_histogram(Buf *b, const json_t *all, const struct Family *f) {
+/* Buckets in numeric order; the order of names differs. */
+static int metrics_print_histogram(Buf *b, const json_t *all, const struct MetricFamily *f) {
         char series[128];
         int r = 0;
 
@@ -331,29 +334,29 @@ static int print_histogram(Buf *b, const json_t *all, const struct Family *f) {
                         snprintf(series, sizeof(series), "%s_bucket{le=\"%g\"}", f->name, (double)buckets[i] / 1e6);
                 else
                         snprintf(series, sizeof(series), "%s_bucket{le=\"+Inf\"}", f->name);
-                r = print_series(b, f, series, (uint64_t)json_integer_value(json_object_get(all, series)));
+                r = metrics_print_series(b, f, series, (uint64_t)json_integer_value(json_object_get(all, series)));
         }
         for (int i = 0; r == 0 && i < 2; i++) {
                 snprintf(series, sizeof(series), "%s_%s", f->name, i == 0 ? "sum" : "count");
-                r = print_series(b, f, series, (uint64_t)json_integer_value(json_object_get(all, series)));
+                r = metrics_print_series(b, f, series, (uint64_t)json_integer_value(json_object_get(all, series)));
         }
         return r;
 }
 
-static int print_family(Buf *b, const json_t *all, const struct Family *f) {
+static int metrics_print_family(Buf *b, const json_t *all, const struct MetricFamily *f) {
         static const char *const kinds[] = {"counter", "gauge", "histogram"};
         const char *series;
         json_t *v;
         int r = buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name, kinds[f->kind]);
 
         if (r == 0 && f->kind == HISTOGRAM)
-                return print_histogram(b, all, f);
-        /* What nothing has counted yet is 0, so that its first step is seen; with labels it is not known which series that would be. */
+                return metrics_print_histogram(b, all, f);
+        /* An uncounted series is 0: a scraper sees its first step. Series with labels are not known. */
         if (r == 0 && !f->labels)
-                return print_series(b, f, f->name, (uint64_t)json_integer_value(json_object_get(all, f->name)));
+                return metrics_print_series(b, f, f->name, (uint64_t)json_integer_value(json_object_get(all, f->name)));
         json_object_foreach((json_t *)all, series, v)
-                if (r == 0 && of_family(series, f))
-                        r = print_series(b, f, series, (uint64_t)json_integer_value(v));
+                if (r == 0 && metrics_is_of_family(series, f))
+                        r = metrics_print_series(b, f, series, (uint64_t)json_integer_value(v));
         return r;
 }
 
@@ -364,14 +367,14 @@ int metrics_read(Txn *t, json_t **ret, Diag *reterr) {
         int r = m.series ? ledger_state(t, &entries, NULL) : -ENOMEM;
 
         if (r == 0) {
-                load(&m, t, cache, entries);
+                metrics_load(&m, t, cache, entries);
                 before = m.entries;
-                r = fold_rest(&m, t, entries);
+                r = metrics_fold_rest(&m, t, entries);
                 if (r == 0 && m.entries > before)
-                        save(&m, t, cache);
+                        metrics_save(&m, t, cache);
         }
         if (r == 0)
-                r = gauges(&m, t);
+                r = metrics_add_gauges(&m, t);
         if (r == 0)
                 *ret = json_incref(m.series);
         json_decref(m.series);
@@ -384,7 +387,7 @@ int metrics_text(const json_t *series, Buf *ret) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++)
-                r = print_family(ret, series, &families[i]);
+                r = metrics_print_family(ret, series, &families[i]);
         return r;
 }
 
@@ -395,9 +398,10 @@ json_t *metrics_json(const json_t *series) {
 
         json_object_foreach((json_t *)series, name, v)
                 for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-                        if (!of_family(name, &families[i]))
+                        if (!metrics_is_of_family(name, &families[i]))
                                 continue;
-                        v = is_seconds(&families[i], name) ? json_real((double)json_integer_value(v) / 1e6) : json_u64((uint64_t)json_integer_value(v));
+                        v = metrics_is_seconds(&families[i], name) ? json_real((double)json_integer_value(v) / 1e6)
+                                                                   : json_u64((uint64_t)json_integer_value(v));
                         if (!o || json_object_set_new(o, name, v) < 0)
                                 return NULL;
                         break;

@@ -1,6 +1,6 @@
-/* Runs: CLI. Counters about a store, in the text format of Prometheus (exposition format 0.0.4). They are folded from the ledger, so that they never go
- * back and need nothing that runs; how far they were folded is remembered in the store's cache, so that the next time only new entries are read.
- * They tell how things go: what is proved, `lethe audit` tells. */
+/* Runs: CLI. Counters about a store, in the text format of Prometheus (exposition format 0.0.4). The counters are
+ * folded from the ledger: they never go back and need no running process. The store's cache has the state of the fold,
+ * so the next run reads only new entries. Counters show activity; `lethe audit` proves. */
 #pragma once
 
 #include "base/buf.h"
@@ -12,7 +12,7 @@ enum {
         METRICS_E_BROKEN = 1, /* an entry cannot be read: `lethe audit` tells more */
 };
 
-/* *ret: every series as "name{labels}" and its value; times in microseconds. New reference. Returns 0, METRICS_E_BROKEN, -errno. */
+/* *ret: "name{labels}" to value, times in microseconds. Returns 0, METRICS_E_BROKEN, -errno. */
 int metrics_read(Txn *t, json_t **ret, Diag *reterr);
 /* The same as text. Returns 0 or -errno. */
 int metrics_text(const json_t *series, Buf *ret);

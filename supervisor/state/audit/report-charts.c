@@ -1,6 +1,5 @@
-#include "audit/report-internal.h"
-
-#include "audit/audit-internal.h"
+#include "audit/report-html.h"
+#include "audit/map.h"
 #include "base/clock.h"
 #include "base/size.h"
 
@@ -18,22 +17,25 @@
 #define BINS 48
 #define DOTS_MOST 3000
 
-static double x_of(const Report *r, uint64_t usec) {
+static double chart_x(const Report *r, uint64_t usec) {
         double span = (double)(r->to_usec - r->from_usec);
 
         return span <= 0 ? (LEFT + RIGHT) / 2 : LEFT + (RIGHT - LEFT) * (double)(usec - r->from_usec) / span;
 }
 
-static void begin(Report *r, const char *title, const char *more, const char *label) {
-        put(r, "<figure><figcaption>%s<small>%s</small></figcaption><svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"%s\">", title, more, WIDTH, HEIGHT, label);
+static void chart_begin(Report *r, const char *title, const char *more, const char *label) {
+        report_put(r,
+                   "<figure><figcaption>%s<small>%s</small></figcaption><svg viewBox=\"0 0 %g %g\" role=\"img\" "
+                   "aria-label=\"%s\">",
+                   title, more, WIDTH, HEIGHT, label);
 }
 
-/* When: first, middle and last moment. Within one day only the time is written, with the date below. */
-static void time_axis(Report *r) {
+/* The time axis: first, middle and last moment; only the time of day when all are of one day. */
+static void chart_time_axis(Report *r) {
         static const char *const anchors[] = {"start", "middle", "end"};
         bool one_day = r->from_usec / UINT64_C(86400000000) == r->to_usec / UINT64_C(86400000000);
 
-        put(r, "<line class=\"axis\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/>", LEFT, BOTTOM, RIGHT, BOTTOM);
+        report_put(r, "<line class=\"axis\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/>", LEFT, BOTTOM, RIGHT, BOTTOM);
         for (unsigned i = 0; i < 3; i++) {
                 uint64_t at = r->from_usec + (r->to_usec - r->from_usec) / 2 * i;
                 char text[CLOCK_TEXT_MAX];
@@ -41,13 +43,14 @@ static void time_axis(Report *r) {
                 if (r->to_usec == r->from_usec && i != 1)
                         continue;
                 clock_format(i == 2 ? r->to_usec : at, text);
-                put(r, "<text x=\"%.1f\" y=\"%g\" text-anchor=\"%s\">%.10s%s%.*s</text>", r->to_usec == r->from_usec ? (LEFT + RIGHT) / 2 : LEFT + (RIGHT - LEFT) * i / 2,
-                    BOTTOM + 22, anchors[i], text, " ", one_day ? 8 : 5, text + 11);
+                report_put(r, "<text x=\"%.1f\" y=\"%g\" text-anchor=\"%s\">%.10s%s%.*s</text>",
+                           r->to_usec == r->from_usec ? (LEFT + RIGHT) / 2 : LEFT + (RIGHT - LEFT) * i / 2, BOTTOM + 22,
+                           anchors[i], text, " ", one_day ? 8 : 5, text + 11);
         }
 }
 
 /* 1, 2 or 5 times a power of ten, not below n. */
-static uint64_t round_up(uint64_t n) {
+static uint64_t chart_round_up(uint64_t n) {
         for (uint64_t p = 1;; p *= 10)
                 for (unsigned k = 1; k <= 5; k += k == 1 ? 1 : 3)
                         if (p * k >= n || p > UINT64_MAX / 100)
@@ -55,28 +58,31 @@ static uint64_t round_up(uint64_t n) {
 }
 
 static void chart_time(Report *r) {
-        static const char *const marks[] = {"good", "bad", "idle"};
+        static const char *const marks[] = {"good", "bad", "idle"}, *const titles[] = {"proved", "not proved", "alive"};
         uint64_t bins[BINS][3] = {0}, most = 1;
         double width = (RIGHT - LEFT) / BINS;
 
         for (size_t i = 0; i < r->h->n; i++) {
                 const RegionFacts *f = r->h->regions[i];
-                double at = (x_of(r, f->allocated_usec) - LEFT) / (RIGHT - LEFT) * BINS;
+                double at = (chart_x(r, f->allocated_usec) - LEFT) / (RIGHT - LEFT) * BINS;
                 unsigned bin = at < 0 ? 0 : at >= BINS ? BINS - 1 : (unsigned)at;
 
                 for (unsigned k = 0; k < 3; k++)
                         bins[bin][k] += strcmp(report_mark(f), marks[k]) == 0;
                 most = MAX(most, bins[bin][0] + bins[bin][1] + bins[bin][2]);
         }
-        most = round_up(most);
-        begin(r, "Regions over time", "by when they were allocated", "Regions over time, those that are not proved in red");
+        most = chart_round_up(most);
+        chart_begin(r, "Regions over time", "by when they were allocated",
+                    "Regions over time, unproved regions in red");
         for (unsigned i = 0; i <= 2; i++) {
                 double y = BOTTOM - (BOTTOM - TOP) * i / 2;
 
                 if (i == 1 && most % 2)
                         continue;
-                put(r, "<line class=\"axis\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/><text x=\"%g\" y=\"%g\" text-anchor=\"end\">%" PRIu64 "</text>", LEFT, y, RIGHT, y,
-                    LEFT - 8, y + 4, most * i / 2);
+                report_put(r,
+                           "<line class=\"axis\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/><text x=\"%g\" y=\"%g\" "
+                           "text-anchor=\"end\">%" PRIu64 "</text>",
+                           LEFT, y, RIGHT, y, LEFT - 8, y + 4, most * i / 2);
         }
         for (unsigned i = 0; i < BINS; i++) {
                 double y = BOTTOM;
@@ -86,27 +92,29 @@ static void chart_time(Report *r) {
 
                         if (bins[i][k] == 0)
                                 continue;
-                        /* One region among thousands is still seen when it is a bad one. */
+                        /* One bad region among thousands must stay visible. */
                         height = MAX(height, k == 1 ? 3.0 : 1.0);
                         y -= height;
-                        put(r, "<rect class=\"f-%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>%" PRIu64 " %s</title></rect>", marks[k], LEFT + i * width + 1,
-                            y, width - 2, height, bins[i][k], k == 0 ? "proved" : k == 1 ? "not proved" : "alive");
+                        report_put(r,
+                                   "<rect class=\"f-%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
+                                   "<title>%" PRIu64 " %s</title></rect>",
+                                   marks[k], LEFT + i * width + 1, y, width - 2, height, bins[i][k], titles[k]);
                 }
         }
-        time_axis(r);
-        put(r, "</svg><ul class=\"key\"><li><i class=\"b-good\"></i>ended and proved</li><li><i class=\"b-bad\"></i>something is not proved</li>"
-               "<li><i class=\"b-idle\"></i>alive</li></ul></figure>");
+        chart_time_axis(r);
+        report_put(r, "</svg><ul class=\"key\"><li><i class=\"b-good\"></i>ended and proved</li><li><i "
+                      "class=\"b-bad\"></i>not proved</li><li><i class=\"b-idle\"></i>alive</li></ul></figure>");
 }
 
-/* Height of a teardown that took that part of its bound: logarithmic from a ten-thousandth to a hundred times. */
-static double y_of(double ratio) {
+/* The height for a teardown's share of its bound: logarithmic, from a ten-thousandth to a hundred times. */
+static double chart_y(double ratio) {
         double v = (log10(MAX(ratio, 1e-4)) + 4) / 6;
 
         return BOTTOM - (BOTTOM - TOP) * (v > 1 ? 1 : v);
 }
 
-/* The time that a later supervisor took says nothing about the bound: what it found may have lain there for days. */
-static bool has_bound(const RegionFacts *f) {
+/* A later supervisor's time says nothing about the bound: the memory may have waited for days. */
+static bool chart_has_bound(const RegionFacts *f) {
         return f->ended > 0 && f->bound_usec > 0 && (f->recovered == 0 || facts_late(f));
 }
 
@@ -118,38 +126,52 @@ static void chart_bound(Report *r) {
         size_t shown = 0, with_bound = 0, step;
 
         for (size_t i = 0; i < r->h->n; i++)
-                with_bound += has_bound(r->h->regions[i]);
+                with_bound += chart_has_bound(r->h->regions[i]);
         step = with_bound / DOTS_MOST + 1;
-        begin(r, "Teardown time against its bound", "each dot a region that ended; above the broken line its bound was passed", "Teardown times as parts of their bounds");
+        chart_begin(r, "Teardown time in relation to the bound",
+                    "each dot is an ended region; dots above the broken line passed the bound",
+                    "Teardown times as parts of the bounds");
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
-                put(r, "<line class=\"axis\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/><text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>", LEFT, y_of(lines[i].ratio), RIGHT,
-                    y_of(lines[i].ratio), LEFT - 8, y_of(lines[i].ratio) + 4, lines[i].text);
+                report_put(r,
+                           "<line class=\"axis\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/><text x=\"%g\" "
+                           "y=\"%.1f\" text-anchor=\"end\">%s</text>",
+                           LEFT, chart_y(lines[i].ratio), RIGHT, chart_y(lines[i].ratio), LEFT - 8,
+                           chart_y(lines[i].ratio) + 4, lines[i].text);
         for (size_t i = 0, k = 0; i < r->h->n; i++) {
                 const RegionFacts *f = r->h->regions[i];
                 char took[SIZE_TEXT_MAX], bound[SIZE_TEXT_MAX];
                 uint64_t usec = facts_number(f, "usec");
                 bool late = facts_late(f);
 
-                if (!has_bound(f) || (k++ % step != 0 && !late))
+                if (!chart_has_bound(f) || (k++ % step != 0 && !late))
                         continue;
                 shown++;
-                put(r, "<circle class=\"f-%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\" fill-opacity=\"%s\"><title>%s: %s of %s</title></circle>", late ? "bad" : "mark",
-                    x_of(r, f->allocated_usec), y_of((double)usec / (double)f->bound_usec), late ? "4.5" : "3", late ? "1" : "0.6", f->id, duration_format(usec, took),
-                    duration_format(f->bound_usec, bound));
+                report_put(r,
+                           "<circle class=\"f-%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\" fill-opacity=\"%s\"><title>%s: "
+                           "%s of %s</title></circle>",
+                           late ? "bad" : "mark", chart_x(r, f->allocated_usec),
+                           chart_y((double)usec / (double)f->bound_usec), late ? "4.5" : "3", late ? "1" : "0.6", f->id,
+                           duration_format(usec, took), duration_format(f->bound_usec, bound));
         }
-        put(r, "<line class=\"bound\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/><text class=\"strong\" x=\"%g\" y=\"%.1f\" text-anchor=\"end\">bound</text>", LEFT, y_of(1), RIGHT,
-            y_of(1), LEFT - 8, y_of(1) + 4);
-        time_axis(r);
-        put(r, "</svg><ul class=\"key\"><li><i class=\"b-mark\"></i>teardown</li><li><i class=\"b-bad\"></i>bound passed: %zu</li>", r->totals.answers[REGION_LATE]);
+        report_put(r,
+                   "<line class=\"bound\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/><text class=\"strong\" "
+                   "x=\"%g\" y=\"%.1f\" text-anchor=\"end\">bound</text>",
+                   LEFT, chart_y(1), RIGHT, chart_y(1), LEFT - 8, chart_y(1) + 4);
+        chart_time_axis(r);
+        report_put(r,
+                   "</svg><ul class=\"key\"><li><i class=\"b-mark\"></i>teardown</li><li><i "
+                   "class=\"b-bad\"></i>bound passed: %zu</li>",
+                   r->totals.answers[REGION_LATE]);
         if (shown < with_bound)
-                put(r, "<li>%zu of %zu are drawn, every late one among them</li>", shown, with_bound);
-        put(r, "</ul></figure>");
+                report_put(r, "<li>%zu of %zu are drawn, with every late region</li>", shown, with_bound);
+        report_put(r, "</ul></figure>");
 }
 
-static void bar(Report *r, const char *name, const char *mark, double part, const char *value) {
-        put(r, "<dt>");
-        put_text(r, name);
-        put(r, "</dt><dd><div class=\"bar b-%s\" style=\"width:%.2f%%\"></div></dd><dd class=\"soft\">%s</dd>", mark, part * 100, value);
+static void chart_bar(Report *r, const char *name, const char *mark, double part, const char *value) {
+        report_put(r, "<dt>");
+        report_put_text(r, name);
+        report_put(r, "</dt><dd><div class=\"bar b-%s\" style=\"width:%.2f%%\"></div></dd><dd class=\"soft\">%s</dd>",
+                   mark, part * 100, value);
 }
 
 static void chart_outcomes(Report *r) {
@@ -168,7 +190,8 @@ static void chart_outcomes(Report *r) {
                 }
                 most = MAX(most, ++*n);
         }
-        put(r, "<figure><figcaption>Outcomes<small>how the invocations ended</small></figcaption><dl class=\"bars\">");
+        report_put(r, "<figure><figcaption>Outcomes<small>how the invocations ended</small></figcaption><dl "
+                      "class=\"bars\">");
         for (uint64_t done = 0, next; map.n > 0; done = next) { /* the most frequent first */
                 next = 0;
                 for (size_t i = 0; i < map.room; i++)
@@ -181,10 +204,12 @@ static void chart_outcomes(Report *r) {
                                 char value[32];
 
                                 snprintf(value, sizeof(value), "%" PRIu64, next);
-                                bar(r, map.items[i].key, strcmp(map.items[i].key, "supervisor gone") == 0 ? "bad" : "mark", (double)next / (double)most, value);
+                                chart_bar(r, map.items[i].key,
+                                          strcmp(map.items[i].key, "supervisor gone") == 0 ? "bad" : "mark",
+                                          (double)next / (double)most, value);
                         }
         }
-        put(r, "</dl></figure>");
+        report_put(r, "</dl></figure>");
 }
 
 static void chart_bytes(Report *r) {
@@ -193,19 +218,23 @@ static void chart_bytes(Report *r) {
         char a[SIZE_TEXT_MAX], b[SIZE_TEXT_MAX], c[SIZE_TEXT_MAX];
         bool missed = t->overwritten < t->held, bad = missed || t->verified < t->overwritten;
 
-        put(r, "<figure><figcaption>Bytes<small>of all regions that ended, as recorded at their teardown</small></figcaption><dl class=\"bars\">");
-        bar(r, "held", "idle", (double)t->held / most, size_format(t->held, a));
-        bar(r, "overwritten", missed ? "bad" : "good", (double)t->overwritten / most, size_format(t->overwritten, b));
-        bar(r, "verified by reading back", bad ? "bad" : "good", (double)t->verified / most, size_format(t->verified, c));
-        put(r, "</dl><p class=\"soft\">What each region held at its end: memory of its processes, scratch, sections. What it gave back while it ran is not in these sums.</p></figure>");
+        report_put(r, "<figure><figcaption>Bytes<small>of all ended regions, as recorded at "
+                      "teardown</small></figcaption><dl class=\"bars\">");
+        chart_bar(r, "held", "idle", (double)t->held / most, size_format(t->held, a));
+        chart_bar(r, "overwritten", missed ? "bad" : "good", (double)t->overwritten / most,
+                  size_format(t->overwritten, b));
+        chart_bar(r, "verified by reading back", bad ? "bad" : "good", (double)t->verified / most,
+                  size_format(t->verified, c));
+        report_put(r, "</dl><p class=\"soft\">Held by each region at its end: memory of processes, scratch, sections. "
+                      "Memory given back during the run is not in these sums.</p></figure>");
 }
 
 void report_charts(Report *r) {
-        put(r, "<section><h2>Over time</h2><div class=\"pair\">");
+        report_put(r, "<section><h2>Over time</h2><div class=\"pair\">");
         chart_time(r);
         chart_bound(r);
-        put(r, "</div></section><section><h2>In sum</h2><div class=\"pair\">");
+        report_put(r, "</div></section><section><h2>In sum</h2><div class=\"pair\">");
         chart_outcomes(r);
         chart_bytes(r);
-        put(r, "</div></section>");
+        report_put(r, "</div></section>");
 }

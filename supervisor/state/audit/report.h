@@ -1,18 +1,18 @@
-/* Runs: CLI. A page for auditors about a store's regions: one HTML file with its styles and drawings inside, no script, nothing fetched. What is not
- * proved is red and stands first. Text that comes from skills is escaped and isolated. */
+/* Runs: CLI. A page for auditors about a store's regions: one HTML file with styles and drawings inside, no script, no
+ * external resource. Unproved regions are red and stand first. Text of skills is escaped and isolated. */
 #pragma once
 
 #include "audit/regions.h"
 #include "base/buf.h"
 
 typedef struct ReportTotals {
-        size_t regions, alive, ended, cleared, empty, uncovered, answers[REGION_QUESTIONS_N]; /* by question: regions to which it applies */
+        size_t regions, alive, ended, cleared, empty, uncovered, answers[REGION_QUESTIONS_N];
         /* uncovered: regions whose record names storage that was not overwritten */
-        uint64_t held, overwritten, verified;                      /* bytes of all that ended */
-        bool holds;                                                /* no answer that fails */
+        uint64_t held, overwritten, verified;                      /* bytes of all ended regions */
+        bool holds;                                                /* no question with a failure */
 } ReportTotals;
 
-/* since, until, skill, scope: as they were given, or NULL. Returns 0 or -errno. */
+/* since, until, skill, scope: as given, or NULL. Returns 0 or -errno. */
 typedef struct ReportQuery {
         const char *since, *until, *skill, *scope;
         uint64_t now_usec;

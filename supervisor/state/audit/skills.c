@@ -1,26 +1,21 @@
-#include "audit/audit-internal.h"
-
+#include "audit/fold-state.h"
 #include "engine/skill.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* The registry of skills: each registration says what it replaces, its digest is that of its own list of files, and table skill has the
- * newest of each name. */
+/* The registry of skills. Each registration names the registration that is replaced; each digest is the hash of the
+ * skill's list of files; table skill has the newest registration of each name. */
 typedef struct FoldedSkill {
         uint64_t seq;
         char digest[SKILL_DIGEST_MAX];
 } FoldedSkill;
 
-static int differs(Audit *a, const char *what, const char *expected, const char *found) {
-        broken(a, true, what, "%s", expected);
-        return broken_found(a, "%s", found);
-}
-
-int fold_skill(Audit *a, const json_t *o) {
+int skills_fold(Audit *a, const json_t *o) {
         const json_t *skill = json_object_get(o, "skill"), *replaces = json_object_get(o, "replaces");
-        const char *name = json_text(json_object_get(skill, "name")), *digest = json_text(json_object_get(skill, "digest"));
+        const char *name = json_text(json_object_get(skill, "name")),
+                   *digest = json_text(json_object_get(skill, "digest"));
         const char *old = json_text(json_object_get(replaces, "digest"));
         char computed[SKILL_DIGEST_MAX] = "sha256:";
         uint8_t hash[HASH_BYTES];
@@ -29,21 +24,26 @@ int fold_skill(Audit *a, const json_t *o) {
         Bytes list;
         int r;
 
-        if (!name || !*name || strlen(name) > SKILL_NAME_MAX || !digest || strlen(digest) >= SKILL_DIGEST_MAX || !json_object_get(o, "body") ||
-            !json_text(json_object_get(o, "who")))
-                return differs(a, "an entry lacks a field or has it of a wrong kind", "skill.name, skill.digest, body and who of skill.registered", "none");
+        if (!name || !*name || strlen(name) > SKILL_NAME_MAX || !digest || strlen(digest) >= SKILL_DIGEST_MAX ||
+            !json_object_get(o, "body") || !json_text(json_object_get(o, "who")))
+                return audit_differs(a, "an entry lacks a field or has it of a wrong kind", "none",
+                                     "skill.name, skill.digest, body and who of skill.registered");
         r = body_get(a->txn, a->seq, NULL, &list);
         if (r < 0)
                 return r;
         hash_bytes(list.p, list.n, hash);
         hex_encode(hash, sizeof(hash), computed + 7);
         if (strcmp(digest, computed) != 0)
-                return differs(a, "a skill's digest is not that of its list of files", computed, digest);
+                return audit_differs(a, "a skill's digest is not the hash of its list of files", digest, "%s",
+                                     computed);
         f = map_get(&a->skills, name);
-        if (f && (json_get_u64(json_object_get(replaces, "seq"), &seq) < 0 || seq != f->seq || !old || strcmp(old, f->digest) != 0))
-                return differs(a, "a skill is registered again and does not say what it replaces (I-28)", f->digest, old ? old : "nothing");
+        if (f && (json_get_u64(json_object_get(replaces, "seq"), &seq) < 0 || seq != f->seq || !old ||
+                  strcmp(old, f->digest) != 0))
+                return audit_differs(a, "a repeated registration of a skill does not name the replaced one (I-28)",
+                                     old ? old : "nothing", "%s", f->digest);
         if (!f && replaces)
-                return differs(a, "a skill replaces what was never registered", "nothing", old ? old : "something");
+                return audit_differs(a, "a registration replaces a skill that was never registered",
+                                     old ? old : "something", "nothing");
         if (!f) {
                 f = calloc(1, sizeof(*f));
                 if (!f || map_add(&a->skills, name, f) < 0) {
@@ -56,7 +56,7 @@ int fold_skill(Audit *a, const json_t *o) {
         return 0;
 }
 
-int check_skills(Audit *a) {
+int skills_check(Audit *a) {
         _cleanup_cursor_ Cursor *c = NULL;
         uint64_t n = 0;
         Bytes k, v;
@@ -71,14 +71,15 @@ int check_skills(Audit *a) {
                 memcpy(name, k.p, k.n);
                 f = map_get(&a->skills, name);
                 if (!f || f->seq != be64_get(v.p)) {
-                        broken(a, false, "table skill differs from the ledger", "%s: registered at %" PRIu64, name, f ? f->seq : 0);
-                        return broken_found(a, "%" PRIu64, be64_get(v.p));
+                        audit_broken(a, false, "table skill differs from the ledger", "%s: registered at %" PRIu64,
+                                     name, f ? f->seq : 0);
+                        return audit_found(a, "%" PRIu64, be64_get(v.p));
                 }
                 n++;
         }
         if (r == -ENOENT && n != a->skills.n) {
-                broken(a, false, "table skill lacks what the ledger has", "%zu rows", a->skills.n);
-                return broken_found(a, "%" PRIu64, n);
+                audit_broken(a, false, "table skill lacks rows of the ledger", "%zu rows", a->skills.n);
+                return audit_found(a, "%" PRIu64, n);
         }
         return r == -ENOENT ? 0 : r;
 }

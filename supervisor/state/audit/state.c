@@ -1,12 +1,13 @@
 #include "audit/state.h"
-
-#include "audit/runs.h"
-#include "record/event.h"
+#include "engine/engine.h"
 #include "engine/fold.h"
 #include "engine/dead-letter.h"
+#include "engine/mutate.h"
+#include "engine/note.h"
 #include "engine/project.h"
 #include "engine/wait.h"
 #include "ledger/ledger.h"
+#include "record/event.h"
 #include "store/hooks.h"
 
 #include <errno.h>
@@ -15,9 +16,147 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first thing that does not hold is told; the rest is counted. */
-static int say(json_t *found, const char *check, const char *fmt, ...) _printf_(3, 4);
-static int say(json_t *found, const char *check, const char *fmt, ...) {
+#define NUMBER_MAX 24
+#define EVENT_OF_RUN "\"run\":\"" /* in each entry about a run; entries without this text are skipped unparsed */
+
+/* The open runs after all entries: {run: {"agent","scope","events":{note's number: [seq, outcome]}}}. */
+static int state_take_run_event(json_t *runs, uint64_t seq, const json_t *o) {
+        const char *type = json_text(json_object_get(o, "type")), *id = json_text(json_object_get(o, "run"));
+        bool waits = type && strcmp(type, "note.pending") == 0;
+        char number[NUMBER_MAX];
+        json_t *run;
+        uint64_t n;
+
+        if (!type || !id)
+                return 0;
+        if (strcmp(type, "run.started") == 0)
+                return json_object_set_new(runs, id,
+                                           json_pack("{s:O, s:O, s:{}}", "agent", json_object_get(o, "agent"), "scope",
+                                                     json_object_get(o, "scope"), "events")) < 0
+                               ? -EUCLEAN
+                               : 0;
+        if (strcmp(type, "run.ended") == 0) {
+                json_object_del(runs, id);
+                return 0;
+        }
+        run = json_object_get(runs, id);
+        if (!run || json_get_u64(json_object_get(o, "note"), &n) < 0 || (!waits && strncmp(type, "canon.", 6) != 0))
+                return 0;
+        snprintf(number, sizeof(number), "%" PRIu64, n);
+        return json_object_set_new(
+                       json_object_get(run, "events"), number,
+                       json_pack("[o, s]", json_u64(seq), note_outcome_name(waits ? NOTE_PENDING : NOTE_COMMITTED))) < 0
+                       ? -ENOMEM
+                       : 0;
+}
+
+static int state_read_runs(Txn *t, json_t *runs) {
+        _cleanup_walk_ LedgerWalk w = {0};
+        uint64_t seq;
+        Bytes entry;
+        int r = ledger_walk(t, 0, &w);
+
+        while (r == 0 && (r = ledger_next(&w, &seq, &entry)) == 0) {
+                _cleanup_json_ json_t *o = NULL;
+
+                if (!memmem(entry.p, entry.n, EVENT_OF_RUN, strlen(EVENT_OF_RUN)))
+                        continue;
+                r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
+                if (r == 0)
+                        r = state_take_run_event(runs, seq, o);
+                if (r > 0)
+                        r = -EUCLEAN;
+        }
+        return r == -ENOENT ? 0 : r;
+}
+
+/* Compares the note's outcome with its event, in both directions. events: of the run. Returns 0; 1: a difference. */
+static int state_check_note(const NoteRun *run, const Note *n, const json_t *events, Diag *ret_what) {
+        bool waits = n->outcome == NOTE_PENDING;
+        char number[NUMBER_MAX];
+        const json_t *event;
+        uint64_t said = 0, seq = 0;
+
+        snprintf(number, sizeof(number), "%" PRIu64, n->number);
+        event = json_object_get(events, number);
+        json_get_u64(json_object_get(n->row, waits ? "pending" : "seq"), &said);
+        json_get_u64(json_array_get(event, 0), &seq);
+        if (event && !json_text_is(json_array_get(event, 1), note_outcome_name(n->outcome)))
+                return diag(ret_what, 1, "run %s: note %" PRIu64 " is %s, and its event %" PRIu64 " says %s", run->id,
+                            n->number, note_outcome_name(n->outcome), seq, json_text(json_array_get(event, 1)));
+        if ((waits || n->outcome == NOTE_COMMITTED) && (!event || seq != said))
+                return diag(ret_what, 1,
+                            "run %s: note %" PRIu64 " is %s by event %" PRIu64 ", an event without this note", run->id,
+                            n->number, note_outcome_name(n->outcome), said);
+        return 0;
+}
+
+/* Notes are numbered from 1 without a gap; the row has the numbers of all notes and of processed notes. */
+static int state_check_notes(Txn *t, const NoteRun *run, const json_t *events, Diag *ret_what) {
+        _cleanup_note_ Note n = NOTE_NULL;
+        uint64_t notes = 0, processed = 0, about = 0;
+        int r;
+
+        while ((r = engine_note_next(t, run->id, notes + 1, false, &n)) == 0) {
+                if (n.number != ++notes)
+                        return diag(ret_what, 1, "run %s: note %" PRIu64 " is not there", run->id, notes);
+                processed += n.outcome != NOTE_UNPROCESSED;
+                about += n.outcome == NOTE_COMMITTED || n.outcome == NOTE_PENDING;
+                if (n.outcome == NOTE_UNPROCESSED && n.number <= run->settled)
+                        return diag(ret_what, 1, "run %s: note %" PRIu64 " has no outcome, and would be passed over",
+                                    run->id, n.number);
+                r = state_check_note(run, &n, events, ret_what);
+                if (r != 0)
+                        return r;
+        }
+        if (r != -ENOENT)
+                return r;
+        if (notes != run->notes || processed != run->processed)
+                return diag(ret_what, 1,
+                            "run %s has %" PRIu64 " notes, %" PRIu64 " processed: its row says %" PRIu64
+                            " and %" PRIu64,
+                            run->id, notes, processed, run->notes, run->processed);
+        if (about != json_object_size(events))
+                return diag(ret_what, 1,
+                            "run %s: %zu of its notes were committed or wait by the ledger, and %" PRIu64 " are here",
+                            run->id, json_object_size(events), about);
+        return 0;
+}
+
+static int state_check_run(Txn *t, const NoteRun *run, const json_t *said, Diag *ret_what) {
+        const char *agent = json_text(json_object_get(said, "agent"));
+        uint64_t scope;
+
+        if (!said)
+                return diag(ret_what, 1, "run %s: no open run in the ledger", run->id);
+        if (!agent || strcmp(agent, run->agent) != 0 || json_get_u64(json_object_get(said, "scope"), &scope) < 0 ||
+            scope != run->scope)
+                return diag(ret_what, 1, "run %s: the ledger has a different agent or scope", run->id);
+        return state_check_notes(t, run, json_object_get(said, "events"), ret_what);
+}
+
+/* Each note has the row of its run. */
+static int state_check_orphan_notes(Txn *t, const json_t *runs, Diag *ret_what) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        char id[RUN_ID_MAX] = "";
+        Bytes k, v;
+        int r = cursor_open(t, TABLE_NOTE, BYTES(NULL, 0), &c);
+
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
+                if (k.n != RUN_ID_MAX + 8)
+                        return diag(ret_what, 1, "a note's key has %zu bytes", k.n);
+                if (memcmp(k.p, id, RUN_ID_MAX) == 0)
+                        continue;
+                memcpy(id, k.p, RUN_ID_MAX);
+                id[RUN_ID_MAX - 1] = '\0';
+                if (!region_id_valid(id) || !json_object_get(runs, id))
+                        return diag(ret_what, 1, "notes without an open run are in the table");
+        }
+        return r == -ENOENT ? 0 : r;
+}
+
+/* Records the first failure; later failures are only counted. */
+_printf_(3, 4) static int state_note(json_t *found, const char *check, const char *fmt, ...) {
         char what[512];
         va_list ap;
 
@@ -32,7 +171,7 @@ static int say(json_t *found, const char *check, const char *fmt, ...) {
                        : 0;
 }
 
-static int check_fold(Txn *t, json_t *found, Diag *reterr) {
+static int state_check_fold(Txn *t, json_t *found, Diag *reterr) {
         FoldResult f;
         bool newest = true;
         int r = engine_fold_compare(t, &f, reterr);
@@ -40,17 +179,23 @@ static int check_fold(Txn *t, json_t *found, Diag *reterr) {
         if (r == 0)
                 r = store_is_newest(t, &newest);
         if (r == 0 && f.how && !newest && (f.table == TABLE_TERM || f.table == TABLE_DOC))
-                r = say(found, "projection", "the index is of an older Lethe's form: `lethe rebuild` makes it anew, and so does the next command that writes, when nobody else has the store open");
+                r = state_note(found, "projection",
+                               "the index has the form of an older Lethe: `lethe rebuild` converts the index, and "
+                               "so does the next writing command without other users of the store");
         else if (r == 0 && f.how)
-                r = say(found, "projection", "table %s, key %s: the row is %s beside the fold of the ledger (%" PRIu64 " such rows); `lethe rebuild` puts it in order",
-                        table_name(f.table), f.key, strcmp(f.how, "differs") == 0 ? "another one" : f.how, f.differ);
-        if (r == 0 && (json_object_set_new(found, "entries", json_u64(f.events)) < 0 || json_object_set_new(found, "rows", json_u64(f.rows)) < 0 ||
+                r = state_note(found, "projection",
+                               "table %s, key %s: the row is %s beside the fold of the ledger (%" PRIu64
+                               " rows differ); `lethe rebuild` puts the tables in order",
+                               table_name(f.table), f.key, strcmp(f.how, "differs") == 0 ? "another one" : f.how,
+                               f.differ);
+        if (r == 0 && (json_object_set_new(found, "entries", json_u64(f.events)) < 0 ||
+                       json_object_set_new(found, "rows", json_u64(f.rows)) < 0 ||
                        json_object_set_new(found, "differ", json_u64(f.differ)) < 0))
                 r = -ENOMEM;
         return r;
 }
 
-static int check_unapplied(Txn *t, json_t *found) {
+static int state_check_unapplied(Txn *t, json_t *found) {
         json_t *list = NULL, *one;
         int r = engine_dead_letter_list(t, &list);
 
@@ -59,13 +204,14 @@ static int check_unapplied(Txn *t, json_t *found) {
         if (json_object_set_new(found, "unapplied", list) < 0)
                 return -ENOMEM;
         one = json_array_get(list, 0);
-        return one ? say(found, "unapplied", "event %" JSON_INTEGER_FORMAT " (%s %s) could not be projected: %s", json_integer_value(json_object_get(one, "seq")),
-                         json_text(json_object_get(one, "type")), json_text(json_object_get(one, "id")),
-                         json_text(json_object_get(one, "reason")))
+        return one ? state_note(found, "unapplied", "event %" JSON_INTEGER_FORMAT " (%s %s) could not be projected: %s",
+                                json_integer_value(json_object_get(one, "seq")),
+                                json_text(json_object_get(one, "type")), json_text(json_object_get(one, "id")),
+                                json_text(json_object_get(one, "reason")))
                    : 0;
 }
 
-static int check_waits(Txn *t, json_t *found) {
+static int state_check_waits(Txn *t, json_t *found) {
         uint64_t from = 0, n = 0;
         Wait w;
         int r;
@@ -75,7 +221,7 @@ static int check_waits(Txn *t, json_t *found) {
 
                 r = record_body(t, w.id, &body);
                 if (r == -ENOENT || (r == 0 && !json_is_object(json_object_get(body, "request"))))
-                        r = say(found, "pending", "pending item %" PRIu64 " has no request", w.id);
+                        r = state_note(found, "pending", "pending item %" PRIu64 " has no request", w.id);
                 if (r < 0)
                         return r;
         }
@@ -84,16 +230,28 @@ static int check_waits(Txn *t, json_t *found) {
         return json_object_set_new(found, "waits", json_u64(n)) < 0 ? -ENOMEM : 0;
 }
 
-static int check_runs(Txn *t, json_t *found) {
-        bool bad;
+/* Notes are in no entry; the ledger has open runs, and the outcome of committed and pending notes (G-7). */
+static int state_check_runs(Txn *t, json_t *found) {
+        _cleanup_json_ json_t *runs = json_object();
+        _cleanup_free_ NoteRun *rows = NULL;
+        size_t n = 0;
         Diag what;
-        int r = audit_runs(t, &bad, &what);
+        int r = runs ? state_read_runs(t, runs) : -ENOMEM;
 
-        return r == 0 && bad ? say(found, "run", "%s", what.text) : r;
+        if (r == 0)
+                r = engine_run_list(t, &rows, &n);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = state_check_run(t, &rows[i], json_object_get(runs, rows[i].id), &what);
+        if (r == 0 && n != json_object_size(runs))
+                r = diag(&what, 1, "%zu runs go on by the ledger, and %zu have a row", json_object_size(runs), n);
+        if (r == 0)
+                r = state_check_orphan_notes(t, runs, &what);
+        return r > 0 ? state_note(found, "run", "%s", what.text) : r;
 }
 
-/* A verdict's regions are over when it is spoken: it names the proposals that it is on, and what it makes the slot's value says from whom that is. */
-static bool is_of_regions(const json_t *o, const char *type) {
+/* A verdict is recorded after the end of its regions: slot.arbitrated names the proposals' regions, and the resulting
+ * slot.written names the winner's region. */
+static bool state_is_of_regions(const json_t *o, const char *type) {
         const json_t *list = json_object_get(o, "proposals");
         bool all = json_array_size(list) > 0;
 
@@ -101,11 +259,12 @@ static bool is_of_regions(const json_t *o, const char *type) {
                 all &= json_is_string(json_object_get(json_array_get(list, i), "region"));
         if (strcmp(type, "slot.arbitrated") == 0)
                 return all;
-        return strcmp(type, "slot.written") == 0 && json_is_string(json_object_get(o, "from")) && json_object_get(o, "arbitrated");
+        return strcmp(type, "slot.written") == 0 && json_is_string(json_object_get(o, "from")) &&
+               json_object_get(o, "arbitrated");
 }
 
-/* Nothing changes by itself: each event that does has a region in which it occurred, or a person. */
-static int check_causes(Txn *t, json_t *found) {
+/* Each event with a change has a cause: a region, or a person. */
+static int state_check_causes(Txn *t, json_t *found) {
         _cleanup_walk_ LedgerWalk w = {0};
         uint64_t seq;
         Bytes entry;
@@ -119,9 +278,10 @@ static int check_causes(Txn *t, json_t *found) {
                 if (r != 0)
                         return r > 0 ? -EUCLEAN : r;
                 type = json_text(json_object_get(o, "type"));
-                if (type && (project_concerns(type) || strncmp(type, "slot.", 5) == 0) && !json_object_get(o, "region") && !json_object_get(o, "who") &&
-                    !is_of_regions(o, type))
-                        r = say(found, "cause", "event %" PRIu64 " (%s) has neither a region nor a person", seq, type);
+                if (type && (project_concerns(type) || strncmp(type, "slot.", 5) == 0) &&
+                    !json_object_get(o, "region") && !json_object_get(o, "who") && !state_is_of_regions(o, type))
+                        r = state_note(found, "cause", "event %" PRIu64 " (%s) has neither a region nor a person", seq,
+                                       type);
         }
         return r == -ENOENT ? 0 : r;
 }
@@ -131,13 +291,16 @@ int audit_state(Txn *t, json_t **ret, Diag *reterr) {
         static const struct {
                 const char *name;
                 int (*fn)(Txn *t, json_t *found);
-        } checks[] = {{"unapplied", check_unapplied}, {"pending", check_waits}, {"cause", check_causes}, {"run", check_runs}};
-        int r = found ? check_fold(t, found, reterr) : -ENOMEM;
+        } checks[] = {{"unapplied", state_check_unapplied},
+                      {"pending", state_check_waits},
+                      {"cause", state_check_causes},
+                      {"run", state_check_runs}};
+        int r = found ? state_check_fold(t, found, reterr) : -ENOMEM;
 
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(checks); i++) {
                 r = checks[i].fn(t, found);
-                if (r == -EUCLEAN) /* a row that cannot be read is a finding, not the end of the search */
-                        r = say(found, checks[i].name, "something that this looks at cannot be read");
+                if (r == -EUCLEAN) /* an unreadable row is a finding; the checks continue */
+                        r = state_note(found, checks[i].name, "a row or entry for this check cannot be read");
         }
         if (r == 0)
                 *ret = TAKE_PTR(found);

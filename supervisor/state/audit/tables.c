@@ -1,5 +1,5 @@
-#include "audit/audit-internal.h"
-
+#include "audit/fold-state.h"
+#include "audit/history.h"
 #include "engine/engine.h"
 #include "schema/jsonschema.h"
 #include "store/hooks.h"
@@ -8,25 +8,26 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The canonical tables against what the fold gave. */
+/* Compares the canonical tables with the result of the fold. */
 
-static int unequal(Audit *a, const char *what, const char *name, const char *field, uint64_t expected, uint64_t found) {
-        broken(a, false, what, "%s: %s %" PRIu64, name, field, expected);
-        return broken_found(a, "%" PRIu64, found);
+static int tables_unequal(Audit *a, const char *what, const char *name, const char *field, uint64_t expected,
+                          uint64_t found) {
+        audit_broken(a, false, what, "%s: %s %" PRIu64, name, field, expected);
+        return audit_found(a, "%" PRIu64, found);
 }
 
-static int count(Audit *a, Table table, uint64_t expected) {
+static int tables_count(Audit *a, Table table, uint64_t expected) {
         uint64_t n;
         int r = table_rows(a->txn, table, &n);
 
         if (r == 0 && n != expected)
-                return unequal(a, "a table has another number of rows than the ledger gives", table_name(table), "rows",
+                return tables_unequal(a, "a table's number of rows differs from the ledger", table_name(table), "rows",
                                expected, n);
         return r;
 }
 
-/* The value that holds now still fits the slot's schema. */
-static int fits(Audit *a, const char *name, const SlotRow *row) {
+/* The valid value still fits the slot's schema. */
+static int tables_check_schema(Audit *a, const char *name, const SlotRow *row) {
         _cleanup_jsonschema_ JsonSchema *schema = NULL;
         _cleanup_json_ json_t *text = NULL, *value = NULL;
         Bytes body;
@@ -44,43 +45,41 @@ static int fits(Audit *a, const char *name, const SlotRow *row) {
                 if (r == 0)
                         r = jsonschema_validate(schema, value, &d);
         }
-        if (r > 0) {
-                broken(a, false, "a slot's schema or value is not what its definition allows", "%s: a value that fits",
-                       name);
-                return broken_found(a, "%s", d.text);
-        }
+        if (r > 0)
+                return audit_store_differs(a, "a slot's schema or value does not agree with its definition", d.text,
+                                           "%s: a value that fits", name);
         return r;
 }
 
-static int check_slot(Audit *a, const char *name, const SlotRow *row) {
+static int tables_check_slot(Audit *a, const char *name, const SlotRow *row) {
+        static const char differs[] = "table slot differs from the ledger";
         const SlotRow *f = map_get(&a->slots, name);
 
-        if (!f) {
-                broken(a, false, "table slot has a slot that the ledger does not define", "no row %s", name);
-                return broken_found(a, "one");
-        }
-        if (row->defined != f->defined)
-                return unequal(a, "table slot differs from the ledger", name, "defined at", f->defined, row->defined);
-        if (row->version != f->version)
-                return unequal(a, "table slot differs from the ledger", name, "version", f->version, row->version);
-        if (row->written != f->written)
-                return unequal(a, "table slot differs from the ledger", name, "written at", f->written, row->written);
-        if (row->body != f->body)
-                return unequal(a, "table slot differs from the ledger", name, "payload of", f->body, row->body);
-        if (row->arbitrated != f->arbitrated)
-                return unequal(a, "table slot differs from the ledger", name, "rules of arbitration", f->arbitrated, row->arbitrated);
-        if (row->held_version != f->held_version)
-                return unequal(a, "table slot differs from the ledger", name, "held version", f->held_version,
-                               row->held_version);
+        if (!f)
+                return audit_store_differs(a, "table slot has a slot that the ledger does not define", "one",
+                                           "no row %s", name);
+        const struct {
+                const char *name;
+                uint64_t expected, found;
+        } fields[] = {
+                {"defined at", f->defined, row->defined},
+                {"version", f->version, row->version},
+                {"written at", f->written, row->written},
+                {"payload of", f->body, row->body},
+                {"rules of arbitration", f->arbitrated, row->arbitrated},
+                {"held version", f->held_version, row->held_version},
+        };
+        for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+                if (fields[i].expected != fields[i].found)
+                        return tables_unequal(a, differs, name, fields[i].name, fields[i].expected, fields[i].found);
         if (f->held_version && (row->held_seq != f->held_seq || strcmp(row->held_by, f->held_by) != 0)) {
-                broken(a, false, "table slot differs from the ledger", "%s: held by %s since %" PRIu64, name,
-                       f->held_by, f->held_seq);
-                return broken_found(a, "held by %s since %" PRIu64, row->held_by, row->held_seq);
+                audit_broken(a, false, differs, "%s: held by %s since %" PRIu64, name, f->held_by, f->held_seq);
+                return audit_found(a, "held by %s since %" PRIu64, row->held_by, row->held_seq);
         }
-        return fits(a, name, row);
+        return tables_check_schema(a, name, row);
 }
 
-static int check_slots(Audit *a) {
+static int tables_check_slots(Audit *a) {
         _cleanup_cursor_ Cursor *c = NULL;
         Bytes k, v;
         int r = cursor_open(a->txn, TABLE_SLOT, BYTES(NULL, 0), &c);
@@ -94,12 +93,12 @@ static int check_slots(Audit *a) {
                 memcpy(name, k.p, k.n);
                 r = slot_row_decode(v, &row);
                 if (r == 0)
-                        r = check_slot(a, name, &row);
+                        r = tables_check_slot(a, name, &row);
         }
-        return r == -ENOENT ? count(a, TABLE_SLOT, a->slots.n) : r;
+        return r == -ENOENT ? tables_count(a, TABLE_SLOT, a->slots.n) : r;
 }
 
-static int check_held(Audit *a, uint64_t *ret_n) {
+static int tables_check_held(Audit *a, uint64_t *ret_n) {
         _cleanup_cursor_ Cursor *c = NULL;
         uint64_t n = 0, open = 0;
         Bytes k, v;
@@ -118,9 +117,9 @@ static int check_held(Audit *a, uint64_t *ret_n) {
                         if (f->held[i].seq == row.seq)
                                 h = &f->held[i];
                 if (!h || h->version != row.version || strcmp(h->slot, row.name) != 0) {
-                        broken(a, false, "table held has a proposal that the ledger does not have open",
+                        audit_broken(a, false, "table held has a proposal that is not open in the ledger",
                                "no row of region %s, seq %" PRIu64, row.region, row.seq);
-                        return broken_found(a, "version %" PRIu64 " of %s", row.version, row.name);
+                        return audit_found(a, "version %" PRIu64 " of %s", row.version, row.name);
                 }
                 n++;
         }
@@ -134,34 +133,26 @@ static int check_held(Audit *a, uint64_t *ret_n) {
         return r == -ENOENT ? 0 : r;
 }
 
-/* A region may be without its end only while its supervisor lives. Between our snapshot and now it may have ended well.
- */
-static int check_alive(Audit *a, const RegionRow *row) {
-        _cleanup_txn_ Txn *now = NULL;
+/* A region without an end needs a living supervisor. The region may have ended between the snapshot and now. */
+static int tables_check_alive(Audit *a, const RegionRow *row) {
         const FoldedRegion *f;
-        RegionRow again = {0};
+        bool there;
         int r;
 
         if (!store_lock_is_free(txn_store(a->txn), row->supervisor_lock))
                 return 0;
-        r = store_begin(txn_store(a->txn), false, &now, NULL);
-        if (r != 0)
-                return r < 0 ? r : -EIO;
-        r = engine_region_get(now, row->region, &again);
-        region_row_deinit(&again);
-        if (r == ENGINE_E_NO_REGION)
-                return 0;
-        if (r < 0)
+        r = history_is_there_now(a->txn, row->region, &there);
+        if (r < 0 || !there)
                 return r;
-        broken(a, false, "a region was allocated and never released, and its supervisor is gone (I-60)",
+        audit_broken(a, false, "a region was allocated and never released, and its supervisor is gone (I-60)",
                "region.released of %s, or its supervisor %" PRIu64 " alive", row->region, row->supervisor_pid);
         f = map_get(&a->regions, row->region);
         if (f && f->left)
-                return broken_found(a, "region.left: the next 'lethe run' after the end of its processes records that");
-        return broken_found(a, "neither; the next 'lethe run' on this store recovers it");
+                return audit_found(a, "region.left: the next 'lethe run' after the end of its processes records that");
+        return audit_found(a, "neither; the next 'lethe run' on this store recovers it");
 }
 
-static int check_regions(Audit *a) {
+static int tables_check_regions(Audit *a) {
         RegionRow *rows = NULL;
         size_t n = 0;
         int r = engine_region_list(a->txn, &rows, &n);
@@ -171,38 +162,38 @@ static int check_regions(Audit *a) {
                         const FoldedRegion *f = map_get(&a->regions, rows[i].region);
 
                         if (!f || f->ended) {
-                                broken(a, false, "table region has a region that the ledger does not have alive",
-                                       "no row %s", rows[i].region);
-                                r = broken_found(a, "%s",
-                                                 f ? "one, though it ended" : "one, though it was never allocated");
+                                r = audit_store_differs(a, "table region has a region that is not alive in the ledger",
+                                                        f ? "a row of an ended region"
+                                                          : "a row of a region that was never allocated",
+                                                        "no row %s", rows[i].region);
                         } else
-                                r = check_alive(a, &rows[i]);
+                                r = tables_check_alive(a, &rows[i]);
                 }
                 region_row_deinit(&rows[i]);
         }
         free(rows);
-        return r == 0 ? count(a, TABLE_REGION, a->report->alive) : r;
+        return r == 0 ? tables_count(a, TABLE_REGION, a->report->alive) : r;
 }
 
 int tables_check(Audit *a) {
         uint64_t held = 0, gathered = 0;
-        int r = check_slots(a);
+        int r = tables_check_slots(a);
 
         if (r == 0)
-                r = check_held(a, &held);
+                r = tables_check_held(a, &held);
         if (r == 0)
-                r = count(a, TABLE_HELD, held);
+                r = tables_count(a, TABLE_HELD, held);
         if (r == 0)
-                r = count(a, TABLE_HIST, a->n_hist);
+                r = tables_count(a, TABLE_HIST, a->n_hist);
         if (r == 0)
                 r = arbitration_check(a, &gathered);
         if (r == 0)
-                r = count(a, TABLE_GATHER, gathered);
+                r = tables_count(a, TABLE_GATHER, gathered);
         if (r == 0)
-                r = count(a, TABLE_VERDICT, a->n_verdicts);
+                r = tables_count(a, TABLE_VERDICT, a->n_verdicts);
         if (r == 0)
-                r = check_regions(a);
+                r = tables_check_regions(a);
         if (r == 0)
-                r = check_skills(a);
+                r = skills_check(a);
         return r;
 }

@@ -1,26 +1,25 @@
 #include "store/wal.h"
 #include "store/store-internal.h"
-
+#include "store/table.h"
 #include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define DATA_NEW "data.mdb.new"
 
-static uint64_t size_at(const Store *s, const char *name) {
+static uint64_t compact_size_at(const Store *s, const char *name) {
         struct stat st;
 
         return fstatat(s->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* The record of the last batch has rows as they were: all of the file is overwritten. */
-static int wipe_redo(const Store *s) {
+/* The record of the last batch has deleted rows: the whole file is overwritten. */
+static int compact_wipe_wal(const Store *s) {
         _cleanup_free_ uint8_t *zero = NULL;
-        uint64_t n = size_at(s, WAL_FILE);
+        uint64_t n = compact_size_at(s, WAL_FILE);
 
         if (s->wal_fd < 0 || n == 0)
                 return 0;
@@ -34,16 +33,15 @@ static int wipe_redo(const Store *s) {
 
 #define COMMIT_BYTES (16U << 20)
 
-/* Rows in their order. What fills `to` is committed in parts, so that it need not fit into memory. */
-static int copy_table(MDB_txn *from, MDB_dbi of, const char *name, MDB_env *to) {
+/* Copies rows in order. Commits in parts, so a table may exceed the memory. */
+static int compact_copy_table(MDB_txn *from, MDB_dbi of, const char *name, MDB_env *to) {
         MDB_cursor *c = NULL;
         MDB_txn *t = NULL;
         MDB_dbi dbi = 0;
         size_t n = 0;
         MDB_val k, v;
-        int r;
+        int r = lmdb_write_begin(to, &t);
 
-        r = lmdb_write_begin(to, &t);
         if (r == 0)
                 r = LMDB(mdb_dbi_open(t, name, MDB_CREATE, &dbi));
         if (r == 0)
@@ -64,10 +62,10 @@ static int copy_table(MDB_txn *from, MDB_dbi of, const char *name, MDB_env *to) 
                 r = lmdb_write_commit(TAKE_PTR(t));
         if (t)
                 lmdb_write_abort(t);
-        return r == MDB_KEYEXIST ? -EUCLEAN : lmdb_to_errno(r); /* rows that are not in their order */
+        return r == MDB_KEYEXIST ? -EUCLEAN : lmdb_to_errno(r); /* rows out of order */
 }
 
-static int copy_tables(Store *s, MDB_env *to) {
+static int compact_copy_tables(Store *s, MDB_env *to) {
         MDB_txn *from;
         int r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &from)));
 
@@ -75,14 +73,14 @@ static int copy_tables(Store *s, MDB_env *to) {
                 return r;
         for (Table t = 0; t < TABLE_COUNT_ && r == 0; t++)
                 if (s->dbi[t])
-                        r = copy_table(from, s->dbi[t], table_name(t), to);
+                        r = compact_copy_table(from, s->dbi[t], table_name(t), to);
         LMDB((mdb_txn_abort(from), 0));
         return r < 0 ? r : lmdb_to_errno(LMDB(mdb_env_sync(to, 1)));
 }
 
-/* Row by row into an empty file. LMDB's own copy leaves out what lies between the rows, but takes over the pages that lead to them, and there stand
- * keys of rows that are gone: in the index these are words of what was deleted. */
-static int write_new(Store *s) {
+/* Writes row by row into an empty file. LMDB's own copy drops free pages but keeps the branch pages, which have keys of
+ * deleted rows: in the index, words of deleted records. */
+static int compact_write_new(Store *s) {
         _cleanup_close_ int fd = -1;
         _cleanup_free_ char *path = NULL;
         MDB_env *to = NULL;
@@ -92,7 +90,7 @@ static int write_new(Store *s) {
                 path = NULL;
                 return -ENOMEM;
         }
-        unlinkat(s->dir_fd, DATA_NEW, 0); /* of one that died */
+        unlinkat(s->dir_fd, DATA_NEW, 0); /* of a process that died */
         fd = openat(s->dir_fd, DATA_NEW, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return -errno;
@@ -100,18 +98,18 @@ static int write_new(Store *s) {
         if (r < 0)
                 return r;
         mdb_env_set_maxdbs(to, TABLE_COUNT_);
-        mdb_env_set_mapsize(to, 2 * size_at(s, "data.mdb") + 2 * COMMIT_BYTES); /* it is not larger than the old one, but for what a commit lets go */
+        mdb_env_set_mapsize(to, 2 * compact_size_at(s, "data.mdb") + 2 * COMMIT_BYTES);
         r = lmdb_to_errno(LMDB(mdb_env_open(to, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600)));
         if (r == 0)
-                r = copy_tables(s, to);
+                r = compact_copy_tables(s, to);
         mdb_env_close(to);
         if (r == 0 && fsync(fd) < 0)
                 r = -errno;
         return r;
 }
 
-static int replace(Store *s) {
-        int r = write_new(s);
+static int compact_replace(Store *s) {
+        int r = compact_write_new(s);
 
         if (r == 0 && renameat(s->dir_fd, DATA_NEW, s->dir_fd, "data.mdb") < 0)
                 r = -errno;
@@ -122,7 +120,7 @@ static int replace(Store *s) {
         return fsync(s->dir_fd) < 0 ? -errno : 0;
 }
 
-static int do_alone(Store *s, const StoreAlone *also, Diag *reterr) {
+static int compact_do_alone(Store *s, const StoreAlone *also, Diag *reterr) {
         Txn *t;
         int r = store_begin(s, false, &t, reterr);
 
@@ -140,18 +138,18 @@ int store_compact(const char *dir, const StoreAlone *also, StoreCompacted *ret, 
 
         if (r != 0)
                 return r;
-        r = txn_bring_in(s); /* what a dead writer left: it is in the tables, and so in the copy */
+        r = txn_bring_in(s); /* records of a dead writer go to the tables, and so into the copy */
         if (r < 0)
                 return store_refusal(s, r, "cannot be written", reterr);
-        r = store_alone(s, "it can be compacted", reterr); /* nobody has the old file in use when the new one takes its place */
+        r = store_alone(s, "the store can be compacted", reterr); /* no process may use the old file at the rename */
         if (r == 0 && also)
-                r = do_alone(s, also, reterr);
-        before = size_at(s, "data.mdb");
+                r = compact_do_alone(s, also, reterr);
+        before = compact_size_at(s, "data.mdb");
         if (r == 0)
-                r = replace(s);
+                r = compact_replace(s);
         if (r == 0)
-                r = wipe_redo(s);
+                r = compact_wipe_wal(s);
         if (r == 0)
-                *ret = (StoreCompacted){.bytes_before = before, .bytes_after = size_at(s, "data.mdb")};
+                *ret = (StoreCompacted){.bytes_before = before, .bytes_after = compact_size_at(s, "data.mdb")};
         return r < 0 ? store_refusal(s, r, "cannot be compacted", reterr) : r;
 }

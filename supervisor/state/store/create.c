@@ -1,6 +1,6 @@
 #include "store/wal.h"
 #include "store/store-internal.h"
-
+#include "store/table.h"
 #include "base/io.h"
 
 #include <dirent.h>
@@ -13,12 +13,12 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-/* A store is made whole in a folder beside its place and renamed there, so that no power cut, no kill and no race
- * leaves half of one. The maker holds flock(2) on its folder: one that nobody holds was left by a maker that died. */
+/* A store is made whole in a folder beside its place and renamed there: a power cut, a kill or a race never leaves a
+ * half-made store. The maker holds flock(2) on the folder: a folder without a holder was left by a dead maker. */
 
 #define MAKE_TRIES 100
 
-static void remove_made(int parent, const char *name) {
+static void create_remove(int parent, const char *name) {
         int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         static const char *const files[] = {"data.mdb", "lock.mdb", "key", "vkey", "redo", "anchor"};
 
@@ -31,7 +31,7 @@ static void remove_made(int parent, const char *name) {
         unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-static void sweep(int parent, const char *prefix) {
+static void create_sweep(int parent, const char *prefix) {
         int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
         struct dirent *e;
@@ -47,26 +47,25 @@ static void sweep(int parent, const char *prefix) {
                         continue;
                 f = openat(parent, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
                 if (f >= 0 && flock(f, LOCK_EX | LOCK_NB) == 0)
-                        remove_made(parent, e->d_name);
+                        create_remove(parent, e->d_name);
         }
         closedir(d);
 }
 
-static int fill(Store *s, const char *path, Diag *reterr) {
+static int create_fill(Store *s, const char *path, Diag *reterr) {
         uint8_t version[8];
         Txn *t;
-        int r;
+        int r = key_make(s->dir_fd, s->public_key, reterr);
 
-        r = key_make(s->dir_fd, s->public_key, reterr);
         if (r < 0)
-                return store_refusal(s, r, "cannot make its signing key", reterr);
+                return store_refusal(s, r, "cannot make the signing key", reterr);
         origin_of(s->public_key, s->origin);
         r = key_load(s, reterr);
         if (r != 0)
                 return r;
         r = wal_make(s->dir_fd);
         if (r < 0)
-                return store_refusal(s, r, "cannot make its redo file", reterr);
+                return store_refusal(s, r, "cannot make the write-ahead log (redo)", reterr);
         if (mkdirat(s->dir_fd, "run", 0700) < 0)
                 return store_refusal(s, -errno, "cannot make folder run", reterr);
         r = env_open(s, path, true, reterr);
@@ -88,9 +87,9 @@ static int fill(Store *s, const char *path, Diag *reterr) {
         return store_commit(t, reterr);
 }
 
-/* A folder that nobody holds yet is taken for one that was left behind when another process sweeps in that moment: then it is gone again,
- * and the next one gets another name. Returns its descriptor, locked, or -errno. */
-static int make_folder(int parent, const char *prefix, char name[static NAME_MAX + 1]) {
+/* Another process may sweep in the moment between mkdir and flock, and take the folder for a dead maker's: then the
+ * folder is gone, and the next try has a new name. Returns the folder's descriptor, locked, or -errno. */
+static int create_make_folder(int parent, const char *prefix, char name[static NAME_MAX + 1]) {
         for (unsigned tries = 0; tries < MAKE_TRIES; tries++) {
                 _cleanup_close_ int fd = -1;
                 struct stat ours, there;
@@ -104,10 +103,11 @@ static int make_folder(int parent, const char *prefix, char name[static NAME_MAX
                                 continue;
                         return -errno;
                 }
-                errno = ENOENT; /* also of a folder that is there again, but is not ours */
+                errno = ENOENT; /* also for a different folder of the same name */
                 fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
                 if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &ours) == 0 &&
-                    fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev)
+                    fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == ours.st_ino &&
+                    there.st_dev == ours.st_dev)
                         return TAKE_FD(fd);
                 if (errno != ENOENT && errno != EWOULDBLOCK)
                         return -errno;
@@ -119,7 +119,9 @@ int store_create(const char *dir, Diag *reterr) {
         _cleanup_close_ int parent = -1, made = -1;
         char path[PATH_MAX], name[NAME_MAX + 1], prefix[NAME_MAX + 1];
         const char *slash = strrchr(dir, '/'), *base = slash ? slash + 1 : dir;
-        Store s = {.dir = (char *)dir, .mode = STORE_WRITE, .dir_fd = -1, .lock_fd = -1, .wal_fd = -1, .gate = {.none = true}}; /* its name is secret */
+        /* the name is secret: no gate is needed */
+        Store s = {.dir = (char *)dir, .mode = STORE_WRITE, .dir_fd = -1, .lock_fd = -1, .wal_fd = -1,
+                   .gate = {.none = true}};
         int r;
 
         if (!*base || snprintf(prefix, sizeof(prefix), "%s.new.", base) >= (int)sizeof(prefix) - 8)
@@ -131,30 +133,30 @@ int store_create(const char *dir, Diag *reterr) {
                         return -ENOMEM;
                 r = io_mkdir_parents(up, 0700);
                 if (r < 0)
-                        return store_refusal(&s, r, "cannot make the folders above it", reterr);
+                        return store_refusal(&s, r, "cannot make the folders above", reterr);
                 parent = open(up, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         } else
                 parent = open(slash ? "/" : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (parent < 0)
-                return store_refusal(&s, -errno, "cannot open the folder above it", reterr);
-        sweep(parent, prefix);
-        made = make_folder(parent, prefix, name);
+                return store_refusal(&s, -errno, "cannot open the folder above", reterr);
+        create_sweep(parent, prefix);
+        made = create_make_folder(parent, prefix, name);
         if (made < 0)
                 return store_refusal(&s, made, "cannot be made", reterr);
         if (snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash - dir + 1) : 0, dir, name) >= (int)sizeof(path))
                 return -ENAMETOOLONG;
         s.dir_fd = made;
-        r = fill(&s, path, reterr);
+        r = create_fill(&s, path, reterr);
         env_close(&s);
         key_free(&s);
         if (r == 0 && fsync(made) < 0)
                 r = store_refusal(&s, -errno, "cannot be made durable", reterr);
         if (r == 0 && renameat(parent, name, parent, base) < 0) {
                 if (errno != ENOTEMPTY && errno != EEXIST)
-                        r = store_refusal(&s, -errno, "cannot be put in its place", reterr);
-                remove_made(parent, name); /* another process was faster: its store is the one, if it is one */
+                        r = store_refusal(&s, -errno, "cannot be renamed into place", reterr);
+                create_remove(parent, name); /* another process was faster: its store stays */
         } else if (r != 0)
-                remove_made(parent, name);
+                create_remove(parent, name);
         else if (fsync(parent) < 0)
                 r = store_refusal(&s, -errno, "cannot be made durable", reterr);
         return r;

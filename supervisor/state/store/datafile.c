@@ -17,7 +17,7 @@ int datafile_read(int fd, uint64_t at, void *p, size_t n) {
         return r < 0 ? -errno : (size_t)r < n ? -ENODATA : 0;
 }
 
-static int check_once(int dir_fd, const char *dir, Diag *reterr) {
+static int datafile_check_once(int dir_fd, const char *dir, Diag *reterr) {
         _cleanup_close_ int fd = openat(dir_fd, "data.mdb", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         uint32_t page = 0;
         Meta m[2];
@@ -41,14 +41,14 @@ static int check_once(int dir_fd, const char *dir, Diag *reterr) {
                         r = datafile_read(fd, (uint64_t)i * page + PAGE_HEADER, &m[i], sizeof(m[i]));
                 if (r == -ENODATA)
                         return diag(reterr, STORE_E_DAMAGED,
-                                    "store %s: data.mdb is truncated: %lld bytes, less than its two meta pages", dir,
+                                    "store %s: data.mdb is truncated: %lld bytes, less than two meta pages", dir,
                                     (long long)st.st_size);
                 if (r < 0)
                         return r;
                 memcpy(&flags, head + 10, sizeof(flags));
                 if (!(flags & PAGE_META) || m[i].magic != META_MAGIC)
                         return diag(reterr, STORE_E_DAMAGED,
-                                    "store %s: data.mdb: meta page %d is not one: the file is damaged or not ours", dir,
+                                    "store %s: data.mdb: page %d is no meta page: the file is damaged or foreign", dir,
                                     i);
                 if (m[i].format != META_FORMAT)
                         return diag(reterr, STORE_E_VERSION,
@@ -64,8 +64,7 @@ static int check_once(int dir_fd, const char *dir, Diag *reterr) {
         if (m[1].tables[0].pad != page)
                 return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: its meta pages give page sizes %u and %u",
                             dir, page, m[1].tables[0].pad);
-        /* Commit n goes to page n mod 2: other numbers mean that a flipped bit would make an older state look like the
-         * newest. */
+        /* Commit n goes to page n mod 2: after a flipped bit an older state could look newest. */
         for (int i = 0; i < 2; i++)
                 if (m[i].txn != 0 && (m[i].txn & 1) != (unsigned)i)
                         return diag(reterr, STORE_E_DAMAGED,
@@ -83,27 +82,26 @@ static int check_once(int dir_fd, const char *dir, Diag *reterr) {
                         return diag(reterr, STORE_E_DAMAGED,
                                     "store %s: data.mdb: the newest meta page has its root at page %llu of %llu", dir,
                                     (unsigned long long)newer->tables[i].root, (unsigned long long)newer->last_page);
-        if (fstat(fd, &st) < 0) /* again: it may have grown for a commit that was read above */
+        if (fstat(fd, &st) < 0) /* again: the file may have grown for a commit read above */
                 return -errno;
         if (newer->last_page > (uint64_t)INT64_MAX / page - 1)
                 return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: the newest meta page counts %llu pages", dir,
                             (unsigned long long)newer->last_page);
-        /* LMDB does not write pages that a commit took and let go again, so that the file may be short by those: only
-         * by those. */
-        if ((newer->last_page + 1) * page > (uint64_t)st.st_size && datafile_walk(fd, newer, page, NULL) != 0)
+        /* LMDB does not write pages that a commit took and freed again: the file may be shorter by such pages only. */
+        if ((newer->last_page + 1) * page > (uint64_t)st.st_size && page_walk(fd, newer, page, NULL) != 0)
                 return diag(reterr, STORE_E_DAMAGED,
-                            "store %s: data.mdb is truncated: %lld bytes, but its newest commit uses %llu pages of %u",
+                            "store %s: data.mdb is truncated: %lld bytes, but the newest commit uses %llu pages of %u",
                             dir, (long long)st.st_size, (unsigned long long)newer->last_page + 1, page);
         return 0;
 }
 
 int datafile_check(int dir_fd, const char *dir, Diag *reterr) {
-        int r = check_once(dir_fd, dir, reterr);
+        int r = datafile_check_once(dir_fd, dir, reterr);
 
-        /* Another process may have committed between the reads of the two pages. */
+        /* Another process may have committed between the reads of both pages. */
         for (int i = 0; r == STORE_E_DAMAGED && i < 3; i++) {
                 usleep(2000);
-                r = check_once(dir_fd, dir, reterr);
+                r = datafile_check_once(dir_fd, dir, reterr);
         }
         return r;
 }
@@ -120,9 +118,10 @@ void datafile_grow(Store *s) {
         mdb_env_stat(s->env, &st);
         used = (info.me_last_pgno + 1) * st.ms_psize;
         more = MIN(used / 4 / st.ms_psize * st.ms_psize, sizeof(zeros));
-        if (more == 0 || mdb_env_get_fd(s->env, &fd) != 0 || fstat(fd, &file) < 0 || (uint64_t)file.st_size >= used + more / 2)
+        if (more == 0 || mdb_env_get_fd(s->env, &fd) != 0 || fstat(fd, &file) < 0 ||
+            (uint64_t)file.st_size >= used + more / 2)
                 return;
-        if (pwrite(fd, zeros, more, file.st_size) < 0) /* LMDB does without, and says when there is no room for what counts */
+        if (pwrite(fd, zeros, more, file.st_size) < 0) /* not needed by LMDB, which reports a full disk itself */
                 return;
 }
 
@@ -149,7 +148,7 @@ int datafile_walk_at(int fd, uint64_t txn, Diag *reterr) {
         Meta m;
         int r = datafile_meta(fd, txn, &m, &page);
 
-        return r < 0 ? r : datafile_walk(fd, &m, page, reterr);
+        return r < 0 ? r : page_walk(fd, &m, page, reterr);
 }
 
 int datafile_pages(int fd, uint64_t txn, uint64_t *ret) {

@@ -1,12 +1,11 @@
 #include "store/store-internal.h"
-
+#include "store/table.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/gate.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
 #define MAP_BYTES (64UL << 30) /* address space, not memory */
@@ -15,7 +14,7 @@
 #define LOCK_WAIT_USEC 3000000U
 #define LOCK_STEP_USEC 5000U
 
-static int open_once(Store *s, const char *path, unsigned flags, size_t map) {
+static int env_open_once(Store *s, const char *path, unsigned flags, size_t map) {
         int r = lmdb_to_errno(mdb_env_create(&s->env));
 
         if (r < 0)
@@ -31,10 +30,10 @@ static int open_once(Store *s, const char *path, unsigned flags, size_t map) {
         return r;
 }
 
-/* LMDB would wait for ever for a process that holds its lock file whole; it needs that itself for a moment only, when
- * it opens. The file is opened and closed here before this process has it open for LMDB: closing it later would drop
- * LMDB's locks. */
-static int wait_for_lock(Store *s, Diag *reterr) {
+/* LMDB would wait for ever for a process with an exclusive lock on the lock file; LMDB itself needs such a lock only
+ * for a moment, at the open. The file is opened and closed here, before LMDB opens it: a later close would drop LMDB's
+ * locks. */
+static int env_wait_for_lock(Store *s, Diag *reterr) {
         _cleanup_close_ int fd = openat(s->dir_fd, "lock.mdb", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
         const uint64_t began = clock_mono_usec();
@@ -51,9 +50,13 @@ static int wait_for_lock(Store *s, Diag *reterr) {
                                     "store %s: process %d holds lock.mdb for itself alone, for %u s now", s->dir,
                                     l.l_pid, LOCK_WAIT_USEC / 1000000);
                 if (gate_wait_is_over(waited))
-                        return diag(reterr, STORE_E_LOCKED, "store %s: the wait for process %d, which holds lock.mdb for itself alone, was ended", s->dir, l.l_pid);
+                        return diag(
+                                reterr, STORE_E_LOCKED,
+                                "store %s: the wait for process %d, which holds lock.mdb for itself alone, was ended",
+                                s->dir, l.l_pid);
                 if (!said && waited >= GATE_SAY_USEC) {
-                        log_warning("store %s: waiting for process %d, which holds lock.mdb for itself alone", s->dir, l.l_pid);
+                        log_warning("store %s: waiting for process %d, which holds lock.mdb for itself alone", s->dir,
+                                    l.l_pid);
                         said = true;
                 }
                 usleep(LOCK_STEP_USEC);
@@ -61,8 +64,36 @@ static int wait_for_lock(Store *s, Diag *reterr) {
         return 0;
 }
 
-/* Of a store that an older version made, tables are missing: they are empty (dbi 0) until env_upgrade(). */
-static int open_tables(Store *s, MDB_txn *txn, bool create) {
+/* Each process with the environment open holds a shared lock on byte 0 of lock.mdb (LMDB's rule). store_alone() takes
+ * the lock exclusively: no other process has the environment open, and new users wait for a while. */
+
+static int env_lock_alone(const Store *s, short type) {
+        struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+
+        return fcntl(s->alone_fd, F_SETLK, &l) < 0 ? -errno : 0;
+}
+
+int store_alone(Store *s, const char *why, Diag *reterr) {
+        struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+        int r;
+
+        if (s->alone_fd < 0) /* closed with the store: an earlier close would drop LMDB's own locks, too */
+                s->alone_fd = openat(s->dir_fd, "lock.mdb", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        r = s->alone_fd < 0 ? -errno : env_lock_alone(s, F_WRLCK);
+        if (r != -EAGAIN && r != -EACCES)
+                return r;
+        if (fcntl(s->alone_fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK)
+                return diag(reterr, STORE_E_LOCKED, "store %s: another process has it open: try again", s->dir);
+        return diag(reterr, STORE_E_LOCKED, "store %s: process %d has it open: %s when nobody else has", s->dir,
+                    (int)l.l_pid, why);
+}
+
+void store_not_alone(Store *s) {
+        env_lock_alone(s, F_RDLCK);
+}
+
+/* The missing tables of an older store count as empty (dbi 0) until env_upgrade(). */
+static int env_open_tables(Store *s, MDB_txn *txn, bool create) {
         for (Table t = 0; t < TABLE_COUNT_; t++) {
                 int r = lmdb_to_errno(LMDB(mdb_dbi_open(txn, table_name(t), create ? MDB_CREATE : 0, &s->dbi[t])));
 
@@ -75,8 +106,8 @@ static int open_tables(Store *s, MDB_txn *txn, bool create) {
         return 0;
 }
 
-/* Where there were no records what is made of them is of today's form. */
-static int version_raise(Store *s, MDB_txn *txn) {
+/* Version 1 had no records: new records have the newest form. */
+static int env_raise_version(Store *s, MDB_txn *txn) {
         uint8_t version[8];
         MDB_val k = {7, "version"}, v;
         int r = lmdb_to_errno(LMDB(mdb_get(txn, s->dbi[TABLE_META], &k, &v)));
@@ -94,14 +125,12 @@ int env_upgrade(Store *s) {
 
         if (!s->lacks_tables || !s->may_write)
                 return 0;
-        r = txn_bring_in(s); /* what the redo file has follows exactly the state that is there */
-        if (r == 0)
-                r = store_write_begin(s, &txn);
+        r = store_write_begin(s, &txn);
         if (r < 0)
                 return r;
-        r = open_tables(s, txn, true);
+        r = env_open_tables(s, txn, true);
         if (r == 0)
-                r = version_raise(s, txn);
+                r = env_raise_version(s, txn);
         if (r < 0) {
                 store_write_abort(s, txn);
                 return r;
@@ -111,22 +140,24 @@ int env_upgrade(Store *s) {
 }
 
 int env_open(Store *s, const char *path, bool create, Diag *reterr) {
-        /* Scratch tables are found by nobody else; a lock file is mapped, and a page of it that the disk has no room for would be a fault. */
-        unsigned flags = s->copy_of > 0 ? MDB_NOLOCK : 0; /* also to read, where that is allowed: what a dead writer left in the redo file is brought in */
+        /* Scratch tables need no lock. A page of a mapped lock file without room on the disk would be a fault. */
+        /* readers take LMDB's lock, too, where permitted: to apply records of a dead writer from the log */
+        unsigned flags = s->copy_of > 0 ? MDB_NOLOCK : 0;
         size_t map = MAP_BYTES;
         MDB_txn *txn = NULL;
         struct statvfs st;
         int r, fd;
 
-        r = wait_for_lock(s, reterr);
+        r = env_wait_for_lock(s, reterr);
         if (r != 0)
                 return r;
         for (;;) {
-                r = open_once(s, path, flags, map);
+                r = env_open_once(s, path, flags, map);
                 if (r == -ENOMEM && map > MAP_BYTES_LEAST)
-                        map /= 2; /* little address space (RLIMIT_AS): the store is rarely that large */
+                        map /= 2; /* little address space (RLIMIT_AS): stores are rarely so large */
                 else if ((r == -EACCES || r == -EROFS || r == -EPERM) && s->mode == STORE_READ && !(flags & MDB_NOLOCK))
-                        flags |= flags & MDB_RDONLY ? MDB_NOLOCK : MDB_RDONLY; /* whoever may read the data may not write the lock file */
+                        /* a reader of the data may lack the right to write the lock file */
+                        flags |= flags & MDB_RDONLY ? MDB_NOLOCK : MDB_RDONLY;
                 else
                         break;
         }
@@ -136,19 +167,19 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
         s->may_write = !(flags & MDB_RDONLY);
         if (mdb_env_get_fd(s->env, &fd) == 0) {
                 fcntl(fd, F_SETFD, FD_CLOEXEC);
-                /* There LMDB goes without its lock file by itself; the same folder may be writable for others by
-                 * another mount. */
+                /* Here LMDB silently skips the lock file; the folder may be writable by another mount. */
                 if (fstatvfs(fd, &st) == 0 && (st.f_flag & ST_RDONLY))
                         s->no_lock = true;
         }
         if (!(flags & MDB_RDONLY)) {
                 int dead;
 
-                LMDB(mdb_reader_check(s->env, &dead)); /* a reader that was killed would make the file grow for ever */
+                LMDB(mdb_reader_check(s->env, &dead)); /* a killed reader would make the file grow for ever */
         }
-        r = lmdb_to_errno(create ? lmdb_write_begin(s->env, &txn) : LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn)));
+        r = lmdb_to_errno(create ? lmdb_write_begin(s->env, &txn)
+                                 : LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn)));
         if (r == 0)
-                r = open_tables(s, txn, create);
+                r = env_open_tables(s, txn, create);
         if (r < 0) {
                 if (txn && create)
                         lmdb_write_abort(txn);
@@ -156,7 +187,7 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
                         LMDB((mdb_txn_abort(txn), 0));
                 if (r == -ENOENT)
                         return diag(reterr, STORE_E_DAMAGED,
-                                    "store %s: data.mdb lacks one of its tables: damaged, or not ours", s->dir);
+                                    "store %s: data.mdb lacks a table: damaged or foreign", s->dir);
                 return store_refusal(s, r, "cannot be read", reterr);
         }
         r = lmdb_to_errno(create ? lmdb_write_commit(txn) : LMDB(mdb_txn_commit(txn)));

@@ -5,25 +5,24 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
-/* LMDB trusts its pages: an offset that damage made wrong sends it outside a page, outside the file (SIGBUS) or into an
- * assertion. None of that may look like a crash of Lethe: the process says which store is damaged and ends. */
+/* LMDB trusts its pages. A damaged offset leads outside of a page, outside of the file (SIGBUS) or into an assertion.
+ * The process must not look like a crash of Lethe: it names the damaged store and ends. */
 
 static const int signals[] = {SIGBUS, SIGSEGV, SIGABRT};
 static struct sigaction before[ARRAY_SIZE(signals)];
-/* Which stores are open: a handler cannot lock, so it reads a table whose rows are set and cleared whole. */
+/* The open stores. A signal handler cannot lock, so it reads a table whose rows are set and cleared whole. */
 #define STORES_MAX 256
-typedef struct Row {
+typedef struct FaultRow {
         _Atomic uintptr_t from, to; /* of the map */
         _Atomic size_t n_message;   /* 0: a free row */
         char message[600];
         const char *dir; /* borrowed */
         _Atomic size_t n_full;
         char full[600];
-} Row;
-static Row rows[STORES_MAX];
+} FaultRow;
+static FaultRow rows[STORES_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int exit_code = 125, exit_full = 125;
 static unsigned users;
@@ -33,9 +32,9 @@ void store_set_fault_exit(int code, int full) {
         exit_full = full;
 }
 
-/* The store whose map has the address, or, for a fault inside of LMDB that is nowhere, any that is open. */
-static const Row *row_of(uintptr_t at) {
-        const Row *any = NULL;
+/* The store with the address in its map. For a fault inside LMDB outside of all maps: any open store. */
+static const FaultRow *fault_find_row(uintptr_t at) {
+        const FaultRow *any = NULL;
 
         for (size_t i = 0; i < STORES_MAX; i++) {
                 if (atomic_load(&rows[i].n_message) == 0)
@@ -47,8 +46,8 @@ static const Row *row_of(uintptr_t at) {
         return pages_depth > 0 ? any : NULL;
 }
 
-/* A page of the lock file that a full disk has no block for: SIGBUS, but not of the data's map. */
-static bool is_full(const Row *row, int sig, uintptr_t at) {
+/* A page of the lock file without a block on a full disk: SIGBUS outside of the data's map. */
+static bool fault_is_full(const FaultRow *row, int sig, uintptr_t at) {
         struct statvfs st;
 
         if (sig != SIGBUS || (at >= atomic_load(&row->from) && at < atomic_load(&row->to)))
@@ -56,10 +55,10 @@ static bool is_full(const Row *row, int sig, uintptr_t at) {
         return statvfs(row->dir, &st) == 0 && st.f_bavail * st.f_frsize < 256 * 1024;
 }
 
-static void handler(int sig, siginfo_t *info, void *context) {
-        const Row *row = sig == SIGABRT && pages_depth == 0 ? NULL : row_of((uintptr_t)info->si_addr);
+static void fault_handler(int sig, siginfo_t *info, void *context) {
+        const FaultRow *row = sig == SIGABRT && pages_depth == 0 ? NULL : fault_find_row((uintptr_t)info->si_addr);
 
-        if (row && is_full(row, sig, (uintptr_t)info->si_addr))
+        if (row && fault_is_full(row, sig, (uintptr_t)info->si_addr))
                 _exit(write(STDERR_FILENO, row->full, atomic_load(&row->n_full)) < 0 ? exit_code : exit_full);
         if (row) {
                 if (write(STDERR_FILENO, row->message, atomic_load(&row->n_message)) < 0)
@@ -71,10 +70,10 @@ static void handler(int sig, siginfo_t *info, void *context) {
                         sigaction(sig, &before[i], NULL);
         if (sig == SIGABRT)
                 raise(sig);
-        /* On return the faulting instruction runs again, and meets what was there before us. */
+        /* After the return the faulting instruction runs again, with the earlier handler. */
 }
 
-static Row *free_row(void) {
+static FaultRow *fault_free_row(void) {
         for (size_t i = 0; i < STORES_MAX; i++)
                 if (atomic_load(&rows[i].n_message) == 0)
                         return &rows[i];
@@ -82,18 +81,22 @@ static Row *free_row(void) {
 }
 
 int fault_guard_install(Store *s) {
-        struct sigaction sa = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER};
-        Row *row;
+        struct sigaction sa = {.sa_sigaction = fault_handler, .sa_flags = SA_SIGINFO | SA_NODEFER};
+        FaultRow *row;
 
         pthread_mutex_lock(&lock);
-        row = free_row();
+        row = fault_free_row();
         if (row) {
                 int n = snprintf(row->message, sizeof(row->message),
-                                 "lethe: store %.400s: data.mdb is damaged or cannot be read: one of its pages does not hold\n", s->dir);
+                                 "lethe: store %.400s: data.mdb is damaged or cannot be read: a page does "
+                                 "not hold together\n",
+                                 s->dir);
 
                 row->dir = s->dir;
-                atomic_store(&row->n_full, (size_t)snprintf(row->full, sizeof(row->full),
-                                                            "lethe: store %.400s: no room is left on its disk for lock.mdb (64 KiB)\n", s->dir));
+                atomic_store(&row->n_full,
+                             (size_t)snprintf(row->full, sizeof(row->full),
+                                              "lethe: store %.400s: the disk has no room for lock.mdb (64 KiB)\n",
+                                              s->dir));
                 atomic_store(&row->n_message, (size_t)n);
                 for (size_t i = 0; users == 0 && i < ARRAY_SIZE(signals); i++)
                         sigaction(signals[i], &sa, &before[i]);
@@ -105,7 +108,7 @@ int fault_guard_install(Store *s) {
 }
 
 void fault_guard_map(Store *s, const void *p, size_t n_file, size_t n_map) {
-        Row *row = s->guard;
+        FaultRow *row = s->guard;
         uintptr_t at = (uintptr_t)p;
 
         atomic_store(&row->from, at > n_file ? at - n_file : 0);
@@ -113,7 +116,7 @@ void fault_guard_map(Store *s, const void *p, size_t n_file, size_t n_map) {
 }
 
 void fault_guard_remove(Store *s) {
-        Row *row = s->guard;
+        FaultRow *row = s->guard;
 
         if (!row)
                 return;

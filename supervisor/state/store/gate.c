@@ -1,5 +1,4 @@
 #include "store/gate.h"
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -20,13 +19,12 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #define GATE_FILE "run/gate"
 #define GATE_NEW GATE_FILE ".new."
 #define GATE_MAGIC 0x6C65746867617432U
 #define GATE_BYTES 4096
-#define GATE_STEP_USEC 50000U      /* between two looks at what else may end the wait */
+#define GATE_STEP_USEC 50000U      /* between two looks at other reasons to end the wait */
 #define GATE_HURRY_USEC 2000000U
 #define GATE_TRIES 100
 
@@ -35,10 +33,10 @@ struct GatePage {
         char boot[40];
         uint64_t device, inode;
         pthread_mutex_t mutex;
-        _Atomic int pid;        /* of the holder; 0: none, or it is about to say so */
+        _Atomic int pid;        /* the holder; 0: none, or not yet set */
         _Atomic uint64_t since; /* CLOCK_REALTIME usec */
-        char command[64];       /* of the holder, as store_set_command() had it */
-        char comm[16];          /* of the holder, whatever name it was called by */
+        char command[64];       /* of the holder, by store_set_command() */
+        char comm[16];          /* of the holder, for any name of the program */
 };
 static_assert(sizeof(GatePage) <= GATE_BYTES, "one page");
 
@@ -88,7 +86,7 @@ static bool gate_identity(int fd, GatePage *ret) {
         return true;
 }
 
-/* All of it is written: a page of a file with a hole could not be had on a full disk. */
+/* Writes the whole page: a full disk may have no block for a hole. */
 static int gate_fill(int fd) {
         const size_t whole = offsetof(GatePage, mutex);
         uint8_t bytes[GATE_BYTES] = {0};
@@ -105,19 +103,19 @@ static int gate_fill(int fd) {
         memcpy(bytes, &p, sizeof(p));
         if (pwrite(fd, bytes + whole, sizeof(bytes) - whole, (off_t)whole) != (ssize_t)(sizeof(bytes) - whole))
                 return -ENOSPC;
-        return pwrite(fd, bytes, whole, 0) == (ssize_t)whole ? 0 : -ENOSPC; /* a reader of a file that is filled anew takes none that is not whole */
+        return pwrite(fd, bytes, whole, 0) == (ssize_t)whole ? 0 : -ENOSPC; /* last: a reader never takes half a page */
 }
 
-/* Root may be the first that writes to the store of somebody else, who needs the file afterwards. */
+/* Root may be the first writer of another user's store: the owner needs the file later. */
 static void gate_give(int dir_fd, int fd) {
         struct stat ours, folder;
 
-        if (fstat(fd, &ours) == 0 && fstatat(dir_fd, "run", &folder, AT_SYMLINK_NOFOLLOW) == 0 && ours.st_uid != folder.st_uid &&
-            fchown(fd, folder.st_uid, folder.st_gid) < 0)
-                log_debug(GATE_FILE " cannot be given to the owner of its folder: %s", strerror(errno));
+        if (fstat(fd, &ours) == 0 && fstatat(dir_fd, "run", &folder, AT_SYMLINK_NOFOLLOW) == 0 &&
+            ours.st_uid != folder.st_uid && fchown(fd, folder.st_uid, folder.st_gid) < 0)
+                log_debug(GATE_FILE " cannot be given to the owner of the folder: %s", strerror(errno));
 }
 
-/* Under another name first: it appears whole. */
+/* Makes the file under a temporary name first: the file appears whole. */
 static int gate_make(int dir_fd, bool replaces) {
         _cleanup_close_ int fd = -1;
         char name[64];
@@ -146,10 +144,11 @@ static int gate_make(int dir_fd, bool replaces) {
 static bool gate_is_named(int dir_fd, int fd) {
         struct stat a, b;
 
-        return fstat(fd, &a) == 0 && fstatat(dir_fd, GATE_FILE, &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+        return fstat(fd, &a) == 0 && fstatat(dir_fd, GATE_FILE, &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_ino == b.st_ino &&
+               a.st_dev == b.st_dev;
 }
 
-/* Of processes that were killed while they made one. Nobody makes one now whose file is still to get its name. */
+/* Removes files of killed makers: a file beside run/gate never gets the name. */
 static void gate_sweep(int dir_fd) {
         _cleanup_close_ int fd = openat(dir_fd, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         const char *prefix = strchr(GATE_NEW, '/') + 1;
@@ -158,22 +157,22 @@ static void gate_sweep(int dir_fd) {
 
         if (!d)
                 return;
-        TAKE_FD(fd); /* d's */
+        TAKE_FD(fd); /* closedir() closes it */
         while ((e = readdir(d)))
                 if (strncmp(e->d_name, prefix, strlen(prefix)) == 0)
                         unlinkat(dirfd(d), e->d_name, 0);
         closedir(d);
 }
 
-/* Another process replaces it: 0, to look again. */
+/* Returns 1 with the lock; 0: another process replaces the file, look again. */
 static int gate_lock(int fd) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
                 return 1;
         return errno == EWOULDBLOCK ? (poll(NULL, 0, 1), 0) : -errno;
 }
 
-/* A process that replaces the gate has its lock, so that two cannot. Nobody has one of another boot or folder in use: on a full disk its block is used again.
- * Returns 0 to look again. */
+/* Replaces the file, under its lock: one process at a time. A file of another boot or folder has no users: on a full
+ * disk its block is used again. Returns 0 to look again. */
 static int gate_replace(int dir_fd, int fd) {
         int r = gate_lock(fd);
 
@@ -184,7 +183,7 @@ static int gate_replace(int dir_fd, int fd) {
         return r == -ENOSPC || r == -EDQUOT ? gate_fill(fd) : r;
 }
 
-/* No file has that name, but a link, a socket or a folder. Returns 0 to look again. */
+/* The name belongs to a link, a socket or a folder: removed. Returns 0 to look again. */
 static int gate_clear(int dir_fd) {
         _cleanup_close_ int run = openat(dir_fd, "run", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         int r = run < 0 ? -errno : gate_lock(run);
@@ -195,7 +194,7 @@ static int gate_clear(int dir_fd) {
         return unlinkat(dir_fd, GATE_FILE, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
 }
 
-/* Returns the file as it must be, or -errno. */
+/* Returns a descriptor of a valid file, or -errno. */
 static int gate_open(int dir_fd) {
         int r = 0;
 
@@ -205,19 +204,22 @@ static int gate_open(int dir_fd) {
                 GatePage want;
 
                 if (fd < 0) {
-                        r = errno == ENOENT ? gate_make(dir_fd, false) : errno == ELOOP || errno == ENXIO || errno == EISDIR ? gate_clear(dir_fd) : -errno;
+                        r = errno == ENOENT                                       ? gate_make(dir_fd, false)
+                            : errno == ELOOP || errno == ENXIO || errno == EISDIR ? gate_clear(dir_fd)
+                                                                                  : -errno;
                         continue;
                 }
                 if (!gate_identity(fd, &want))
                         return -ENOTSUP;
-                if (pread(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) && memcmp(bytes, &want, offsetof(GatePage, mutex)) == 0)
+                if (pread(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) &&
+                    memcmp(bytes, &want, offsetof(GatePage, mutex)) == 0)
                         return TAKE_FD(fd);
                 r = gate_replace(dir_fd, fd);
         }
         return r < 0 ? r : -EBUSY;
 }
 
-/* Where no gate can be had, nobody is kept from writing. The next write tries it again: descriptors may be lacking for a moment only. */
+/* Maps the gate. Without a gate, writes go on, and the next write tries again. */
 static void gate_map(Gate *g, int dir_fd) {
         _cleanup_close_ int fd = gate_open(dir_fd);
         void *p = fd < 0 ? MAP_FAILED : mmap(NULL, GATE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -226,7 +228,7 @@ static void gate_map(Gate *g, int dir_fd) {
         prctl(PR_GET_NAME, g->comm, 0, 0, 0); /* threads have the name of their process */
 }
 
-/* 0: it cannot be seen. */
+/* The state letter of /proc/PID/stat; 0: not visible. */
 static char gate_state_of(const GatePage *p, int pid) {
         char path[40], comm[32];
         uint64_t state;
@@ -235,13 +237,13 @@ static char gate_state_of(const GatePage *p, int pid) {
         if (pid <= 0 || proc_read(path, comm, sizeof(comm)) == 0)
                 return 0;
         comm[strcspn(comm, "\n")] = 0;
-        /* The number may be that of another PID namespace. */
+        /* The number may belong to another PID namespace. */
         if ((*p->comm && strncmp(comm, p->comm, sizeof(p->comm)) != 0) || !proc_stat(pid, &state, 1))
                 return 0;
         return (char)state;
 }
 
-/* Between taking the gate and saying so its robust futex has the thread's number (get_robust_list(2)), which of a process of one thread is its own. */
+/* Before pid is set, the robust futex has the thread's number (get_robust_list(2)). */
 static int gate_holder(const GatePage *p) {
         int pid = atomic_load(&p->pid);
 
@@ -260,19 +262,21 @@ static void gate_describe(const GatePage *p, char *out, size_t n) {
         if (pid <= 0 || !localtime_r(&sec, &tm) || strftime(at, sizeof(at), "%H:%M:%S", &tm) == 0)
                 snprintf(out, n, "another process");
         else
-                snprintf(out, n, "process %d (%s)%s, which has been writing since %s (%llu s)%s", pid, command, state == 0 ? " of another PID namespace" : "", at,
-                         (unsigned long long)(now > since ? (now - since) / 1000000 : 0), state == 'T' || state == 't' ? " and is stopped" : "");
+                snprintf(out, n, "process %d (%s)%s, which has been writing since %s (%llu s)%s", pid, command,
+                         state == 0 ? " of another PID namespace" : "", at,
+                         (unsigned long long)(now > since ? (now - since) / 1000000 : 0),
+                         state == 'T' || state == 't' ? " and is stopped" : "");
 }
 
 typedef struct GateWait {
         uint64_t began; /* CLOCK_MONOTONIC usec, as all here */
-        int pid;        /* the holder that was seen last, and since when it had the gate */
+        int pid; /* the last seen holder, and its start */
         uint64_t since;
-        uint64_t stands; /* since when that one was seen to do nothing; 0: it works */
+        uint64_t stands; /* start of the holder's stop; 0: the holder works */
         bool said;
 } GateWait;
 
-/* The same holder is stopped, or cannot be seen, for long enough: what others did before it does not count. */
+/* True when the same holder has been stopped or invisible for long enough. */
 static bool gate_is_stuck(Gate *g, GateWait *w, uint64_t now) {
         int pid = gate_holder(g->page);
         uint64_t since = atomic_load(&g->page->since);
@@ -295,7 +299,7 @@ static bool gate_is_stuck(Gate *g, GateWait *w, uint64_t now) {
         return true;
 }
 
-/* Other ends of the wait. */
+/* Checks for other ends of the wait. */
 static int gate_look(Gate *g, const char *dir, GateWait *w, uint64_t now) {
         const uint64_t waited = now - w->began;
         char who[200];
@@ -313,7 +317,8 @@ static int gate_look(Gate *g, const char *dir, GateWait *w, uint64_t now) {
                 log_warning("store %s: waiting for %s", dir, who);
                 return 0;
         }
-        snprintf(gate_words, sizeof(gate_words), "%s %s", r == -ECANCELED ? "a signal ended the wait for" : "waited too long for", who);
+        snprintf(gate_words, sizeof(gate_words), "%s %s",
+                 r == -ECANCELED ? "a signal ended the wait for" : "waited too long for", who);
         return r;
 }
 
@@ -327,7 +332,7 @@ static void gate_taken(const Gate *g, int pid) {
 }
 
 int gate_take(Gate *g, int dir_fd, const char *dir) {
-        const int pid = getpid(); /* nothing is asked of the kernel between taking it and saying so */
+        const int pid = getpid(); /* no system call between the lock and gate_taken() */
         GateWait w = {};
         int e, r;
 
@@ -337,7 +342,8 @@ int gate_take(Gate *g, int dir_fd, const char *dir) {
                 return 0;
         for (e = pthread_mutex_trylock(&g->page->mutex); e == EBUSY || e == ETIMEDOUT;) {
                 uint64_t now = clock_mono_usec(), until = now + GATE_STEP_USEC;
-                const struct timespec at = {.tv_sec = (time_t)(until / 1000000), .tv_nsec = (long)(until % 1000000) * 1000};
+                const struct timespec at = {.tv_sec = (time_t)(until / 1000000),
+                                            .tv_nsec = (long)(until % 1000000) * 1000};
 
                 w.began = w.began ? w.began : now;
                 r = gate_look(g, dir, &w, now);
@@ -347,7 +353,7 @@ int gate_take(Gate *g, int dir_fd, const char *dir) {
         }
         if (e == EOWNERDEAD)
                 e = pthread_mutex_consistent(&g->page->mutex);
-        if (e != 0) { /* nobody can have it any more */
+        if (e != 0) { /* not recoverable */
                 g->none = true;
                 gate_deinit(g);
                 return 0;

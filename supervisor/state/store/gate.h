@@ -1,32 +1,34 @@
-/* Runs: supervisor, CLI. Inside of store/: the lock before LMDB's lock for writers (I-79). LMDB waits for its own without end and knows no holder. A
- * writer therefore takes the gate first, which can be waited for with a time and knows who has it.
+/* Runs: supervisor, CLI. Inside of store/: the gate, taken before LMDB's lock for writers (I-79). LMDB waits for its
+ * own lock without end and knows no holder. A wait at the gate has a time limit, and the holder is known.
  *
- * The gate is a robust mutex of processes in the file run/gate: free of system calls while nobody else writes, and handed on by the kernel when its holder
- * dies. The file is of one boot of the machine and of one inode: a copy of it, or what a power cut left, is replaced, since its holder is not there. */
+ * The gate is a robust mutex, shared by processes, in the file run/gate. Without a second writer the gate needs no
+ * system call. After the holder's death the kernel hands the gate on. The file is valid for one boot of the machine and
+ * one inode. A copy, or the rest after a power cut, is replaced, since the holder is gone. */
 #pragma once
 
 #include "base/util.h"
 
-#define GATE_SAY_USEC 1000000U /* of any wait for a process: then it is told of */
-extern unsigned gate_stopped_usec; /* for a holder that is stopped, or that cannot be seen: half a minute; tests wait less */
+#define GATE_SAY_USEC 1000000U /* a wait for a process longer than this is reported */
+extern unsigned gate_stopped_usec; /* wait for a stopped or invisible holder: half a minute; shorter in tests */
 
 typedef struct GatePage GatePage;
 
 typedef struct Gate {
-        GatePage *page;   /* mapped with the first write that can have it; NULL: not yet */
-        bool none;        /* LMDB's own lock has to do */
-        char comm[16];    /* of this process, as /proc/PID/comm has it */
-        int stuck_pid;    /* the holder that was given up, and since when it had the gate: this process waits for it no more while it is stopped */
+        GatePage *page;   /* mapped at the first write; NULL: not yet */
+        bool none;        /* no gate: LMDB's own lock must do */
+        char comm[16];    /* of the own process, as in /proc/PID/comm */
+        int stuck_pid; /* a stopped holder after the end of a wait: no second wait */
         uint64_t stuck_since;
         _Atomic bool hurry; /* the store is about to be closed */
 } Gate;
 
-/* Waits until nobody else has the gate of the store below dir_fd. Says after a second who has it. Returns 0, -ECANCELED (store_stop_at()), -ETIME (the
- * holder is stopped, or the thread is in a hurry, and it was waited for long enough); gate_why() has the words for both. */
+/* Waits for the gate of the store below dir_fd. After a second, reports the holder. Returns 0, -ECANCELED
+ * (store_stop_at()), -ETIME (the holder is stopped, or the thread is in a hurry, and the time is up). For both errors
+ * gate_why() has the words. */
 int gate_take(Gate *g, int dir_fd, const char *dir);
 void gate_leave(Gate *g);
 void gate_deinit(Gate *g);
-/* For other waits for a process: store_stop_at() or store_hurry() of the calling thread end it. */
+/* For other waits for a process: true when store_stop_at() or store_hurry() of the calling thread ends the wait. */
 bool gate_wait_is_over(uint64_t waited_usec);
-/* Of the calling thread's last gate_take() that failed. */
+/* The reason of the calling thread's last failed gate_take(). */
 const char *gate_why(void);

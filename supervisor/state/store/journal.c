@@ -1,5 +1,4 @@
 #include "store/journal.h"
-
 #include "store/store-internal.h"
 
 #include <errno.h>
@@ -10,20 +9,13 @@ struct Change {
         Table table;
         bool was_there;
         size_t n_key, n_value;
-        uint8_t bytes[]; /* key, then the value as it was */
+        uint8_t bytes[]; /* key, then the old value */
 };
 
-int journal_note(Txn *t, Table table, Bytes key) {
-        Bytes was = {0};
-        int r = table_get(t, table, key, &was);
-
-        return r < 0 && r != -ENOENT ? r : journal_note_read(t, table, key, was);
-}
-
-/* The newest goes first, so that most of them stand one behind the other in one piece; what does not fit is of the heap. */
+/* Drops go from the newest note: most notes lie in one block, as a stack. Larger notes are on the heap. */
 #define STACK_BYTES (32 * 1024)
 
-static Change *make(Txn *t, size_t n) {
+static Change *journal_make(Txn *t, size_t n) {
         Change *c;
 
         n = (n + 7) & ~(size_t)7;
@@ -36,12 +28,13 @@ static Change *make(Txn *t, size_t n) {
         return c;
 }
 
-int journal_note_read(Txn *t, Table table, Bytes key, Bytes was) {
-        Change *c = make(t, sizeof(*c) + key.n + was.n);
+int journal_note(Txn *t, Table table, Bytes key, Bytes was) {
+        Change *c = journal_make(t, sizeof(*c) + key.n + was.n);
 
         if (!c)
                 return -ENOMEM;
-        *c = (Change){.before = t->changes, .table = table, .was_there = was.p != NULL, .n_key = key.n, .n_value = was.n};
+        *c = (Change){
+                .before = t->changes, .table = table, .was_there = was.p != NULL, .n_key = key.n, .n_value = was.n};
         memcpy(c->bytes, key.p, key.n);
         if (was.n > 0)
                 memcpy(c->bytes + key.n, was.p, was.n);

@@ -1,18 +1,20 @@
-/* Runs: supervisor, CLI. Inside of store/: what a member of a batch changed, so that it can be taken back without the others' changes.
+/* Runs: supervisor, CLI. Inside of store/: the changes of one member of a batch, for an undo without the other members'
+ * changes.
  *
- * Not LMDB's nested transactions, which do the same: each has lists of 3 MB and copies every page again that its parent wrote already, and
- * with the list of LMDB 0.9's later repairs of them (ITS#9564, ITS#10342) they are not what to build on. The rows of one event are few. */
+ * LMDB's nested transactions do the same, but each has lists of 3 MB and copies again every page written by its parent.
+ * LMDB 0.9 also repaired nested transactions several times later (ITS#9564, ITS#10342). One event changes few rows
+ * only. */
 #pragma once
 
-#include "store/table.h"
+#include "store/row.h"
+#include "store/store.h"
 
 typedef struct Change Change;
 
-/* Call before the write. Returns 0 or -errno: nothing is to be written then. The second one is for who has just read what is there (p NULL: nothing). */
-int journal_note(Txn *t, Table table, Bytes key);
-int journal_note_read(Txn *t, Table table, Bytes key, Bytes was);
-/* The newest note is dropped: what it was for was not written. */
+/* Call before the write. was: the row now (p NULL: no row). Returns 0 or -errno: do not write then. */
+int journal_note(Txn *t, Table table, Bytes key, Bytes was);
+/* Drops the newest note, after a failed write. */
 void journal_drop(Txn *t);
-/* Puts rows back, the last first, down to the note `until` (NULL: all). Returns 0 or -errno: the transaction cannot be used then. */
+/* Restores rows back to the note `until` (NULL: all). Returns 0 or -errno: the transaction is unusable. */
 int journal_undo(Txn *t, const Change *until);
 void journal_free(Txn *t);

@@ -1,17 +1,14 @@
 #include "store/store-internal.h"
-
 #include "base/hash.h"
 #include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* The file `key` is the 32-byte seed of RFC 8032, nothing else. In memory the key lives in pages of its own that are
- * locked and left out of core dumps (sodium_malloc). */
+/* File key: the 32-byte seed of RFC 8032. In memory: locked pages, left out of core dumps (sodium_malloc). */
 
 void origin_of(const uint8_t public_key[static 32], char ret[static ORIGIN_MAX]) {
         uint8_t hash[HASH_BYTES];
@@ -58,11 +55,12 @@ int key_load(Store *s, Diag *reterr) {
                             (long long)st.st_size);
         if (st.st_mode & 077)
                 return diag(reterr, STORE_E_KEY,
-                            "store %s: file key has mode %04o, others may read it: chmod 600 it, and ask who read it",
+                            "store %s: file key has mode %04o, other users may read the key: chmod 600, and "
+                            "find out who did",
                             s->dir, st.st_mode & 07777);
         if (sodium_init() < 0)
                 return -EIO;
-        s->secret = sodium_malloc(64 + 32); /* two would cost a start more than the rest of this does */
+        s->secret = sodium_malloc(64 + 32); /* one allocation: a second would cost more than the rest */
         if (!s->secret)
                 return -ENOMEM;
         seed = s->secret + 64;

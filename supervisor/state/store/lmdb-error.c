@@ -25,7 +25,7 @@ int lmdb_to_errno(int rc) {
                 return -EIO;
         case MDB_BAD_VALSIZE:
                 return -EINVAL;
-        default: /* page missing, page full, cursor too deep, wrong kind of table, not LMDB's file … */
+        default: /* page missing, page full, cursor too deep, wrong kind of table, not an LMDB file … */
                 return -EUCLEAN;
         }
 }
@@ -65,8 +65,11 @@ int store_refusal(const Store *s, int r, const char *what, Diag *reterr) {
         case EDQUOT:
         case EFBIG:
                 if (s && s->copy_of > 0)
-                        return diag(reterr, STORE_E_FULL, "no room for a copy of the tables in %.*s: up to %llu KiB are needed; fix: make room, or name a folder with "
-                                    "room in TMPDIR", (int)(strrchr(dir, '/') ? strrchr(dir, '/') - dir : 1), dir, (unsigned long long)s->copy_of / 1024);
+                        return diag(reterr, STORE_E_FULL,
+                                    "no room for a copy of the tables in %.*s: up to %llu KiB are needed; fix: make "
+                                    "room, or name a folder with room in TMPDIR",
+                                    (int)(strrchr(dir, '/') ? strrchr(dir, '/') - dir : 1), dir,
+                                    (unsigned long long)s->copy_of / 1024);
                 return diag(reterr, STORE_E_FULL, "store %s: %s: %s", dir, what, strerror(-r));
         case EROFS:
         case EACCES:

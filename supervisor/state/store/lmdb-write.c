@@ -1,4 +1,4 @@
-/* Every write transaction of LMDB begins and ends here: what it leaves in LMDB's own list of unused pages is overwritten (base/pages.h). */
+/* The only begin and end of LMDB's write transactions: unused memory is overwritten (base/pages.h). */
 #include "store/store-internal.h"
 
 int lmdb_write_begin(MDB_env *env, MDB_txn **ret) {

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,16 +20,18 @@ int store_check_output(const char *path, Diag *reterr) {
                 folder = NULL;
                 return -ENOMEM;
         }
-        do { /* the folders that are still to be made lie in the last one that is there */
+        do { /* missing folders will be made in the last existing folder */
                 slash = strrchr(folder, '/');
                 slash[slash == folder] = 0;
                 real = realpath(folder, NULL);
         } while (!real && (errno == ENOENT || errno == ENOTDIR) && slash > folder);
         if (!real)
-                return 0; /* whoever writes there will say why it cannot */
+                return 0; /* the later write reports the error */
         while ((slash = strrchr(real, '/'))) {
                 if (output_is_there(real, "data.mdb") && output_is_there(real, "key"))
-                        return diag(reterr, -EPERM, "%s: lies in the store %s, in which only Lethe's own files are; fix: another folder", path, real);
+                        return diag(reterr, -EPERM,
+                                    "%s: lies in the store %s, for Lethe's own files only; fix: another folder", path,
+                                    real);
                 if (slash == real)
                         break;
                 *slash = 0;

@@ -1,5 +1,4 @@
 #include "store/store-internal.h"
-
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -13,17 +12,19 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-/* A supervisor's place is one byte of the file run/alive, far beyond its end, that it holds with an open file description lock (fcntl(2))
- * while it lives; the kernel lets go when it dies, however it dies, and nothing is left to clear away. Which byte is a random number that
- * is never used twice, so that a dead supervisor's number cannot come to mean a living one; it is told to others only after it is locked.
- * The file is never removed: who holds a byte of a removed file would look dead. Byte 0 is nobody's place: who holds it finishes what dead supervisors left. */
+/* The place of a supervisor is one byte of the file run/alive, far beyond the file's end, held by an open file
+ * description lock (fcntl(2)) during the supervisor's life. The kernel frees the lock at any kind of death, so no
+ * cleaning is needed. The byte's number is random and never used twice: a dead supervisor's number can never belong to
+ * a living one. The number is published only after the lock. The file is never removed: the holder of a byte in a
+ * removed file would look dead. Byte 0 is no supervisor's place: its holder finishes the regions of dead
+ * supervisors. */
 
 #define ALIVE "run/alive"
 #define SOCKET_SUFFIX ".s"
 #define TURN_LOOK_MS 5
 
-/* The file, made when it is not there: also in a store that was made or copied without its folder. */
-static int open_alive(Store *s) {
+/* Opens the file. Makes a missing file, also in a store copied without the folder run. */
+static int place_open(Store *s) {
         int fd = openat(s->dir_fd, ALIVE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 
         if (fd < 0 && errno == ENOENT && (mkdirat(s->dir_fd, "run", 0700) == 0 || errno == EEXIST))
@@ -33,17 +34,18 @@ static int open_alive(Store *s) {
 
 int place_take(Store *s, Diag *reterr) {
         struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-        _cleanup_close_ int fd = open_alive(s);
+        _cleanup_close_ int fd = place_open(s);
         uint64_t n;
 
         if (fd < 0)
                 return store_refusal(s, fd, "cannot open " ALIVE, reterr);
         if (getrandom(&n, sizeof(n), 0) != (ssize_t)sizeof(n))
                 return -EIO;
-        n = (n >> 11) | 1; /* 53 bits: a number that JSON keeps, never 0 */
+        n = (n >> 11) | 1; /* 53 bits: exact in JSON, never 0 */
         l.l_start = (off_t)n;
         if (fcntl(fd, F_OFD_SETLK, &l) < 0)
-                return diag(reterr, STORE_E_LOCKED, "store %s: cannot lock a byte of " ALIVE ": %s", s->dir, strerror(errno));
+                return diag(reterr, STORE_E_LOCKED, "store %s: cannot lock a byte of " ALIVE ": %s", s->dir,
+                            strerror(errno));
         s->lock = n;
         s->lock_fd = TAKE_FD(fd);
         return 0;
@@ -59,15 +61,15 @@ bool store_lock_is_free(Store *s, uint64_t lock) {
 
         if (lock == 0 || lock > INT64_MAX)
                 return true;
-        /* A descriptor of its own: asked through the one that holds it, our own lock would look free. */
+        /* A descriptor of its own: through the lock's own descriptor, the own lock would look free. */
         fd = openat(s->dir_fd, ALIVE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0)
                 return errno == ENOENT;
         return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
 }
 
-/* A waiting process is told for whom. */
-static void turn_sign(const Store *s, int fd) {
+/* Names the holder for waiting processes. */
+static void place_sign_turn(const Store *s, int fd) {
         char mine[12] = "";
 
         snprintf(mine, sizeof(mine), "%d\n", (int)getpid());
@@ -77,7 +79,7 @@ static void turn_sign(const Store *s, int fd) {
 
 int store_turn_take(Store *s, uint64_t wait_usec) {
         struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-        _cleanup_close_ int fd = open_alive(s);
+        _cleanup_close_ int fd = place_open(s);
         const uint64_t began = clock_mono_usec();
         bool said = false;
 
@@ -95,12 +97,14 @@ int store_turn_take(Store *s, uint64_t wait_usec) {
                         said = true;
                         if (pread(fd, holder, sizeof(holder) - 1, 0) < 0)
                                 *holder = 0;
-                        log_warning("store %s: waiting for %s%.*s, which finishes what a dead supervisor left, for %llu s at most", s->dir,
-                                    atoi(holder) > 0 ? "process " : "another process", (int)strspn(holder, "0123456789"), holder, (unsigned long long)wait_usec / 1000000);
+                        log_warning("store %s: waiting for %s%.*s, which finishes what a dead supervisor left, for "
+                                    "%llu s at most",
+                                    s->dir, atoi(holder) > 0 ? "process " : "another process",
+                                    (int)strspn(holder, "0123456789"), holder, (unsigned long long)wait_usec / 1000000);
                 }
                 poll(NULL, 0, TURN_LOOK_MS);
         }
-        turn_sign(s, fd);
+        place_sign_turn(s, fd);
         return TAKE_FD(fd);
 }
 
@@ -108,7 +112,7 @@ void store_turn_leave(int *fd) {
         struct flock l = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_len = 1};
 
         if (*fd >= 0)
-                fcntl(*fd, F_OFD_SETLK, &l); /* a process that was being made at this moment may have a copy of it still */
+                fcntl(*fd, F_OFD_SETLK, &l); /* a process in the middle of a fork may still have a copy */
         closep(fd);
 }
 
@@ -116,7 +120,8 @@ void store_place_socket(const Store *s, uint64_t lock, char ret[static STORE_SOC
         snprintf(ret, STORE_SOCKET_MAX, "/proc/self/fd/%d/run/%016" PRIx64 SOCKET_SUFFIX, s->dir_fd, lock);
 }
 
-int store_each_dead(Store *s, const char *suffix, int (*fn)(void *userdata, int folder, const char *name, uint64_t lock), void *userdata) {
+int store_each_dead(Store *s, const char *suffix,
+                    int (*fn)(void *userdata, int folder, const char *name, uint64_t lock), void *userdata) {
         _cleanup_close_ int fd = openat(s->dir_fd, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *d = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
@@ -124,7 +129,7 @@ int store_each_dead(Store *s, const char *suffix, int (*fn)(void *userdata, int 
 
         if (!d)
                 return errno == ENOENT ? 0 : -errno;
-        TAKE_FD(fd); /* d's */
+        TAKE_FD(fd); /* closedir() closes it */
         while ((e = readdir(d))) {
                 char *end;
                 uint64_t lock = strtoull(e->d_name, &end, 16);
@@ -139,15 +144,15 @@ int store_each_dead(Store *s, const char *suffix, int (*fn)(void *userdata, int 
         return first;
 }
 
-static int remove_socket(void *userdata, int folder, const char *name, uint64_t lock) {
+static int place_remove_socket(void *userdata, int folder, const char *name, uint64_t lock) {
         (void)userdata;
         (void)lock;
         return unlinkat(folder, name, 0) < 0 ? -errno : 0;
 }
 
-/* One that stays is in nobody's way: no place is taken twice. */
+/* A remaining socket does no harm: no place is taken twice. */
 void store_sweep_sockets(Store *s) {
-        store_each_dead(s, SOCKET_SUFFIX, remove_socket, NULL);
+        store_each_dead(s, SOCKET_SUFFIX, place_remove_socket, NULL);
 }
 
 uint64_t store_own_lock(const Store *s) {

@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-/* The files have no name once LMDB has them open: nobody finds them, and they go with this process. */
-static void forget_names(const char *path) {
+/* The files lose their names once LMDB has both open: no process finds the files, and they end with this process. */
+static void scratch_unlink(const char *path) {
         static const char *const files[] = {"data.mdb", "lock.mdb"};
         char file[PATH_MAX];
 
@@ -19,14 +18,14 @@ static void forget_names(const char *path) {
         rmdir(path);
 }
 
-/* The most room that it can need, as the tables beside a fold of them take it: as much as they do themselves. */
-static uint64_t size_of(const Store *beside) {
+/* The most room needed, estimated by the size of the tables themselves. */
+static uint64_t scratch_size(const Store *beside) {
         struct stat st;
 
         return fstatat(beside->dir_fd, "data.mdb", &st, 0) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 1;
 }
 
-static int open_in(const char *place, Store *s, Diag *reterr) {
+static int scratch_open_in(const char *place, Store *s, Diag *reterr) {
         char path[PATH_MAX];
         int r;
 
@@ -37,22 +36,22 @@ static int open_in(const char *place, Store *s, Diag *reterr) {
         s->dir = strdup(path);
         s->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         r = !s->dir ? -ENOMEM : s->dir_fd < 0 ? -errno : env_open(s, path, true, reterr);
-        forget_names(path);
+        scratch_unlink(path);
         return r;
 }
 
-static Store *new_scratch(const Store *beside) {
+static Store *scratch_new(const Store *beside) {
         Store *s = calloc(1, sizeof(*s));
 
         if (!s)
                 return NULL;
         s->dir_fd = s->lock_fd = s->wal_fd = s->alone_fd = -1;
-        s->turn = TURN_NULL;
-        s->settle_due = UINT64_MAX;
+        s->ticket = TICKET_NULL;
+        s->checkpoint_due = UINT64_MAX;
         s->mode = STORE_WRITE;
         s->gate.none = true;
-        s->checked = true; /* it is made here, and has no name to be found by */
-        s->copy_of = size_of(beside);
+        s->checked = true; /* new, and without a name */
+        s->copy_of = scratch_size(beside);
         return s;
 }
 
@@ -61,9 +60,9 @@ int store_scratch(const Store *beside, Store **ret, Diag *reterr) {
         int r = -EACCES, first = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-                _cleanup_store_ Store *s = new_scratch(beside);
+                _cleanup_store_ Store *s = scratch_new(beside);
 
-                r = s ? open_in(places[i], s, reterr) : -ENOMEM;
+                r = s ? scratch_open_in(places[i], s, reterr) : -ENOMEM;
                 if (r == 0) {
                         *ret = TAKE_PTR(s);
                         return 0;
@@ -71,7 +70,12 @@ int store_scratch(const Store *beside, Store **ret, Diag *reterr) {
                 first = first == 0 || first == -EACCES || first == -EROFS ? r : first;
         }
         if (first == STORE_E_FULL || first == -ENOSPC || first == -EDQUOT)
-                return diag(reterr, STORE_E_FULL, "no room for a copy of the tables, neither in %s nor in %s: up to %llu KiB are needed; fix: make room, or name a "
-                            "folder with room in TMPDIR", places[0], places[1], (unsigned long long)size_of(beside) / 1024);
-        return r > 0 ? r : diag(reterr, STORE_E_READ_ONLY, "no folder for a copy of the tables: neither in %s nor in %s (%s)", beside->dir, places[1], strerror(-r));
+                return diag(reterr, STORE_E_FULL,
+                            "no room for a copy of the tables, neither in %s nor in %s: up to %llu KiB are needed; "
+                            "fix: make room, or name a folder with room in TMPDIR",
+                            places[0], places[1], (unsigned long long)scratch_size(beside) / 1024);
+        return r > 0 ? r
+                     : diag(reterr, STORE_E_READ_ONLY,
+                            "no folder for a copy of the tables: neither in %s nor in %s (%s)", beside->dir, places[1],
+                            strerror(-r));
 }

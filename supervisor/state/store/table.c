@@ -1,14 +1,16 @@
 #include "store/journal.h"
 #include "store/store-internal.h"
+#include "store/table.h"
 
 #include <errno.h>
 #include <string.h>
 
 static const char *const names[TABLE_COUNT_] = {
-        [TABLE_META] = "meta",     [TABLE_EVENT] = "event", [TABLE_BODY] = "body", [TABLE_HASH] = "hash",           [TABLE_SLOT] = "slot",
-        [TABLE_HIST] = "hist",     [TABLE_HELD] = "held",   [TABLE_REGION] = "region", [TABLE_SKILL] = "skill",     [TABLE_SCOPE] = "scope",
-        [TABLE_REC] = "rec",       [TABLE_CHANGE] = "change", [TABLE_REF] = "ref",  [TABLE_RREF] = "rref",           [TABLE_TERM] = "term",
-        [TABLE_DOC] = "doc",       [TABLE_WAIT] = "wait",   [TABLE_UNAPPLIED] = "unapplied", [TABLE_RUN] = "run",   [TABLE_NOTE] = "note",
+        [TABLE_META] = "meta",     [TABLE_EVENT] = "event",         [TABLE_BODY] = "body", [TABLE_HASH] = "hash",
+        [TABLE_SLOT] = "slot",     [TABLE_HIST] = "hist",           [TABLE_HELD] = "held", [TABLE_REGION] = "region",
+        [TABLE_SKILL] = "skill",   [TABLE_SCOPE] = "scope",         [TABLE_REC] = "rec",   [TABLE_CHANGE] = "change",
+        [TABLE_REF] = "ref",       [TABLE_RREF] = "rref",           [TABLE_TERM] = "term", [TABLE_DOC] = "doc",
+        [TABLE_WAIT] = "wait",     [TABLE_UNAPPLIED] = "unapplied", [TABLE_RUN] = "run",   [TABLE_NOTE] = "note",
         [TABLE_GATHER] = "gather", [TABLE_VERDICT] = "verdict",
 };
 
@@ -25,9 +27,8 @@ struct Cursor {
         uint8_t from[512];
 };
 
-/* Without LMDB's lock file writers do not know of us, and reuse the pages of our snapshot from the second commit after
- * it on. */
-static int still_there(Txn *t) {
+/* Without LMDB's lock file, writers reuse the snapshot's pages from the second commit on. */
+static int table_check_snapshot(Txn *t) {
         MDB_envinfo info;
 
         if (!t->store->no_lock)
@@ -44,62 +45,66 @@ int table_get(Txn *t, Table table, Bytes key, Bytes *ret) {
                 return -ENOENT;
         r = txn_result(t, lmdb_to_errno(LMDB(mdb_get(t->mdb, t->store->dbi[table], &k, &v))));
 
-        if (t->store->no_lock && still_there(t) < 0)
+        if (t->store->no_lock && table_check_snapshot(t) < 0)
                 return -ESTALE;
         if (r == 0)
                 *ret = BYTES(v.mv_data, v.mv_size);
         return r;
 }
 
-/* Whoever writes after others in one batch must be able to take back what it wrote. */
-static bool keeps_journal(const Txn *t) {
+/* A later writer of a batch must be able to undo its own changes. */
+static bool table_keeps_journal(const Txn *t) {
         return !t->leads || t->saves;
 }
 
-static int may_write(Txn *t, Table table, Bytes key) {
+static int table_prepare_write(Txn *t, Table table, Bytes key) {
+        Bytes was = {0};
+        int r;
+
         assert(t->write);
         if (!t->store->dbi[table])
-                return -EROFS; /* a store of an older version, opened where nothing can be made */
-        return keeps_journal(t) ? journal_note(t, table, key) : 0;
+                return -EROFS; /* an older store, opened without the right to write */
+        if (!table_keeps_journal(t))
+                return 0;
+        r = table_get(t, table, key, &was);
+        return r < 0 && r != -ENOENT ? r : journal_note(t, table, key, was);
 }
 
 /* r: of the write. */
-static int written(Txn *t, Table table, Bytes key, int r) {
+static int table_written(Txn *t, Table table, Bytes key, int r) {
         if (r == 0)
                 txn_wrote(t, table, key);
-        else if (keeps_journal(t))
+        else if (table_keeps_journal(t))
                 journal_drop(t);
         return r;
 }
 
-static int put(Txn *t, Table table, Bytes key, Bytes value, unsigned flags) {
+static int table_put_flags(Txn *t, Table table, Bytes key, Bytes value, unsigned flags) {
         MDB_val k = {key.n, (void *)key.p}, v = {value.n, (void *)value.p};
-
-        int r = may_write(t, table, key);
+        int r = table_prepare_write(t, table, key);
 
         if (r < 0)
                 return r;
         r = txn_result(t, lmdb_to_errno(LMDB(mdb_put(t->mdb, t->store->dbi[table], &k, &v, flags))));
-        return written(t, table, key, r);
+        return table_written(t, table, key, r);
 }
 
 int table_put(Txn *t, Table table, Bytes key, Bytes value) {
-        return put(t, table, key, value, 0);
+        return table_put_flags(t, table, key, value, 0);
 }
 
 int table_add(Txn *t, Table table, Bytes key, Bytes value) {
-        return put(t, table, key, value, MDB_NOOVERWRITE);
+        return table_put_flags(t, table, key, value, MDB_NOOVERWRITE);
 }
 
 int table_del(Txn *t, Table table, Bytes key) {
         MDB_val k = {key.n, (void *)key.p};
-
-        int r = may_write(t, table, key);
+        int r = table_prepare_write(t, table, key);
 
         if (r < 0)
                 return r;
         r = txn_result(t, lmdb_to_errno(LMDB(mdb_del(t->mdb, t->store->dbi[table], &k, NULL))));
-        return written(t, table, key, r);
+        return table_written(t, table, key, r);
 }
 
 int cursor_update(Cursor *cursor, Bytes key, int (*change)(void *user, Bytes was, Bytes *ret), void *user) {
@@ -123,8 +128,8 @@ int cursor_update(Cursor *cursor, Bytes key, int (*change)(void *user, Bytes was
         r = change(user, was, &now);
         if (r < 0 || (r == 0 && !there))
                 return r;
-        if (keeps_journal(t)) {
-                int noted = journal_note_read(t, table, key, was);
+        if (table_keeps_journal(t)) {
+                int noted = journal_note(t, table, key, was);
 
                 if (noted < 0)
                         return noted;
@@ -132,7 +137,7 @@ int cursor_update(Cursor *cursor, Bytes key, int (*change)(void *user, Bytes was
         k = (MDB_val){key.n, (void *)key.p};
         v = (MDB_val){now.n, (void *)now.p};
         r = r == 0 ? LMDB(mdb_cursor_del(c, 0)) : LMDB(mdb_cursor_put(c, &k, &v, there ? MDB_CURRENT : 0));
-        return written(t, table, key, txn_result(t, lmdb_to_errno(r)));
+        return table_written(t, table, key, txn_result(t, lmdb_to_errno(r)));
 }
 
 int table_rows(Txn *t, Table table, uint64_t *ret) {
@@ -158,7 +163,7 @@ int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret) {
 
         if (!c)
                 return -ENOMEM;
-        c->mdb = NULL; /* and not all of it cleared: there is room for a long key */
+        c->mdb = NULL; /* not calloc: there is room for a long key */
         c->txn = t;
         c->table = table;
         cursor_seek(c, from);
@@ -182,7 +187,7 @@ int cursor_next(Cursor *c, Bytes *ret_key, Bytes *ret_value) {
                                                                  : c->n_from ? MDB_SET_RANGE
                                                                              : MDB_FIRST))));
         c->moved = true;
-        if (still_there(c->txn) < 0)
+        if (table_check_snapshot(c->txn) < 0)
                 return -ESTALE;
         if (r < 0)
                 return r;
@@ -217,7 +222,7 @@ int table_del_prefix(Txn *t, Table table, Bytes prefix) {
                 if (r < 0)
                         return r;
                 assert(k.n <= sizeof(key));
-                memcpy(key, k.p, k.n); /* LMDB's page may move with the delete */
+                memcpy(key, k.p, k.n); /* the delete may move LMDB's page */
                 r = table_del(t, table, BYTES(key, k.n));
                 if (r < 0)
                         return r;

@@ -33,7 +33,7 @@ void ticket_take(Ticket *t) {
                 flag_wait(&w.go);
 }
 
-static bool pass(Ticket *t, bool leave) {
+static bool ticket_hand_over(Ticket *t, bool leave) {
         TicketWaiter *next;
 
         pthread_mutex_lock(&t->mutex);
@@ -52,9 +52,9 @@ static bool pass(Ticket *t, bool leave) {
 }
 
 bool ticket_pass(Ticket *t) {
-        return pass(t, false);
+        return ticket_hand_over(t, false);
 }
 
 void ticket_leave(Ticket *t) {
-        pass(t, true);
+        ticket_hand_over(t, true);
 }

@@ -1,5 +1,6 @@
-/* Runs: supervisor, CLI. Inside of store/: who writes next. A turn goes from hand to hand in the order of asking; who has it sees all that
- * those before it did. A thread that waits sleeps on a word of its own, so that handing over wakes it and nobody else. */
+/* Runs: supervisor, CLI. Inside of store/: the ticket to write. The ticket goes from thread to thread in the order of
+ * asking. The holder sees the work of all holders before. A waiting thread sleeps on a word of its own, so a hand-over
+ * wakes only the next holder. */
 #pragma once
 
 #include "base/util.h"
@@ -7,10 +8,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A word that somebody waits for: 0 until it is said. What was done before saying is seen after waiting. */
+/* A word for a wait: 0 until said. A waiter sees all work done before flag_say(). */
 typedef _Atomic uint32_t Flag;
 void flag_wait(Flag *f);
-/* Wakes all that wait. f may be gone by the time this returns, when who waits owns it. */
+/* Wakes all waiters. A waiter that owns f may free f before flag_say() returns. */
 void flag_say(Flag *f);
 
 typedef struct TicketWaiter {
@@ -23,10 +24,10 @@ typedef struct Ticket {
         bool taken;
         TicketWaiter *first, *last;
 } Ticket;
-#define TURN_NULL ((Ticket){.mutex = PTHREAD_MUTEX_INITIALIZER})
+#define TICKET_NULL ((Ticket){.mutex = PTHREAD_MUTEX_INITIALIZER})
 
 void ticket_take(Ticket *t);
-/* To the next in the line. Returns false when nobody waits: the turn is still the caller's. */
+/* Hands the ticket to the next waiter. Returns false without a waiter: the caller still has the ticket. */
 bool ticket_pass(Ticket *t);
-/* To the next in the line, or to nobody. */
+/* Hands the ticket to the next waiter, or frees the ticket. */
 void ticket_leave(Ticket *t);

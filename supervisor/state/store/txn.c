@@ -1,19 +1,19 @@
-/* Group commit. Threads of one process that write at the same time share one LMDB transaction, a batch: one signature and one pair of
- * flushes for all of them.
+/* Group commit. Concurrent writers of one process share one LMDB transaction, a batch: one signature and one pair of
+ * flushes for all.
  *
- *   begin:   wait for the turn; with no batch open, open one and be its leader, else be one of its followers
- *   commit:  pass the turn on. The leader sleeps until nobody waits for it, or until the batch is full; then it commits and tells
- *            all. (LMDB's lock is of the thread that took it, so that it is the leader who commits.)
- *   abort:   a follower takes back its own changes; a leader, before whom nobody wrote, the whole transaction
+ *   begin:   wait for the ticket; without an open batch, open one as its leader, else join as a follower
+ *   commit:  pass the ticket on. The leader sleeps until the queue is empty or the batch is full, then commits and
+ *            wakes all members. (LMDB's lock belongs to the thread that took the lock: so the leader commits.)
+ *   abort:   a follower undoes its own changes; a leader, always the first writer, aborts the whole transaction
  *
- * Whoever is alone is a leader without followers, and waits for nobody. While a batch goes to the disk, those who come wait for the turn:
- * they are the next batch. The ledger's state goes from member to member with the batch (hooks.h).
+ * A single writer is a leader without followers and never waits. During the commit of a batch, new writers wait for the
+ * ticket and form the next batch. The ledger's state goes from member to member with the batch (hooks.h).
  *
- * Members that are in a hurry (store_commit_ahead) are told when the batch's record is in the redo file, the others when LMDB has committed it,
- * right after. A leader in a hurry does the second half when it has done what it was in a hurry for.
+ * Members in a hurry (store_commit_ahead()) are answered when the log has the batch's record, the others after LMDB's
+ * commit, right after. A leader in a hurry does LMDB's commit after its urgent work.
  *
- * Where some records may be left (store_keep_ahead), a batch of which all are in a hurry has no second half: its transaction is taken back, and each that
- * follows begins with what the records say, until one commits it all. */
+ * Where some records may be left (store_keep_ahead()), a batch of members in a hurry has no commit of its own: its
+ * transaction is aborted, and each later batch begins with the records, until one batch commits all. */
 #include "base/log.h"
 #include "store/journal.h"
 #include "store/wal.h"
@@ -21,80 +21,86 @@
 #include "store/waited.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
-#define CHECK_READERS 256 /* commits: a reader that was killed holds its snapshot, and the file grows until it is noticed */
-#define MEMBERS_MAX 256 /* of one batch, so that the first does not wait without end */
+#define CHECK_READERS 256 /* commits: a killed reader holds its snapshot, and the file grows until the check */
+#define MEMBERS_MAX 256 /* of one batch: a bound for the wait of the first */
 #define LEFT_MEMBERS_MAX 32 /* a larger batch has shared its flushes already */
 
-struct Batch {
+struct TxnBatch {
         MDB_txn *mdb;
         void *ledger;     /* state of the members so far */
-        unsigned members; /* that joined, those that aborted with them */
-        int broken;       /* LMDB failed within a member's work: nothing of the batch can be committed */
-        WalKeys keys;    /* what it wrote */
-        unsigned n_ahead; /* members that are told ahead */
-        unsigned n_plain; /* those that committed otherwise */
-        bool brings;      /* what others were told of is in it, too */
-        bool recorded;    /* in the redo file */
-        bool left;        /* it is nowhere else, until somebody brings it in */
-        Flag closed;      /* the turn is the leader's again */
-        Flag kept;        /* for those who are told ahead */
+        unsigned members; /* joined, aborted members included */
+        int broken;       /* LMDB failed within a member's work: the batch cannot be committed */
+        WalKeys keys;    /* of written rows */
+        unsigned n_ahead; /* members answered ahead */
+        unsigned n_plain; /* other committed members */
+        bool brings;      /* includes left records */
+        bool recorded;    /* in the log */
+        bool left;        /* in the log alone, until a checkpoint */
+        Flag closed;      /* the leader has the ticket again */
+        Flag kept;        /* for members answered ahead */
         Flag done;
         int result;       /* set when done: 0 or -errno */
         const char *what; /* the words for it */
         _Atomic unsigned users;
 };
 
-/* Between store_commit_ahead() and store_commit_rest(), where this thread would wait for itself. */
+/* Between store_commit_ahead() and store_commit_rest() a store_begin() would wait for its own thread. */
 static _Thread_local unsigned rests;
 
-static void batch_free(Batch *b) {
+static void batch_free(TxnBatch *b) {
         wal_keys_deinit(&b->keys);
         free(b);
 }
 
-static void batch_unref(Batch *b) {
+static void batch_unref(TxnBatch *b) {
         if (atomic_fetch_sub_explicit(&b->users, 1, memory_order_acq_rel) == 1)
                 batch_free(b);
 }
 
-static bool disk_is_full(const Store *s) {
+static bool txn_disk_is_full(const Store *s) {
         struct statvfs st;
 
         return fstatvfs(s->dir_fd, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < 256 * 1024;
 }
 
-int store_true_error(const Store *s, int r) {
-        return r == -EIO && disk_is_full(s) ? -ENOSPC : r;
+/* An EIO of LMDB after a short write means a full disk. */
+static int txn_true_error(const Store *s, int r) {
+        return r == -EIO && txn_disk_is_full(s) ? -ENOSPC : r;
 }
 
-static int lmdb_commit(Store *s, MDB_txn *t) {
+static int txn_lmdb_commit(Store *s, MDB_txn *t) {
         int r = store_write_commit(s, t);
 
         if (r == 0)
                 checked_committed(s);
-        return store_true_error(s, r);
+        return txn_true_error(s, r);
 }
 
-/* Once; a torn one is what a power cut leaves. */
-static void say_broken(Store *s, WalBroken how) {
+/* Reports a broken record, once; a power cut leaves a torn record. */
+static void txn_say_broken(Store *s, WalBroken how) {
         if (how == WAL_WHOLE || atomic_exchange(&s->said_broken, true))
                 return;
         if (how == WAL_TORN)
-                log_note("store %s: the newest record of its file " WAL_FILE " was torn while it was written; nobody was told of that commit, and nothing is lost", s->dir);
+                log_note("store %s: the newest record of file " WAL_FILE
+                         " was torn while it was written; the commit was never acknowledged, and no data is lost",
+                         s->dir);
         else if (how == WAL_DAMAGED)
-                log_warning("store %s: a record of its file " WAL_FILE " was damaged after it was written: a commit that was acknowledged is lost, if it was not in the tables yet; "
-                            "look at the disk", s->dir);
+                log_warning("store %s: a record of file " WAL_FILE
+                            " was damaged after it was written: unless the tables have it already, an acknowledged "
+                            "commit is lost; check the disk",
+                            s->dir);
         else
-                log_warning("store %s: its file " WAL_FILE " has a record of the next commit that does not hold together: either it was torn while it was written, and "
-                            "nobody was told of that commit, or it was damaged since, and that commit is lost", s->dir);
+                log_warning("store %s: a record of the next commit in file " WAL_FILE
+                            " does not hold together: either the record was torn while it was written, and the "
+                            "commit was never acknowledged, or the record was damaged later, and the commit is lost",
+                            s->dir);
 }
 
-/* Takes LMDB's lock. What somebody was told of, and did not get into the tables, is the first that is written: with the number that it had. When more
- * may be left, it is committed with what follows. */
-static int lmdb_begin(Store *s, MDB_txn **ret) {
+/* Takes LMDB's lock. Left records are the first write, with their own transaction number. When more records may be
+ * left, the caller's batch commits the left records, too. */
+static int txn_lmdb_begin(Store *s, MDB_txn **ret) {
         for (size_t last = 0;;) {
                 uint64_t number;
                 bool looked;
@@ -112,10 +118,10 @@ static int lmdb_begin(Store *s, MDB_txn **ret) {
                 number = wal_number(s);
                 r = number == mdb_txn_id(t) || number == WAL_NUMBER_DAMAGED ? wal_is_left(s, t, mdb_txn_id(t)) : 0;
                 looked = r >= 0 && (number == mdb_txn_id(t) || number == WAL_NUMBER_DAMAGED);
-                if (r > 0) /* others may have left more meanwhile, but not of the same transaction again */
+                if (r > 0) /* another process may have left more records, but never again of the same transaction */
                         r = last == mdb_txn_id(t) ? -EUCLEAN : wal_apply(s, t);
                 if (r == 0 && looked)
-                        say_broken(s, wal_broken(s, t, mdb_txn_id(t)));
+                        txn_say_broken(s, wal_broken(s, t, mdb_txn_id(t)));
                 last = mdb_txn_id(t);
                 if (r == 0 && (s->chain.n == 0 || s->chain.n < s->keeps)) {
                         *ret = t;
@@ -125,19 +131,19 @@ static int lmdb_begin(Store *s, MDB_txn **ret) {
                         store_write_abort(s, t);
                         return r;
                 }
-                r = lmdb_commit(s, t);
+                r = txn_lmdb_commit(s, t);
                 if (r < 0)
                         return r;
         }
 }
 
 static int batch_open(Store *s) {
-        Batch *b = calloc(1, sizeof(*b));
+        TxnBatch *b = calloc(1, sizeof(*b));
         int r;
 
         if (!b)
                 return -ENOMEM;
-        r = lmdb_begin(s, &b->mdb);
+        r = txn_lmdb_begin(s, &b->mdb);
         if (r < 0) {
                 batch_free(b);
                 return r;
@@ -147,18 +153,18 @@ static int batch_open(Store *s) {
         return 0;
 }
 
-static int begin_write(Txn *t) {
+static int txn_begin_write(Txn *t) {
         Store *s = t->store;
         int r = 0;
 
         waited_begin();
-        ticket_take(&s->turn);
+        ticket_take(&s->ticket);
         t->leads = !s->batch;
         if (t->leads)
                 r = batch_open(s);
         waited_end();
         if (r < 0) {
-                ticket_leave(&s->turn);
+                ticket_leave(&s->ticket);
                 return r;
         }
         t->batch = s->batch;
@@ -168,7 +174,18 @@ static int begin_write(Txn *t) {
         return 0;
 }
 
-static int begin(Store *s, bool write, bool at_once, Txn **ret, Diag *reterr) {
+/* A newer Lethe may have converted the open store. 0, or STORE_E_VERSION with a message. */
+static int txn_check_version(Txn *t, Diag *reterr) {
+        MDB_val k = {7, "version"}, v;
+        int r = txn_result(t, lmdb_to_errno(LMDB(mdb_get(t->mdb, t->store->dbi[TABLE_META], &k, &v))));
+
+        if (r < 0 || v.mv_size != 8 || be64_get(v.mv_data) <= STORE_VERSION) /* a reader of a damaged row reports it */
+                return 0;
+        return diag(reterr, STORE_E_VERSION, "store %s: made by a newer Lethe (version %llu, this one knows %d)",
+                    t->store->dir, (unsigned long long)be64_get(v.mv_data), STORE_VERSION);
+}
+
+static int txn_begin(Store *s, bool write, bool at_once, Txn **ret, Diag *reterr) {
         _cleanup_free_ Txn *t = calloc(1, sizeof(*t));
         int r;
 
@@ -177,10 +194,10 @@ static int begin(Store *s, bool write, bool at_once, Txn **ret, Diag *reterr) {
                 return -ENOMEM;
         t->store = s;
         t->write = write;
-        r = write ? begin_write(t) : read_begin(t, at_once);
+        r = write ? txn_begin_write(t) : read_begin(t, at_once);
         if (r < 0)
                 return store_refusal(s, r, write ? "cannot begin to write" : "cannot begin to read", reterr);
-        r = store_known(t, reterr);
+        r = txn_check_version(t, reterr);
         if (r != 0) {
                 store_abort(TAKE_PTR(t));
                 return r;
@@ -192,31 +209,32 @@ static int begin(Store *s, bool write, bool at_once, Txn **ret, Diag *reterr) {
 int store_begin(Store *s, bool write, Txn **ret, Diag *reterr) {
         if (write && s->mode == STORE_READ)
                 return diag(reterr, STORE_E_READ_ONLY, "store %s: opened for reading only", s->dir);
-        return begin(s, write, false, ret, reterr);
+        return txn_begin(s, write, false, ret, reterr);
 }
 
 int store_begin_at_once(Store *s, Txn **ret, Diag *reterr) {
-        return begin(s, false, true, ret, reterr);
+        return txn_begin(s, false, true, ret, reterr);
 }
 
-/* The turn goes to the next writer while the batch takes more, else back to the leader. Returns true when it went to a writer. */
-static bool pass_on(Txn *t) {
-        Batch *b = t->batch;
+/* The ticket goes to the next writer while the batch has room, else back to the leader. Returns true for a writer. */
+static bool txn_pass_on(Txn *t) {
+        TxnBatch *b = t->batch;
 
-        if (!b->broken && b->members < MEMBERS_MAX && ticket_pass(&t->store->turn))
+        if (!b->broken && b->members < MEMBERS_MAX && ticket_pass(&t->store->ticket))
                 return true;
         if (!t->leads)
                 flag_say(&b->closed);
         return false;
 }
 
-/* Whoever was told can go on, and nobody waits for more. */
-static bool may_be_left(Store *s, const Batch *b) {
-        return s->chain.n < s->keeps && b->n_plain == 0 && b->members <= LEFT_MEMBERS_MAX && wal_checkpoint_soon(s) == 0;
+/* All members have their answer, and the queue is empty. */
+static bool batch_may_be_left(Store *s, const TxnBatch *b) {
+        return s->chain.n < s->keeps && b->n_plain == 0 && b->members <= LEFT_MEMBERS_MAX &&
+               wal_checkpoint_soon(s) == 0;
 }
 
-/* What all members did, with one signature, is written ahead, if it can be. sync: the disk has it, too. Returns 0 or -errno. */
-static int write_ahead(Txn *t, Batch *b, bool sync) {
+/* Signs for all members and writes the record. sync: the disk has it, too. Returns 0 or -errno. */
+static int batch_write(Txn *t, TxnBatch *b, bool sync) {
         int r = b->broken;
 
         b->what = "cannot commit";
@@ -235,8 +253,8 @@ static int write_ahead(Txn *t, Batch *b, bool sync) {
         return 0;
 }
 
-/* The second half. r: of write_ahead(). */
-static int keep_batch(Txn *t, Batch *b, int r) {
+/* Answers the members ahead, once the disk has the record. r: of batch_write(). */
+static int batch_record(Txn *t, TxnBatch *b, int r) {
         if (r < 0)
                 return r;
         if (!b->recorded || (t->started && wal_sync(t->store) < 0)) {
@@ -244,8 +262,8 @@ static int keep_batch(Txn *t, Batch *b, int r) {
                 wal_forget(t->store, b->mdb, true);
                 return 0;
         }
-        b->what = "cannot commit what is already kept for the next writer";
-        b->left = may_be_left(t->store, b);
+        b->what = "cannot commit changes that are already kept for the next writer";
+        b->left = batch_may_be_left(t->store, b);
         if (!b->left)
                 read_hold_up(t->store);
         if (b->n_ahead > (t->ahead ? 1 : 0))
@@ -253,11 +271,11 @@ static int keep_batch(Txn *t, Batch *b, int r) {
         return 0;
 }
 
-static int write_batch(Txn *t, Batch *b) {
+static int batch_commit(Txn *t, TxnBatch *b) {
         int r;
 
         datafile_grow(t->store);
-        r = lmdb_commit(t->store, b->mdb);
+        r = txn_lmdb_commit(t->store, b->mdb);
         if (r == 0 && t->ledger)
                 store_hooks.after_commit(t, b->brings);
         else if (r == 0 && b->brings && t->store->mode != STORE_READ)
@@ -265,7 +283,7 @@ static int write_batch(Txn *t, Batch *b) {
         if (r == 0)
                 wal_checkpoint_done(t->store);
         if (r == 0 && b->brings && !b->recorded && t->store->mode != STORE_READ)
-                wal_checkpoint_soon(t->store); /* the records before it are of the same transaction: they can be forgotten now that it is committed */
+                wal_checkpoint_soon(t->store); /* the earlier records are committed, too: wipe them soon */
         if (++t->store->commits % CHECK_READERS == 0) {
                 int dead;
 
@@ -274,19 +292,19 @@ static int write_batch(Txn *t, Batch *b) {
         return r;
 }
 
-/* The leader's last. r: of keep_batch(). */
-static void end_batch(Txn *t, int r) {
-        Batch *b = t->batch;
+/* The end of the leader's work. r: of batch_record(). */
+static void batch_end(Txn *t, int r) {
+        TxnBatch *b = t->batch;
         Store *s = t->store;
 
         if (b->left)
                 store_write_abort(s, b->mdb);
         else
-                b->result = r < 0 ? r : write_batch(t, b);
+                b->result = r < 0 ? r : batch_commit(t, b);
         if (b->recorded && !b->left)
                 read_let_go(s);
         s->batch = NULL;
-        ticket_leave(&s->turn);
+        ticket_leave(&s->ticket);
         if (!b->recorded && b->n_ahead > (t->ahead ? 1 : 0))
                 flag_say(&b->kept);
         if (b->members > 1)
@@ -303,8 +321,8 @@ static void txn_free(Txn *t) {
 }
 
 /* Hands the ledger's state to the batch. */
-static void hand_in(Txn *t) {
-        Batch *b = t->batch;
+static void txn_hand_in(Txn *t) {
+        TxnBatch *b = t->batch;
         void *mine = TAKE_PTR(t->ledger);
 
         if (!mine)
@@ -316,47 +334,47 @@ static void hand_in(Txn *t) {
         b->ledger = mine;
 }
 
-/* t is in the batch. A leader returns when the batch is closed, a follower when it has the result. */
-static void join_batch(Txn *t, bool ahead) {
-        Batch *b = t->batch;
+/* Joins the batch. A leader returns when the batch is closed, a follower when its result is known. */
+static void txn_join(Txn *t, bool ahead) {
+        TxnBatch *b = t->batch;
 
-        hand_in(t);
+        txn_hand_in(t);
         t->ahead = ahead && !t->slots;
         b->n_ahead += t->ahead;
         b->n_plain += !t->ahead;
-        if (pass_on(t) || !t->leads)
+        if (txn_pass_on(t) || !t->leads)
                 flag_wait(t->leads ? &b->closed : t->ahead ? &b->kept : &b->done);
 }
 
 bool store_commit_start(Txn *t) {
-        Batch *b = t->batch;
+        TxnBatch *b = t->batch;
 
         if (!t->leads || t->slots)
                 return false;
         waited_begin();
-        join_batch(t, true);
-        t->start_result = write_ahead(t, b, false);
+        txn_join(t, true);
+        t->start_result = batch_write(t, b, false);
         waited_end();
         t->started = true;
         return b->recorded;
 }
 
-/* *ret_rest: t itself, when its second half is still to be done. */
-static int commit_write(Txn *t, Txn **ret_rest, const char **ret_what) {
-        Batch *b = t->batch;
+/* *ret_rest: t itself, when LMDB's commit is still to be done. */
+static int txn_commit_write(Txn *t, Txn **ret_rest, const char **ret_what) {
+        TxnBatch *b = t->batch;
         bool told, rest;
         int r = t->start_result;
 
         waited_begin();
         if (!t->started) {
-                join_batch(t, ret_rest);
-                r = t->leads ? write_ahead(t, b, true) : 0;
+                txn_join(t, ret_rest);
+                r = t->leads ? batch_write(t, b, true) : 0;
         }
         if (t->leads)
-                r = keep_batch(t, b, r);
+                r = batch_record(t, b, r);
         rest = t->leads && b->recorded && !b->left && t->ahead;
         if (t->leads && !rest)
-                end_batch(t, r);
+                batch_end(t, r);
         waited_end();
         if (rest) {
                 rests++;
@@ -378,7 +396,7 @@ int txn_bring_in(Store *s) {
         if (!t)
                 return -ENOMEM;
         *t = (Txn){.store = s, .write = true};
-        r = begin_write(t);
+        r = txn_begin_write(t);
         if (r < 0)
                 free(t);
         else if (t->leads && !t->batch->brings) {
@@ -387,7 +405,7 @@ int txn_bring_in(Store *s) {
                         store_hooks.brought_in(s);
                 store_abort(t);
         } else {
-                r = commit_write(t, NULL, &what);
+                r = txn_commit_write(t, NULL, &what);
                 txn_free(t);
         }
         return r;
@@ -396,7 +414,7 @@ int txn_bring_in(Store *s) {
 int store_commit(Txn *t, Diag *reterr) {
         const char *what = "cannot commit";
         Store *s = t->store;
-        int r = t->write ? commit_write(t, NULL, &what) : lmdb_to_errno(LMDB(mdb_txn_commit(t->mdb)));
+        int r = t->write ? txn_commit_write(t, NULL, &what) : lmdb_to_errno(LMDB(mdb_txn_commit(t->mdb)));
 
         txn_free(t);
         return store_refusal(s, r, what, reterr);
@@ -408,7 +426,7 @@ int store_commit_ahead(Txn *t, Txn **ret_rest, Diag *reterr) {
         int r;
 
         *ret_rest = NULL;
-        r = commit_write(t, ret_rest, &what);
+        r = txn_commit_write(t, ret_rest, &what);
         if (!*ret_rest)
                 txn_free(t);
         return store_refusal(s, r, what, reterr);
@@ -419,26 +437,26 @@ void store_commit_rest(Txn *rest) {
                 return;
         rests--;
         waited_begin();
-        end_batch(rest, 0);
+        batch_end(rest, 0);
         waited_end();
         batch_unref(rest->batch);
         txn_free(rest);
 }
 
-static void abort_write(Txn *t) {
+static void txn_abort_write(Txn *t) {
         Store *s = t->store;
-        Batch *b = t->batch;
+        TxnBatch *b = t->batch;
 
         if (t->leads) {
                 store_write_abort(s, b->mdb);
                 s->batch = NULL;
-                ticket_leave(&s->turn);
+                ticket_leave(&s->ticket);
         } else {
                 int r = b->broken ? 0 : journal_undo(t, NULL);
 
                 if (r < 0)
                         b->broken = r;
-                pass_on(t);
+                txn_pass_on(t);
         }
         batch_unref(b);
 }
@@ -447,14 +465,14 @@ void store_abort(Txn *t) {
         if (!t)
                 return;
         if (t->write)
-                abort_write(t);
+                txn_abort_write(t);
         else
                 LMDB((mdb_txn_abort(t->mdb), 0));
         txn_free(t);
 }
 
 int txn_result(Txn *t, int r) {
-        r = store_true_error(t->store, r); /* many rows are written before their commit */
+        r = txn_true_error(t->store, r); /* many rows are written before their commit */
         switch (-r) {
         case 0:
         case ENOENT:

@@ -1,5 +1,4 @@
 #include "store/waited.h"
-
 #include "base/clock.h"
 #include "base/util.h"
 

@@ -1,13 +1,13 @@
-/* Runs: supervisor, CLI. How long a thread waited for the store: for its turn, for another process (store/gate.h), for the disk. A caller that measures
- * something else meanwhile can tell the two apart: a slow disk is no late teardown (I-79). */
+/* Runs: supervisor, CLI. A thread's waits for the store: for the ticket, for a process (store/gate.h), for the disk. A
+ * caller can subtract the waits from a measured time: a slow disk is no late teardown (I-79). */
 #pragma once
 
 #include <stdint.h>
 
-/* Around each wait. Of waits inside each other the outer one counts. */
+/* Around each wait. For nested waits only the outer wait counts. */
 void waited_begin(void);
 void waited_end(void);
 
-/* The time that this thread waited between the two times, CLOCK_MONOTONIC usec. Only the last WAITED_MAX waits are known: never more than the truth. */
+/* The waits between both times (CLOCK_MONOTONIC usec), the last WAITED_MAX at most: never too much. */
 #define WAITED_MAX 64
 uint64_t store_waited(uint64_t from_usec, uint64_t to_usec);

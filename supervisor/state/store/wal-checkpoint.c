@@ -1,28 +1,26 @@
-/* What was left in the redo file does not stay there: a thread brings it in when nobody else did for a while, and takes out of the file what was
- * brought in together with more. It is made when something is left for the first time; where the store is told to do without, only when the loop
- * says that the time has come. */
+/* Left records do not stay in the log: after a while without a commit, a thread applies the records to the tables, and
+ * wipes the records that shared a commit. The thread starts with the first left record. A store with a loop
+ * (store_keep_ahead_in_loop()) has no thread until the loop reports the due time. */
 #include "store/store-internal.h"
-
 #include "base/clock.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <time.h>
 
 #define STACK (256 * 1024)
 
 unsigned wal_checkpoint_after_usec = 50000;
 
-typedef struct Settler {
+typedef struct WalCheckpoint {
         Store *store;
         pthread_t thread;
-        pthread_mutex_t lock; /* of all below */
+        pthread_mutex_t lock; /* of all fields below */
         pthread_cond_t wake;
         bool left, stop;
-} Settler;
+} WalCheckpoint;
 
-static struct timespec later(void) {
+static struct timespec wal_checkpoint_time(void) {
         struct timespec t;
 
         clock_gettime(CLOCK_MONOTONIC, &t);
@@ -33,126 +31,126 @@ static struct timespec later(void) {
         return t;
 }
 
-/* When it cannot be brought in now, the next that writes or reads says why. */
-static void *settle(void *arg) {
-        Settler *l = arg;
+/* On a failure, the next writer or reader reports the reason. */
+static void *wal_checkpoint_thread(void *arg) {
+        WalCheckpoint *c = arg;
 
-        pthread_mutex_lock(&l->lock);
-        while (!l->stop) {
-                struct timespec until = later();
-                bool due = l->left;
+        pthread_mutex_lock(&c->lock);
+        while (!c->stop) {
+                struct timespec until = wal_checkpoint_time();
+                bool due = c->left;
 
                 if (!due)
-                        pthread_cond_wait(&l->wake, &l->lock);
-                else if (pthread_cond_timedwait(&l->wake, &l->lock, &until) == ETIMEDOUT && l->left) {
-                        l->left = false;
-                        pthread_mutex_unlock(&l->lock);
-                        txn_bring_in(l->store);
-                        pthread_mutex_lock(&l->lock);
+                        pthread_cond_wait(&c->wake, &c->lock);
+                else if (pthread_cond_timedwait(&c->wake, &c->lock, &until) == ETIMEDOUT && c->left) {
+                        c->left = false;
+                        pthread_mutex_unlock(&c->lock);
+                        c->store->bring_in(c->store);
+                        pthread_mutex_lock(&c->lock);
                 }
         }
-        pthread_mutex_unlock(&l->lock);
+        pthread_mutex_unlock(&c->lock);
         return NULL;
 }
 
-static int start(Store *s) {
-        Settler *l = calloc(1, sizeof(*l));
+static int wal_checkpoint_start(Store *s) {
+        WalCheckpoint *c = calloc(1, sizeof(*c));
         pthread_condattr_t clock;
         pthread_attr_t attr;
         sigset_t all, before;
         int e;
 
-        if (!l || pthread_attr_init(&attr) != 0) {
-                free(l);
+        if (!c || pthread_attr_init(&attr) != 0) {
+                free(c);
                 return -ENOMEM;
         }
-        *l = (Settler){.store = s, .lock = PTHREAD_MUTEX_INITIALIZER};
+        *c = (WalCheckpoint){.store = s, .lock = PTHREAD_MUTEX_INITIALIZER};
         pthread_condattr_init(&clock);
         pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-        pthread_cond_init(&l->wake, &clock);
+        pthread_cond_init(&c->wake, &clock);
         pthread_condattr_destroy(&clock);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        e = pthread_attr_setstacksize(&attr, STACK) ?: pthread_create(&l->thread, &attr, settle, l);
+        e = pthread_attr_setstacksize(&attr, STACK) ?: pthread_create(&c->thread, &attr, wal_checkpoint_thread, c);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         pthread_attr_destroy(&attr);
         if (e != 0) {
-                pthread_cond_destroy(&l->wake);
-                free(l);
+                pthread_cond_destroy(&c->wake);
+                free(c);
                 return -e;
         }
-        s->settler = l;
+        s->checkpoint = c;
         return 0;
 }
 
-static int wake_thread(Store *s) {
-        int r = s->settler ? 0 : start(s);
-        Settler *l = s->settler;
+static int wal_checkpoint_wake(Store *s) {
+        int r = s->checkpoint ? 0 : wal_checkpoint_start(s);
+        WalCheckpoint *c = s->checkpoint;
 
         if (r < 0)
                 return r;
-        pthread_mutex_lock(&l->lock);
-        if (!l->left)
-                pthread_cond_signal(&l->wake);
-        l->left = true;
-        pthread_mutex_unlock(&l->lock);
+        pthread_mutex_lock(&c->lock);
+        if (!c->left)
+                pthread_cond_signal(&c->wake);
+        c->left = true;
+        pthread_mutex_unlock(&c->lock);
         return 0;
 }
 
 int wal_checkpoint_soon(Store *s) {
         if (!s->in_loop)
-                return wake_thread(s);
-        if (s->settle_due == UINT64_MAX)
-                s->settle_due = clock_mono_usec() + wal_checkpoint_after_usec;
+                return wal_checkpoint_wake(s);
+        if (s->checkpoint_due == UINT64_MAX)
+                s->checkpoint_due = clock_mono_usec() + wal_checkpoint_after_usec;
         return 0;
 }
 
 void wal_checkpoint_done(Store *s) {
-        Settler *l = s->settler;
+        WalCheckpoint *c = s->checkpoint;
 
         if (s->in_loop)
-                s->settle_due = UINT64_MAX;
-        if (!l)
+                s->checkpoint_due = UINT64_MAX;
+        if (!c)
                 return;
-        pthread_mutex_lock(&l->lock);
-        l->left = false;
-        pthread_mutex_unlock(&l->lock);
+        pthread_mutex_lock(&c->lock);
+        c->left = false;
+        pthread_mutex_unlock(&c->lock);
 }
 
-/* When it cannot be brought in now, the next that writes or reads says why. */
-static void settle_now(Store *s) {
-        s->settle_due = UINT64_MAX;
-        txn_bring_in(s);
+/* On a failure, the next writer or reader reports the reason. */
+static void wal_checkpoint_now(Store *s) {
+        s->checkpoint_due = UINT64_MAX;
+        s->bring_in(s);
 }
 
-/* Another process may hold LMDB's lock for as long as it likes, and the loop has limits to keep: from here on a thread sees to it, if one can be had. */
+/* Another process may hold LMDB's lock for long: from here on a thread waits instead of the loop. */
 void store_wal_checkpoint(Store *s) {
-        if (!s->in_loop || s->settle_due == UINT64_MAX)
+        if (!s->in_loop || s->checkpoint_due == UINT64_MAX)
                 return;
-        s->in_loop = false; /* before there is a thread that could look at it */
-        s->settle_due = UINT64_MAX;
-        if (wake_thread(s) < 0) {
+        s->in_loop = false; /* before a thread can read it */
+        s->checkpoint_due = UINT64_MAX;
+        if (wal_checkpoint_wake(s) < 0) {
                 s->in_loop = true;
-                settle_now(s);
+                wal_checkpoint_now(s);
         }
 }
 
 void wal_checkpoint_close(Store *s) {
-        Settler *l = s->settler;
+        WalCheckpoint *c = s->checkpoint;
 
-        while (s->in_loop && s->settle_due != UINT64_MAX) /* twice, when what it brings in is to be forgotten */
-                settle_now(s);
-        if (!l)
+        while (s->in_loop && s->checkpoint_due != UINT64_MAX) /* twice, when the applied records are to be wiped */
+                wal_checkpoint_now(s);
+        if (!c)
                 return;
-        pthread_mutex_lock(&l->lock);
-        l->stop = true;
-        pthread_cond_signal(&l->wake);
-        pthread_mutex_unlock(&l->lock);
-        pthread_join(l->thread, NULL);
-        while (l->left) { /* twice, as above */
-                l->left = false;
-                txn_bring_in(s);
+        pthread_mutex_lock(&c->lock);
+        c->stop = true;
+        pthread_cond_signal(&c->wake);
+        pthread_mutex_unlock(&c->lock);
+        pthread_join(c->thread, NULL);
+        while (c->left) { /* twice, as above */
+                c->left = false;
+                s->bring_in(s);
         }
-        pthread_cond_destroy(&l->wake);
-        free(TAKE_PTR(s->settler));
+        pthread_cond_destroy(&c->wake);
+        free(TAKE_PTR(s->checkpoint));
 }

@@ -3,8 +3,8 @@
 #include <endian.h>
 #include <string.h>
 
-/* No defence against who writes there on purpose, for whom there is the digest: a bit that flips, and a sector that is another one. */
-static uint64_t sum_of(const uint8_t *p, size_t n) {
+/* Detects a flipped bit or a foreign sector. The digest is the defence against deliberate changes. */
+static uint64_t wal_head_checksum(const uint8_t *p, size_t n) {
         uint64_t h = 0x9E3779B97F4A7C15U ^ n;
 
         for (size_t i = 0; i + 8 <= n; i += 8) {
@@ -21,11 +21,12 @@ uint64_t wal_head_sum(const WalHead *h) {
         WalHead copy = *h;
 
         memset(copy.sum, 0, sizeof(copy.sum));
-        return sum_of((const uint8_t *)&copy, sizeof(copy));
+        return wal_head_checksum((const uint8_t *)&copy, sizeof(copy));
 }
 
 bool wal_head_is_ours(const Store *s, const WalHead *h) {
-        return memcmp(h->magic, WAL_MAGIC, sizeof(h->magic)) == 0 || memcmp(h->store, s->public_key, sizeof(h->store)) == 0;
+        return memcmp(h->magic, WAL_MAGIC, sizeof(h->magic)) == 0 ||
+               memcmp(h->store, s->public_key, sizeof(h->store)) == 0;
 }
 
 bool wal_head_is_whole(const WalHead *h) {
@@ -46,7 +47,8 @@ uint64_t wal_unit(uint64_t n) {
 
 void wal_sums(const uint8_t *p, uint64_t n, uint64_t unit, WalSums *sums, bool now) {
         for (uint64_t at = 0; at < n; at += unit, sums++) {
-                uint32_t v = htobe32((uint32_t)sum_of(p + at, MIN(unit, (n - at + WAL_SECTOR - 1) / WAL_SECTOR * WAL_SECTOR)));
+                uint32_t v = htobe32((uint32_t)wal_head_checksum(
+                        p + at, MIN(unit, (n - at + WAL_SECTOR - 1) / WAL_SECTOR * WAL_SECTOR)));
 
                 memcpy(now ? sums->now : sums->before, &v, sizeof(v));
         }

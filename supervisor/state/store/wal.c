@@ -1,5 +1,4 @@
 #include "store/wal.h"
-#include "store/wal-head.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +14,11 @@
 
 static_assert(WAL_BYTES % PAGE == 0, "the file's format");
 
-/* The record that this thread looked at last and that did not hold together. */
+/* The last broken record seen by this thread. */
 static _Thread_local struct {
         const Store *store;
-        uint64_t number;  /* WAL_NUMBER_DAMAGED: nobody knows */
-        bool follows;     /* it is of that transaction, or behind one that was brought in, whatever `before` says */
+        uint64_t number;  /* WAL_NUMBER_DAMAGED: unknown */
+        bool follows;     /* of that transaction or behind an applied record, with any `before` */
         uint8_t before[WAL_DIGEST];
         WalBroken how;
 } broken;
@@ -56,12 +55,12 @@ void wal_note(WalKeys *k, Table table, Bytes key) {
         k->count++;
 }
 
-static int fill(int dir_fd, const char *name) {
+static int wal_fill(int dir_fd, const char *name) {
         _cleanup_close_ int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         static const uint8_t zeros[WAL_BYTES];
         ssize_t n = 0;
 
-        /* Written, not only allocated: blocks that were never written cost the file system a transaction of its own each. */
+        /* Zeros, no hole: the first write to each new block would cost a file system transaction. */
         if (fd < 0 || (n = pwrite(fd, zeros, sizeof(zeros), 0)) < 0 || fsync(fd) < 0)
                 return -errno;
         return n == (ssize_t)sizeof(zeros) ? 0 : -ENOSPC;
@@ -77,7 +76,7 @@ int wal_make(int dir_fd) {
         if (getrandom(&rnd, sizeof(rnd), 0) != (ssize_t)sizeof(rnd))
                 return -EIO;
         snprintf(name, sizeof(name), WAL_FILE ".new.%016llx", (unsigned long long)rnd);
-        r = fill(dir_fd, name);
+        r = wal_fill(dir_fd, name);
         if (r == 0 && linkat(dir_fd, name, dir_fd, WAL_FILE, 0) < 0 && errno != EEXIST)
                 r = -errno;
         unlinkat(dir_fd, name, 0);
@@ -86,8 +85,8 @@ int wal_make(int dir_fd) {
         return r;
 }
 
-/* Who reads it leaves no time of that in its inode, which each record would have to take to the disk, too: only the owner may. */
-static int open_quietly(int dir_fd, int flags) {
+/* Opens without access times, which each record would otherwise write to the disk, too: permitted to the owner only. */
+static int wal_open_quietly(int dir_fd, int flags) {
         int fd = openat(dir_fd, WAL_FILE, flags | O_NOATIME);
 
         return fd < 0 && errno == EPERM ? openat(dir_fd, WAL_FILE, flags) : fd;
@@ -100,14 +99,16 @@ int wal_open(Store *s, Diag *reterr) {
 
         if (write)
                 wal_make(s->dir_fd);
-        fd = open_quietly(s->dir_fd, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        fd = wal_open_quietly(s->dir_fd, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0 && errno == ELOOP)
-                return diag(reterr, STORE_E_DAMAGED, "store %s: " WAL_FILE " is a symbolic link: it is not ours, remove it", s->dir);
+                return diag(reterr, STORE_E_DAMAGED,
+                            "store %s: " WAL_FILE " is a symbolic link, not made by Lethe: remove the link", s->dir);
         if (fd < 0)
                 return 0;
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
                 close(fd);
-                return diag(reterr, STORE_E_DAMAGED, "store %s: " WAL_FILE " is not a regular file: it is not ours, remove it", s->dir);
+                return diag(reterr, STORE_E_DAMAGED,
+                            "store %s: " WAL_FILE " is not a regular file, not made by Lethe: remove it", s->dir);
         }
         s->wal_fd = fd;
         return 0;
@@ -115,11 +116,11 @@ int wal_open(Store *s, Diag *reterr) {
 
 void wal_close(Store *s) {
         closep(&s->wal_fd);
-        free(TAKE_PTR(s->redo));
+        free(TAKE_PTR(s->wal_bytes));
 }
 
-/* What tells the state that t sees from any other that a transaction of this number could follow. */
-static int digest_state(Store *s, MDB_txn *t, uint8_t ret[static WAL_DIGEST]) {
+/* A digest of the state that t sees: differs between any two states before the same transaction number. */
+static int wal_digest_state(Store *s, MDB_txn *t, uint8_t ret[static WAL_DIGEST]) {
         static const char *const rows[] = {"tree", "checkpoint"};
         crypto_generichash_state h;
 
@@ -135,7 +136,10 @@ static int digest_state(Store *s, MDB_txn *t, uint8_t ret[static WAL_DIGEST]) {
                 r = lmdb_to_errno(LMDB(mdb_stat(t, s->dbi[i], &st)));
                 if (r < 0)
                         return r;
-                memcpy(v, (uint64_t[]){st.ms_entries, st.ms_depth, st.ms_branch_pages, st.ms_leaf_pages, st.ms_overflow_pages}, sizeof(v));
+                memcpy(v,
+                       (uint64_t[]){st.ms_entries, st.ms_depth, st.ms_branch_pages, st.ms_leaf_pages,
+                                    st.ms_overflow_pages},
+                       sizeof(v));
                 for (size_t k = 0; k < ARRAY_SIZE(v); k++)
                         be64_put(bytes + 8 * k, v[k]);
                 crypto_generichash_update(&h, bytes, sizeof(bytes));
@@ -156,19 +160,19 @@ static int digest_state(Store *s, MDB_txn *t, uint8_t ret[static WAL_DIGEST]) {
         return 0;
 }
 
-/* The state before the transaction that holds LMDB's lock is the one that a reader sees. */
-static int digest_before(Store *s, uint64_t next, uint8_t ret[static WAL_DIGEST]) {
+/* A reader sees the state before the transaction of the lock's holder. */
+static int wal_digest_before(Store *s, uint64_t next, uint8_t ret[static WAL_DIGEST]) {
         MDB_txn *t;
         int r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &t)));
 
         if (r < 0)
                 return r;
-        r = mdb_txn_id(t) + 1 == next ? digest_state(s, t, ret) : -EUCLEAN;
+        r = mdb_txn_id(t) + 1 == next ? wal_digest_state(s, t, ret) : -EUCLEAN;
         LMDB((mdb_txn_abort(t), 0));
         return r;
 }
 
-static void digest_record(const WalHead *h, const uint8_t *rows, size_t n, uint8_t ret[static WAL_DIGEST]) {
+static void wal_digest_record(const WalHead *h, const uint8_t *rows, size_t n, uint8_t ret[static WAL_DIGEST]) {
         crypto_generichash_state st;
 
         crypto_generichash_init(&st, NULL, 0, WAL_DIGEST);
@@ -177,24 +181,24 @@ static void digest_record(const WalHead *h, const uint8_t *rows, size_t n, uint8
         crypto_generichash_final(&st, ret, WAL_DIGEST);
 }
 
-static uint16_t key_length(const uint8_t *k) {
+static uint16_t wal_key_length(const uint8_t *k) {
         uint16_t n;
 
         memcpy(&n, k + 1, sizeof(n));
         return n;
 }
 
-static int by_key(const void *a, const void *b) {
+static int wal_by_key(const void *a, const void *b) {
         const uint8_t *x = *(const uint8_t *const *)a, *y = *(const uint8_t *const *)b;
-        uint16_t n = key_length(x), m = key_length(y);
+        uint16_t n = wal_key_length(x), m = wal_key_length(y);
         int c = *x != *y ? *x - *y : memcmp(x + 3, y + 3, MIN(n, m));
 
         return c ? c : n - m;
 }
 
-/* One row as it is at the end. Returns its bytes, 0 when there is no room, -errno. */
-static ssize_t row(Store *s, MDB_txn *t, const uint8_t *key, uint8_t *out, size_t room, bool *ret_there) {
-        MDB_val k = {key_length(key), (void *)(key + 3)}, v = {0};
+/* Writes one row, as of the batch's end. Returns its bytes, 0 without room, -errno. */
+static ssize_t wal_put_row(Store *s, MDB_txn *t, const uint8_t *key, uint8_t *out, size_t room, bool *ret_there) {
+        MDB_val k = {wal_key_length(key), (void *)(key + 3)}, v = {0};
         int r = lmdb_to_errno(LMDB(mdb_get(t, s->dbi[*key], &k, &v)));
 
         if (r < 0 && r != -ENOENT)
@@ -213,8 +217,8 @@ static ssize_t row(Store *s, MDB_txn *t, const uint8_t *key, uint8_t *out, size_
         return (ssize_t)(ROW_HEAD + k.mv_size + v.mv_size);
 }
 
-/* All rows behind the header. Returns 0 or -errno; -EFBIG when they do not fit. */
-static int rows(Store *s, MDB_txn *t, const WalKeys *keys, size_t room, size_t *ret_n, uint64_t *ret_rows) {
+/* Writes all rows behind the header. Returns 0 or -errno; -EFBIG: no room. */
+static int wal_put_rows(Store *s, MDB_txn *t, const WalKeys *keys, size_t room, size_t *ret_n, uint64_t *ret_rows) {
         _cleanup_free_ const uint8_t **list = calloc(keys->count, sizeof(*list));
         const uint8_t *k = keys->p;
         size_t at = sizeof(WalHead);
@@ -223,50 +227,49 @@ static int rows(Store *s, MDB_txn *t, const WalKeys *keys, size_t room, size_t *
 
         if (!list)
                 return -ENOMEM;
-        for (unsigned i = 0; i < keys->count; i++, k += 3 + key_length(k))
+        for (unsigned i = 0; i < keys->count; i++, k += 3 + wal_key_length(k))
                 list[i] = k;
-        qsort(list, keys->count, sizeof(*list), by_key);
+        qsort(list, keys->count, sizeof(*list), wal_by_key);
         for (unsigned i = 0; i < keys->count; i++) {
                 bool there;
                 ssize_t used;
 
-                if (i > 0 && by_key(&list[i - 1], &list[i]) == 0)
+                if (i > 0 && wal_by_key(&list[i - 1], &list[i]) == 0)
                         continue;
-                used = at < room ? row(s, t, list[i], s->redo + at, room - at, &there) : 0;
+                used = at < room ? wal_put_row(s, t, list[i], s->wal_bytes + at, room - at, &there) : 0;
                 if (used <= 0)
                         return used < 0 ? (int)used : -EFBIG;
                 at += (size_t)used;
                 any |= there;
                 n++;
         }
-        if (!any) /* LMDB does not count a transaction that changes nothing: the number would come again */
+        if (!any) /* LMDB does not count a transaction without a change: the number would come again */
                 return -ENODATA;
         *ret_n = at - sizeof(WalHead);
         *ret_rows = n;
         return 0;
 }
 
-/* For who has written or found the record of `n` bytes at its end. */
-static void lengthen(WalChain *c, size_t n, const WalHead *h) {
+/* Moves the chain's end behind a written or found record of n bytes. */
+static void wal_extend_chain(WalChain *c, size_t n, const WalHead *h) {
         c->n++;
         c->end += (n + PAGE - 1) / PAGE * PAGE;
         memcpy(c->last, h->digest, WAL_DIGEST);
 }
 
-/* The record that begins there counts no more; the disk is not waited for. A whole page: it need not be read first. */
-static int wipe(Store *s, off_t at) {
+/* Wipes the record at that place, without waiting for the disk. A whole page need not be read first. */
+static int wal_wipe(Store *s, off_t at) {
         static const uint8_t zeros[PAGE];
 
         return pwrite(s->wal_fd, zeros, sizeof(zeros), at) == (ssize_t)sizeof(zeros) ? 0 : -EIO;
 }
 
-/* In one call, unless somebody waits for the moment between the two. */
-static int write_down(Store *s, size_t n, off_t at, bool sync) {
-        const struct iovec v = {s->redo, n};
+static int wal_write_bytes(Store *s, size_t n, off_t at, bool sync) {
+        const struct iovec v = {s->wal_bytes, n};
 
         if (pwritev2(s->wal_fd, &v, 1, at, sync ? RWF_DSYNC : 0) == (ssize_t)n)
                 return 0;
-        wipe(s, at); /* what LMDB may not commit either must not be brought in by the next one */
+        wal_wipe(s, at); /* the next process must not apply a record whose commit failed */
         return -EIO;
 }
 
@@ -276,13 +279,13 @@ int wal_sync(Store *s) {
         if (fdatasync(s->wal_fd) == 0)
                 return 0;
         *c = s->chain_before;
-        wipe(s, (off_t)c->end);
+        wal_wipe(s, (off_t)c->end);
         return -EIO;
 }
 
-/* fstat() would ask for its times as well: those that somebody has seen are set anew by the next write, and the inode goes to the disk with each
- * record instead of once a tick of the kernel's clock. */
-static bool has_name(int fd) {
+/* fstat() would also query the times: after a query, the next write sets new times, and the inode goes to the disk with
+ * each record instead of once a tick of the kernel's clock. */
+static bool wal_has_name(int fd) {
         struct statx st;
 
         return statx(fd, "", AT_EMPTY_PATH, STATX_NLINK, &st) == 0 && st.stx_nlink > 0;
@@ -300,15 +303,15 @@ int wal_write(Txn *t, const WalKeys *keys, bool sync) {
 
         if (s->wal_fd < 0 || keys->lost || keys->count == 0)
                 return -ENODATA;
-        if (!has_name(s->wal_fd)) /* nobody would find it */
+        if (!wal_has_name(s->wal_fd)) /* no other process would find the file */
                 return -ENOENT;
-        if (!s->redo && !(s->redo = malloc(WAL_BYTES)))
+        if (!s->wal_bytes && !(s->wal_bytes = malloc(WAL_BYTES)))
                 return -ENOMEM;
-        r = rows(s, mdb, keys, WAL_BYTES - c->end, &n, &n_rows);
+        r = wal_put_rows(s, mdb, keys, WAL_BYTES - c->end, &n, &n_rows);
         if (r == 0 && c->n > 0)
                 memcpy(h.before, c->last, WAL_DIGEST);
         else if (r == 0)
-                r = digest_before(s, next, h.before);
+                r = wal_digest_before(s, next, h.before);
         if (r < 0)
                 return r;
         memcpy(h.magic, WAL_MAGIC, sizeof(h.magic));
@@ -317,12 +320,12 @@ int wal_write(Txn *t, const WalKeys *keys, bool sync) {
         be64_put(h.n_rows, n_rows);
         be64_put(h.n, n);
         memcpy(h.store, s->public_key, sizeof(h.store));
-        digest_record(&h, s->redo + sizeof(h), n, h.digest);
+        wal_digest_record(&h, s->wal_bytes + sizeof(h), n, h.digest);
         n_all = (sizeof(h) + n + PAGE - 1) / PAGE * PAGE; /* a page that is written whole need not be read first */
-        memset(s->redo + sizeof(h) + n, 0, n_all - sizeof(h) - n);
+        memset(s->wal_bytes + sizeof(h) + n, 0, n_all - sizeof(h) - n);
         unit = wal_unit(n);
         be64_put(h.unit, unit);
-        wal_sums(s->redo + sizeof(h), n, unit, h.sums, true);
+        wal_sums(s->wal_bytes + sizeof(h), n, unit, h.sums, true);
         old = malloc(n_all);
         if (!old)
                 return -ENOMEM;
@@ -330,18 +333,18 @@ int wal_write(Txn *t, const WalKeys *keys, bool sync) {
                 return -EIO;
         wal_sums(old + sizeof(h), n, unit, h.sums, false);
         be64_put(h.sum, wal_head_sum(&h));
-        memcpy(s->redo, &h, sizeof(h));
+        memcpy(s->wal_bytes, &h, sizeof(h));
         n = n_all;
         s->chain_before = *c;
-        r = write_down(s, n, (off_t)c->end, sync);
-        explicit_bzero(s->redo, n); /* rows as they are and as they were */
+        r = wal_write_bytes(s, n, (off_t)c->end, sync);
+        explicit_bzero(s->wal_bytes, n); /* rows, new and old */
         explicit_bzero(old, n);
         if (r == 0)
-                lengthen(c, n, &h);
+                wal_extend_chain(c, n, &h);
         return r;
 }
 
-static int read_all(int fd, uint8_t *p, size_t n, size_t from) {
+static int wal_read_bytes(int fd, uint8_t *p, size_t n, size_t from) {
         ssize_t k;
 
         for (size_t at = 0; at < n; at += (size_t)k) {
@@ -354,7 +357,7 @@ static int read_all(int fd, uint8_t *p, size_t n, size_t from) {
         return 0;
 }
 
-static void note_broken(const Store *s, uint64_t number, bool follows, const WalHead *h, WalBroken how) {
+static void wal_note_broken(const Store *s, uint64_t number, bool follows, const WalHead *h, WalBroken how) {
         broken.store = s;
         broken.number = number;
         broken.follows = follows;
@@ -362,8 +365,8 @@ static void note_broken(const Store *s, uint64_t number, bool follows, const Wal
         broken.how = how;
 }
 
-/* The record behind those of c. Returns 1 with *ret (owned), header and rows, 0 when it does not hold together, -errno. */
-static int load(Store *s, uint64_t next, const WalChain *c, uint8_t **ret) {
+/* Loads the record behind the chain c. Returns 1 with *ret (owned), header and rows; 0: no whole record; -errno. */
+static int wal_load(Store *s, uint64_t next, const WalChain *c, uint8_t **ret) {
         _cleanup_free_ uint8_t *p = NULL;
         uint8_t digest[WAL_DIGEST];
         size_t n_head, n_all;
@@ -372,35 +375,38 @@ static int load(Store *s, uint64_t next, const WalChain *c, uint8_t **ret) {
         int r;
 
         broken.store = NULL;
-        r = c->end + sizeof(h) > WAL_BYTES ? -ENODATA : read_all(s->wal_fd, (uint8_t *)&h, sizeof(h), c->end);
+        r = c->end + sizeof(h) > WAL_BYTES ? -ENODATA : wal_read_bytes(s->wal_fd, (uint8_t *)&h, sizeof(h), c->end);
         if (r < 0)
                 return r == -ENODATA ? 0 : r;
-        if (wal_head_is_ours(s, &h) && !wal_head_is_whole(&h)) { /* of another transaction, and behind nothing: it did not count before */
+        /* a damaged record of another transaction, behind no record, counts for no state */
+        if (wal_head_is_ours(s, &h) && !wal_head_is_whole(&h)) {
                 bool follows = be64_get(h.txn) == next || (c->n > 0 && memcmp(h.before, c->last, WAL_DIGEST) == 0);
 
                 if (follows || c->n == 0)
-                        note_broken(s, WAL_NUMBER_DAMAGED, follows, &h, WAL_DAMAGED);
+                        wal_note_broken(s, WAL_NUMBER_DAMAGED, follows, &h, WAL_DAMAGED);
                 return 0;
         }
         n = be64_get(h.n);
         n_head = wal_head_bytes(&h);
-        if (memcmp(h.magic, WAL_MAGIC, sizeof(h.magic)) != 0 || be64_get(h.version) > WAL_VERSION || be64_get(h.txn) != next ||
-            n > WAL_BYTES - n_head - c->end || memcmp(h.store, s->public_key, sizeof(h.store)) != 0 ||
+        if (memcmp(h.magic, WAL_MAGIC, sizeof(h.magic)) != 0 || be64_get(h.version) > WAL_VERSION ||
+            be64_get(h.txn) != next || n > WAL_BYTES - n_head - c->end ||
+            memcmp(h.store, s->public_key, sizeof(h.store)) != 0 ||
             (c->n > 0 && memcmp(h.before, c->last, WAL_DIGEST) != 0))
                 return 0;
-        n_all = MIN((n_head + n + WAL_SECTOR - 1) / WAL_SECTOR * WAL_SECTOR, WAL_BYTES - c->end); /* to the end of its last sector */
+        n_all = MIN((n_head + n + WAL_SECTOR - 1) / WAL_SECTOR * WAL_SECTOR, WAL_BYTES - c->end);
         p = calloc(1, n_all);
         if (!p)
                 return -ENOMEM;
-        r = read_all(s->wal_fd, p, n_head + n, c->end);
+        r = wal_read_bytes(s->wal_fd, p, n_head + n, c->end);
         if (r < 0)
                 return r == -ENODATA ? 0 : r;
-        if (memcmp(p, &h, n_head) != 0) /* a writer is at it right now */
+        if (memcmp(p, &h, n_head) != 0) /* a writer is at work */
                 return 0;
-        digest_record(&h, p + n_head, n, digest);
+        wal_digest_record(&h, p + n_head, n, digest);
         if (memcmp(digest, h.digest, WAL_DIGEST) != 0) {
-                read_all(s->wal_fd, p + n_head + n, n_all - n_head - n, c->end + n_head + n); /* of a file that was cut: zeros */
-                note_broken(s, next, c->n > 0, &h, wal_judge(&h, p + n_head, n));
+                /* of a truncated file: zeros */
+                wal_read_bytes(s->wal_fd, p + n_head + n, n_all - n_head - n, c->end + n_head + n);
+                wal_note_broken(s, next, c->n > 0, &h, wal_judge(&h, p + n_head, n));
                 return 0;
         }
         *ret = TAKE_PTR(p);
@@ -412,7 +418,9 @@ WalBroken wal_broken(Store *s, MDB_txn *t, uint64_t next) {
 
         if (!wal_may_be_broken(s, next))
                 return WAL_WHOLE;
-        return broken.follows || (digest_state(s, t, before) == 0 && memcmp(before, broken.before, WAL_DIGEST) == 0) ? broken.how : WAL_WHOLE;
+        return broken.follows || (wal_digest_state(s, t, before) == 0 && memcmp(before, broken.before, WAL_DIGEST) == 0)
+                       ? broken.how
+                       : WAL_WHOLE;
 }
 
 bool wal_may_be_broken(const Store *s, uint64_t next) {
@@ -429,24 +437,25 @@ uint64_t wal_number(const Store *s) {
 
 int wal_forget(Store *s, MDB_txn *t, bool commits) {
         uint64_t number = s->mode == STORE_READ ? 0 : wal_number(s);
-        bool of_no_use = number == WAL_NUMBER_DAMAGED ? commits || !atomic_load(&s->said_broken) : number < mdb_txn_id(t);
+        bool of_no_use =
+                number == WAL_NUMBER_DAMAGED ? commits || !atomic_load(&s->said_broken) : number < mdb_txn_id(t);
 
-        return number > 0 && of_no_use ? wipe(s, 0) : 0;
+        return number > 0 && of_no_use ? wal_wipe(s, 0) : 0;
 }
 
 int wal_is_left(Store *s, MDB_txn *t, uint64_t next) {
         _cleanup_free_ uint8_t *p = NULL;
         uint8_t before[WAL_DIGEST];
-        int r = s->wal_fd < 0 ? 0 : load(s, next, &(WalChain){0}, &p);
+        int r = s->wal_fd < 0 ? 0 : wal_load(s, next, &(WalChain){0}, &p);
 
         if (r <= 0)
                 return r;
-        r = digest_state(s, t, before);
+        r = wal_digest_state(s, t, before);
         return r < 0 ? r : memcmp(((const WalHead *)p)->before, before, WAL_DIGEST) == 0;
 }
 
-/* Returns 0 or -errno; -EUCLEAN: they are not what was written, whatever the digest says. */
-static int apply_row(Store *s, MDB_txn *t, const uint8_t **at, const uint8_t *end) {
+/* Returns 0 or -errno. -EUCLEAN: the rows are not a record's rows, in spite of the digest. */
+static int wal_apply_row(Store *s, MDB_txn *t, const uint8_t **at, const uint8_t *end) {
         const uint8_t *p = *at;
         MDB_val k, v;
         int r;
@@ -460,17 +469,17 @@ static int apply_row(Store *s, MDB_txn *t, const uint8_t **at, const uint8_t *en
         v.mv_data = (uint8_t *)k.mv_data + k.mv_size;
         *at = p + ROW_HEAD + k.mv_size + v.mv_size;
         r = lmdb_to_errno(p[1] ? LMDB(mdb_put(t, s->dbi[p[0]], &k, &v, 0)) : LMDB(mdb_del(t, s->dbi[p[0]], &k, NULL)));
-        return !p[1] && r == -ENOENT ? 0 : r; /* it came and went within the batch */
+        return !p[1] && r == -ENOENT ? 0 : r; /* made and deleted within the batch */
 }
 
-static int apply(Store *s, MDB_txn *t, const uint8_t *p) {
+static int wal_apply_record(Store *s, MDB_txn *t, const uint8_t *p) {
         const WalHead *h = (const WalHead *)p;
         const uint8_t *at = p + wal_head_bytes(h), *end = at + be64_get(h->n);
         uint64_t n = be64_get(h->n_rows);
         int r = 0;
 
         for (uint64_t i = 0; i < n && r >= 0; i++)
-                r = apply_row(s, t, &at, end);
+                r = wal_apply_row(s, t, &at, end);
         return r < 0 ? r : at == end ? 0 : -EUCLEAN;
 }
 
@@ -479,18 +488,19 @@ int wal_apply(Store *s, MDB_txn *t) {
 
         for (;;) {
                 _cleanup_free_ uint8_t *p = NULL;
-                int r = load(s, mdb_txn_id(t), &c, &p);
+                int r = wal_load(s, mdb_txn_id(t), &c, &p);
 
                 if (r == 0 && c.n > 0) {
                         s->chain = c;
                         return 0;
                 }
                 if (r > 0)
-                        r = apply(s, t, p);
+                        r = wal_apply_record(s, t, p);
                 else if (r == 0)
                         r = -EUCLEAN;
                 if (r < 0)
                         return r;
-                lengthen(&c, wal_head_bytes((const WalHead *)p) + be64_get(((const WalHead *)p)->n), (const WalHead *)p);
+                wal_extend_chain(&c, wal_head_bytes((const WalHead *)p) + be64_get(((const WalHead *)p)->n),
+                                 (const WalHead *)p);
         }
 }

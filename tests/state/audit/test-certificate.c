@@ -155,13 +155,13 @@ Test(certificate, what_the_ledger_does_not_say_is_refused) {
                 {"another media", "\"media\":{\"id\":\"" A, "\"media\":{\"id\":\"" NEVER, "not the release"},
                 {"another digest", "\"sha256\":\"", NULL, "digest"},
                 {"another entry", "\"entry\":\"{", "\"entry\":\" ", "path does not lead"},
-                {"another number", "\"seq\":2", "\"seq\":3", "another entry"},
-                {"another origin", "\"origin\":\"lethe", "\"origin\":\"Lethe", "another checkpoint"},
-                {"another result", "\"result\":\"passed\"", "\"result\":\"PASSED\"", "bears out"},
-                {"another grade", "\"grade\":\"cleared\",\"method\"", "\"grade\":\"cleaned\",\"method\"", "bears out"},
-                {"more passes", "\"passes\":1", "\"passes\":3", "bears out"},
-                {"another type", "in-toto.io/Statement/v1", "in-toto.io/Statement/v2", "another type"},
-                {"another predicate", "urn:lethe:region", "urn:Lethe:region", "another type"},
+                {"another number", "\"seq\":2", "\"seq\":3", "proof's entry is not"},
+                {"another origin", "\"origin\":\"lethe", "\"origin\":\"Lethe", "proof's checkpoint is not"},
+                {"another result", "\"result\":\"passed\"", "\"result\":\"PASSED\"", "do not follow from the evidence"},
+                {"another grade", "\"grade\":\"cleared\",\"method\"", "\"grade\":\"cleaned\",\"method\"", "do not follow from the evidence"},
+                {"more passes", "\"passes\":1", "\"passes\":3", "do not follow from the evidence"},
+                {"another type", "in-toto.io/Statement/v1", "in-toto.io/Statement/v2", "a different type"},
+                {"another predicate", "urn:lethe:region", "urn:Lethe:region", "a different type"},
         };
         _cleanup_store_fixture_ StoreFixture f;
         _cleanup_free_ char *payload = NULL;

@@ -408,8 +408,8 @@ Test(flow, what_is_not_recorded_is_said) {
                 {STATS, "{\"count\":3,\"records\":3}", 0, "?a:memory_substrate(lineage stats: reads) "},
                 {STATS, NULL, 0, ""},
                 {CUT, "{\"count\":3,\"records\":3}", 0, "?a:memory_substrate(lineage stats: reads) "},
-                {MEMORY, NULL, 1, "?a:memory_substrate(it is alive: what it) "},
-                {MEMORY, NULL, 2, "?a:memory_substrate(its supervisor died ) "},
+                {MEMORY, NULL, 1, "?a:memory_substrate(the region is alive:) "},
+                {MEMORY, NULL, 2, "?a:memory_substrate(the supervisor died ) "},
                 {OTHER, NULL, 1, ""},
                 {OTHER, "{\"count\":3,\"records\":3}", 0, ""},
                 {OTHER, NULL, 2, ""},
@@ -463,7 +463,7 @@ Test(flow, advisors) {
         says(t, B, "context.read", "{\"count\":1,\"rows\":9,\"run\":\"run-1\",\"note\":4}");
         end(t, B, true);
         store_fixture_commit(&f, t);
-        snprintf(text, sizeof(text), "1:a 1:pending/%llu 2:issues/a_b@1 ?b:-(lineage stats: it wa) ?b:issues(lineage stats: reads) ", (unsigned long long)seq);
+        snprintf(text, sizeof(text), "1:a 1:pending/%llu 2:issues/a_b@1 ?b:-(lineage stats: the r) ?b:issues(lineage stats: reads) ", (unsigned long long)seq);
         expect(&f, "note/run-1@3", true, text);
         snprintf(text, sizeof(text), "1:pending/%llu 2:issues/a_b@1 ?b:issues(lineage stats: reads) ", (unsigned long long)seq);
         expect(&f, A, true, text);

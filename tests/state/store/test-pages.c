@@ -33,7 +33,7 @@ static void image_take(const StoreFixture *f, Image *ret) {
         memcpy(&m[0], ret->bytes + PAGE_HEADER, sizeof(m[0]));
         memcpy(&m[1], ret->bytes + PAGE + PAGE_HEADER, sizeof(m[1]));
         ret->newest = m[m[1].txn > m[0].txn];
-        cr_assert_eq(datafile_walk(ret->fd, &ret->newest, PAGE, NULL), 0, "the store before any harm");
+        cr_assert_eq(page_walk(ret->fd, &ret->newest, PAGE, NULL), 0, "the store before any harm");
 }
 
 static void image_put(const StoreFixture *f, const Image *image) {
@@ -49,7 +49,7 @@ static bool image_flip_is_seen(const Image *image, size_t at, unsigned bit) {
         int r;
 
         cr_assert_eq(pwrite(image->fd, &is, 1, (off_t)at), 1);
-        r = datafile_walk(image->fd, &image->newest, PAGE, &d);
+        r = page_walk(image->fd, &image->newest, PAGE, &d);
         cr_assert(r == 0 || (r == 1 && *d.text), "byte %zu, bit %u: %d", at, bit, r);
         cr_assert_eq(pwrite(image->fd, &was, 1, (off_t)at), 1);
         return r == 1;

@@ -2,6 +2,7 @@
 #include "base/waiting.h"
 #include "store/wal.h"
 #include "store/store-internal.h"
+#include "store/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 const char *store_dir(const Store *s) {
         return s->dir;
@@ -30,7 +30,7 @@ StoreMode store_mode(const Store *s) {
 void store_free(Store *s) {
         if (!s)
                 return;
-        atomic_store(&s->gate.hurry, true); /* what the redo file has is kept, whoever brings it in */
+        atomic_store(&s->gate.hurry, true); /* the log keeps its records for the next process */
         wal_checkpoint_close(s);
         place_leave(s);
         wal_close(s);
@@ -47,8 +47,8 @@ void store_free(Store *s) {
         free(s);
 }
 
-/* The store of an operator is that one's, and root's: whoever else could write there would sign in the operator's name, or take the record away (I-82). */
-static int check_owner(Store *s, Diag *reterr) {
+/* Only the operator and root may write: others could sign in the operator's name, or delete (I-82). */
+static int open_check_owner(Store *s, Diag *reterr) {
         static const char *const files[] = {"data.mdb", "redo", "key"};
         Diag other;
         int r = owner_check(s->dir, geteuid(), &other);
@@ -64,22 +64,24 @@ static int check_owner(Store *s, Diag *reterr) {
                         r = owner_refuse(path, &st, geteuid(), &other);
                 else if (S_ISREG(st.st_mode) && st.st_nlink > 1)
                         return diag(reterr, STORE_E_OWNER,
-                                    "store %s: file %s has another name somewhere on its file system (%lu links), by which a region could be shown it; fix: remove "
-                                    "that name", s->dir, files[i], (unsigned long)st.st_nlink);
+                                    "store %s: file %s has another name on the file system (%lu links), "
+                                    "through which a region could see the file; fix: remove that "
+                                    "name",
+                                    s->dir, files[i], (unsigned long)st.st_nlink);
         }
         return r > 0 ? diag(reterr, STORE_E_OWNER, "store %s is not its operator's alone: %s", s->dir, other.text) : r;
 }
 
-/* Where the folder is not there yet, or is there and empty. */
-static int find(Store *s, bool make, Diag *reterr) {
+/* Finds the store, or makes a store in a missing or empty folder. */
+static int open_find(Store *s, bool make, Diag *reterr) {
         for (int again = 0;; again++) {
                 int r, e;
 
                 closep(&s->dir_fd);
                 s->dir_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 e = s->dir_fd < 0 ? errno : 0;
-                if (make && (e == 0 || e == ENOENT) && (r = check_owner(s, reterr)) != 0)
-                        return r < 0 ? store_refusal(s, r, "its folders cannot be looked at", reterr) : r;
+                if (make && (e == 0 || e == ENOENT) && (r = open_check_owner(s, reterr)) != 0)
+                        return r < 0 ? store_refusal(s, r, "the folders cannot be examined", reterr) : r;
                 if (s->dir_fd >= 0)
                         r = datafile_check(s->dir_fd, s->dir, reterr);
                 else if (e == ENOENT)
@@ -96,7 +98,7 @@ static int find(Store *s, bool make, Diag *reterr) {
         }
 }
 
-static int identify(Store *s, Diag *reterr) {
+static int open_identify(Store *s, Diag *reterr) {
         Txn *t;
         Bytes v;
         int r = store_begin_at_once(s, &t, reterr);
@@ -123,18 +125,8 @@ static int identify(Store *s, Diag *reterr) {
                 origin_of(s->public_key, s->origin);
         }
         store_abort(t);
-        /* A snapshot is read from memory: LMDB's EIO there is that of a transaction which met a page that does not hold before. */
-        return store_refusal(s, r == -ENOENT || r == -EIO ? -EUCLEAN : r, "its table meta", reterr);
-}
-
-int store_known(Txn *t, Diag *reterr) {
-        Bytes v;
-        int r = table_get(t, TABLE_META, BYTES_STR("version"), &v);
-
-        if (r < 0 || v.n != 8 || be64_get(v.p) <= STORE_VERSION) /* what is damaged is found by who reads it */
-                return 0;
-        return diag(reterr, STORE_E_VERSION, "store %s: made by a newer Lethe (version %llu, this one knows %d)", t->store->dir,
-                    (unsigned long long)be64_get(v.p), STORE_VERSION);
+        /* A snapshot is read from memory: there LMDB's EIO means an earlier broken page in the same transaction. */
+        return store_refusal(s, r == -ENOENT || r == -EIO ? -EUCLEAN : r, "table meta", reterr);
 }
 
 int store_is_newest(Txn *t, bool *ret) {
@@ -154,6 +146,13 @@ int store_made_newest(Txn *t) {
         return table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, sizeof(version)));
 }
 
+static int open_upgrade(Store *s) {
+        /* Records in the log follow exactly the present state. */
+        int r = s->lacks_tables && s->may_write ? txn_bring_in(s) : 0;
+
+        return r < 0 ? r : env_upgrade(s);
+}
+
 int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
         _cleanup_store_ Store *s = calloc(1, sizeof(*s));
         size_t n = strlen(dir);
@@ -162,8 +161,9 @@ int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
         if (!s)
                 return -ENOMEM;
         s->dir_fd = s->lock_fd = s->wal_fd = s->alone_fd = -1;
-        s->turn = TURN_NULL;
-        s->settle_due = UINT64_MAX;
+        s->ticket = TICKET_NULL;
+        s->bring_in = txn_bring_in;
+        s->checkpoint_due = UINT64_MAX;
         s->mode = mode;
         while (n > 1 && dir[n - 1] == '/')
                 n--;
@@ -173,17 +173,17 @@ int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
         _cleanup_waiting_ Waiting w = waiting_for("the store", s->dir);
         r = fault_guard_install(s);
         if (r == 0)
-                r = find(s, mode != STORE_READ, reterr);
+                r = open_find(s, mode != STORE_READ, reterr);
         if (r == 0)
                 r = env_open(s, s->dir, false, reterr);
         if (r == 0)
-                r = identify(s, reterr);
+                r = open_identify(s, reterr);
         if (r == 0)
                 r = wal_open(s, reterr);
         if (r == 0 && mode != STORE_READ)
                 r = key_load(s, reterr);
         if (r == 0 && mode != STORE_READ)
-                r = store_refusal(s, env_upgrade(s), "its new tables cannot be made", reterr);
+                r = store_refusal(s, open_upgrade(s), "the new tables cannot be made", reterr);
         if (r == 0)
                 r = store_hooks.opened(s, reterr);
         if (r == 0 && mode == STORE_SUPERVISE)
@@ -201,11 +201,11 @@ void store_keep_ahead(Store *s, unsigned n) {
 const uint64_t *store_keep_ahead_in_loop(Store *s, unsigned n) {
         s->keeps = n;
         s->in_loop = true;
-        return &s->settle_due;
+        return &s->checkpoint_due;
 }
 
 const uint64_t *store_wal_checkpoint_due(const Store *s) {
-        return s->in_loop ? &s->settle_due : NULL;
+        return s->in_loop ? &s->checkpoint_due : NULL;
 }
 
 int store_dir_fd(const Store *s) {

@@ -1,0 +1,76 @@
+#include "audit/fold-state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void audit_record(Audit *a, bool at, const char *what, const char *expected_fmt, va_list ap) {
+        a->report->at_entry = at;
+        a->report->seq = a->seq;
+        snprintf(a->report->what, AUDIT_TEXT_MAX, "%s", what);
+        vsnprintf(a->report->expected, AUDIT_TEXT_MAX, expected_fmt, ap);
+}
+
+int audit_broken(Audit *a, bool at, const char *what, const char *expected_fmt, ...) {
+        va_list ap;
+
+        va_start(ap, expected_fmt);
+        audit_record(a, at, what, expected_fmt, ap);
+        va_end(ap);
+        return AUDIT_E_BROKEN;
+}
+
+int audit_found(Audit *a, const char *fmt, ...) {
+        char text[AUDIT_TEXT_MAX];
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        diag_quote(text, strlen(text), a->report->found, AUDIT_TEXT_MAX);
+        return AUDIT_E_BROKEN;
+}
+
+int audit_differs(Audit *a, const char *what, const char *found, const char *expected_fmt, ...) {
+        va_list ap;
+
+        va_start(ap, expected_fmt);
+        audit_record(a, true, what, expected_fmt, ap);
+        va_end(ap);
+        return audit_found(a, "%s", found);
+}
+
+int audit_store_differs(Audit *a, const char *what, const char *found, const char *expected_fmt, ...) {
+        va_list ap;
+
+        va_start(ap, expected_fmt);
+        audit_record(a, false, what, expected_fmt, ap);
+        va_end(ap);
+        return audit_found(a, "%s", found);
+}
+
+int audit_lacks(Audit *a, const char *type, const char *field) {
+        return audit_differs(a, "an entry lacks a field or has it of a wrong kind", "none", "field %s of %s", field,
+                             type);
+}
+
+int audit_wrong_version(Audit *a, const char *slot, uint64_t expected, uint64_t found) {
+        audit_broken(a, true, "a slot's versions do not follow one another", "version %" PRIu64 " of %s", expected,
+                     slot);
+        return audit_found(a, "version %" PRIu64, found);
+}
+
+int audit_next_body(Audit *a) {
+        Bytes k;
+        int r = cursor_next(a->bodies, &k, &a->body);
+
+        if (r == -ENOENT)
+                a->next_body = UINT64_MAX;
+        else if (r == 0 && k.n != 8)
+                r = -EUCLEAN;
+        else if (r == 0)
+                a->next_body = be64_get(k.p);
+        return r == -ENOENT ? 0 : r;
+}
