@@ -1,6 +1,7 @@
 /* A note, for the interpreter that is built in: refused with a code and words, or a request that anybody's would be judged the same as. What it names, the note
  * names: no id is ever made up. The first byte says whose note it is. */
 #include "belief/cues.h"
+#include "belief/cues-draft.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -20,7 +20,7 @@ static void check_filter(const RecordFilter *f) {
         fuzz_check(!filter_takes_kind(f, KIND_WORKING, "") || f->n_kinds == 0);
 }
 
-static void check_query(const Query *q) {
+static void check_query(const MemoryQuery *q) {
         fuzz_check(q->limit >= 1 && q->limit <= QUERY_LIMIT_MAX && q->n_terms <= RANK_TERMS_MAX && (q->n_terms > 0 || q->filter.said));
         fuzz_check(!filter_takes_state(&q->filter, RECORD_REMOVED) || q->filter.states == 0);
         for (size_t i = 0; i < q->n_terms; i++) {
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         if (n < 1 || n > 8192)
                 return 0;
         if (data[0] % 2) {
-                _cleanup_query_ Query q = QUERY_NULL;
+                _cleanup_query_ MemoryQuery q = QUERY_NULL;
 
                 r = query_parse(text, n - 1, data[0] / 2, NOW, &q, &d);
                 if (r == 0) {

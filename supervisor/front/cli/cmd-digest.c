@@ -6,7 +6,6 @@
 #include "engine/scope.h"
 #include "memory/digest.h"
 #include "memory/records.h"
-#include "memory/scan.h"
 #include "spawn/find.h"
 
 #include <errno.h>

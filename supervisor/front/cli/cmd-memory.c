@@ -54,7 +54,7 @@ typedef struct MemoryCall {
         MemoryReadFn read;
         uint64_t expect, number;
         Mutated m;
-        Query query;
+        MemoryQuery query;
         RecordFilter filter;
 } MemoryCall;
 

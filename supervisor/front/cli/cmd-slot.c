@@ -2,7 +2,6 @@
 #include "base/io.h"
 #include "base/size.h"
 #include "belief/slot-view.h"
-#include "belief/verdict.h"
 #include "cli/actions.h"
 #include "engine/arbitration.h"
 #include "schema/jsonschema.h"

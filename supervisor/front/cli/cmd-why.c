@@ -1,7 +1,7 @@
 /* Runs: CLI. */
 #include "base/id.h"
 #include "belief/region-events.h"
-#include "belief/verdict.h"
+#include "belief/slot-view.h"
 #include "cli/said.h"
 #include "cli/with-store.h"
 #include "ledger/ledger.h"

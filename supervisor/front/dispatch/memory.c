@@ -244,7 +244,7 @@ int dispatch_do_memory_list(Dispatch *d, json_t *params, json_t **ret_result, Di
 
 int dispatch_do_memory_search(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *scope = NULL, *query;
-        _cleanup_query_ Query q = QUERY_NULL;
+        _cleanup_query_ MemoryQuery q = QUERY_NULL;
         _cleanup_json_ json_t *rows = NULL;
         _cleanup_txn_ Txn *t = NULL;
         json_t *said = NULL;

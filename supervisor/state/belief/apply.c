@@ -21,14 +21,14 @@ void applied_deinit(Applied *a) {
         a->was = NULL;
 }
 
-static int settle(Applied *ret, NoteOutcome outcome, const char *code) {
+static int apply_outcome(Applied *ret, NoteOutcome outcome, const char *code) {
         ret->outcome = outcome;
         snprintf(ret->code, sizeof(ret->code), "%s", code);
         return 0;
 }
 
-/* What the row is to be called, or the note calls it: kept with the row when it is bound or made (G-43). */
-static int add_names(const Applying *a, json_t *body) {
+/* The names of the row in the request and the note; the commit stores the names with the row (G-43). */
+static int apply_add_names(const Applying *a, json_t *body) {
         const char *clause;
         size_t n_clause;
         json_t *phrases;
@@ -43,99 +43,116 @@ static int add_names(const Applying *a, json_t *body) {
         if (a->request->reference)
                 r |= json_array_append_new(phrases, json_string(a->request->reference));
         if (n_clause > 0)
-                r |= json_array_append_new(phrases, json_stringn_nocheck(clause, n_clause)); /* as is the note, it ends where characters do */
+                /* the clause, like the note, ends at a whole character */
+                r |= json_array_append_new(phrases, json_stringn_nocheck(clause, n_clause));
         return r ? -ENOMEM : 0;
 }
 
-/* By which thresholds: those of source_ref, or where none were asked (a plan, a person), those of the policy. */
-static json_t *event_fields(const Applying *a, const json_t *source_ref) {
+/* The thresholds of source_ref, or the policy's when the resolver was not asked (a plan, or a row named by a
+ * person). */
+static json_t *apply_event_fields(const Applying *a, const json_t *source_ref) {
         bool creates = a->request->op == OP_UPSERT || a->request->op == OP_APPEND;
         const json_t *said_tau = json_object_get(source_ref, "tau"), *said_delta = json_object_get(source_ref, "delta");
-        double tau = said_tau ? json_number_value(said_tau) : creates ? a->policy->create_tau : a->policy->tau;
-        double delta = said_delta ? json_number_value(said_delta) : creates ? a->policy->create_delta : a->policy->delta;
+        double tau = creates ? a->policy->create_tau : a->policy->tau;
+        double delta = creates ? a->policy->create_delta : a->policy->delta;
         _cleanup_json_ json_t *fields = json_object();
 
-        if (!fields || (a->agent && json_put(fields, "agent", json_string(a->agent)) < 0) || (a->run && json_put(fields, "run", json_string(a->run)) < 0) ||
-            (a->number && json_put(fields, "note", json_u64(a->number)) < 0) || (a->advisor && *a->advisor && json_put(fields, "advisor", json_string(a->advisor)) < 0) || (a->pending && json_put(fields, "pending", json_u64(a->pending)) < 0) ||
+        if (said_tau)
+                tau = json_number_value(said_tau);
+        if (said_delta)
+                delta = json_number_value(said_delta);
+        if (!fields || (a->agent && json_put(fields, "agent", json_string(a->agent)) < 0) ||
+            (a->run && json_put(fields, "run", json_string(a->run)) < 0) ||
+            (a->number && json_put(fields, "note", json_u64(a->number)) < 0) ||
+            (a->advisor && *a->advisor && json_put(fields, "advisor", json_string(a->advisor)) < 0) ||
+            (a->pending && json_put(fields, "pending", json_u64(a->pending)) < 0) ||
             json_put(fields, "tau", json_real(tau)) < 0 || json_put(fields, "delta", json_real(delta)) < 0)
                 return NULL;
         return TAKE_PTR(fields);
 }
 
-static int to_queue(Txn *t, const Applying *a, const char *reason, Applied *ret) {
+static int apply_to_queue(Txn *t, const Applying *a, const char *reason, Applied *ret) {
         _cleanup_json_ json_t *fields = NULL, *body = NULL;
         const BeliefRequest *q = a->request;
 
-        settle(ret, NOTE_PENDING, reason);
+        apply_outcome(ret, NOTE_PENDING, reason);
         if (a->pending)
                 return 0;
-        fields = event_fields(a, ret->source_ref);
-        body = json_pack("{s:O, s:s%, s:O*, s:O*}", "request", q->value, "note", a->note, a->n_note, "source_ref", ret->source_ref, "candidates",
-                         json_object_get(ret->source_ref, "candidate_matches"));
+        fields = apply_event_fields(a, ret->source_ref);
+        body = json_pack("{s:O, s:s%, s:O*, s:O*}", "request", q->value, "note", a->note, a->n_note, "source_ref",
+                         ret->source_ref, "candidates", json_object_get(ret->source_ref, "candidate_matches"));
         if (!fields || !body || json_object_set_new(fields, "reason", json_string(reason)) < 0 ||
             (a->interpreted && json_object_set(body, "interpreted", (json_t *)a->interpreted) < 0))
                 return -ENOMEM;
         return engine_wait(t, a->who, a->region, a->scope, q->kind, q->op, fields, body, &ret->seq);
 }
 
-/* A row that it may be about, or what finds such rows, cannot be read, and nothing was written yet: it waits until the tables were made anew, whatever others
- * say meanwhile (G-7, G-44). A replay is no attempt. */
-static int cannot_read(Txn *t, const Applying *a, Applied *ret) {
-        diag(&ret->why, 0, "%s: a row that this may be about cannot be read: `lethe verify` says which, `lethe rebuild` makes it anew, then `lethe pending retry`",
+/* A possible row, or an index entry that leads to such a row, cannot be read, and nothing was written yet. The request
+ * waits until the tables are made anew, whatever other rows say (G-7, G-44). A replay does not count as an attempt. */
+static int apply_cannot_read(Txn *t, const Applying *a, Applied *ret) {
+        diag(&ret->why, 0,
+             "%s: a row that the note may be about cannot be read: `lethe verify` names the row, `lethe rebuild` "
+             "makes the row anew, then `lethe pending retry`",
              kind_name(a->request->kind));
         ret->held_back = ret->damaged = true;
-        return to_queue(t, a, REASON_DAMAGED, ret);
+        return apply_to_queue(t, a, REASON_DAMAGED, ret);
 }
 
-/* Damage that the engine saw before it wrote anything. Of the ledger it is everybody's. */
-static bool row_is_damaged(Txn *t, const Applying *a, const char *id) {
+/* Tells whether the row itself is damaged, before any write. Damage of the ledger concerns every caller. */
+static bool apply_row_is_damaged(Txn *t, const Applying *a, const char *id) {
         RecordKey key = record_key_of(a->scope, a->request->kind, id);
         _cleanup_record_ Record rec = RECORD_NULL;
 
         return record_get(t, &key, &rec) == -EUCLEAN;
 }
 
-/* A row's id made of what it is about, so that people can name it: a few words of its text, and a number when there is such a row. */
-static int new_id(Txn *t, const Applying *a, char ret[static RECORD_ID_MAX]) {
-        const char *text = json_text(json_object_get(a->request->payload, payload_main(a->request->kind, a->request->op)));
+/* Makes an id that a person can name: a few words of the row's text, and a number when the id exists already. */
+static int apply_new_id(Txn *t, const Applying *a, char ret[static RECORD_ID_MAX]) {
+        const char *text =
+                json_text(json_object_get(a->request->payload, payload_main(a->request->kind, a->request->op)));
 
         return slug_new(t, a->scope, a->request->kind, text ? text : "", ret);
 }
 
-/* What waits may have waited for the row to become another one than it was. */
-static int keep_old(Txn *t, const Applying *a, const char *id, Applied *ret) {
+/* A pending item may wait for this row to change, so the old row is kept for belief_settle(). */
+static int apply_keep_old(Txn *t, const Applying *a, const char *id, Applied *ret) {
         int r = wait_any(t, a->scope, a->request->kind);
 
         return r > 0 || (r == 0 && a->bucket->lexicon) ? bucket_take(a->bucket, id, &ret->was) : r;
 }
 
-static int commit(Txn *t, const Applying *a, const char *id, bool was_closed, Applied *ret) {
-        _cleanup_json_ json_t *body = json_object(), *fields = event_fields(a, ret->source_ref);
+static int apply_commit(Txn *t, const Applying *a, const char *id, bool was_closed, Applied *ret) {
+        _cleanup_json_ json_t *body = json_object(), *fields = apply_event_fields(a, ret->source_ref);
         const BeliefRequest *q = a->request;
         Mutated m;
-        int r = body && fields && json_put(body, "raw_input", json_stringn_nocheck(a->note, a->n_note)) == 0 &&
-                        (!ret->source_ref || json_put(body, "source_ref", json_incref(ret->source_ref)) == 0) ? add_names(a, body) : -ENOMEM;
+        int r;
 
+        if (!body || !fields || json_put(body, "raw_input", json_stringn_nocheck(a->note, a->n_note)) < 0 ||
+            (ret->source_ref && json_put(body, "source_ref", json_incref(ret->source_ref)) < 0))
+                return -ENOMEM;
+        r = apply_add_names(a, body);
         if (r == 0 && a->interpreted && json_object_set(body, "interpreted", (json_t *)a->interpreted) < 0)
                 r = -ENOMEM;
         if (r == 0)
-                r = keep_old(t, a, id, ret);
+                r = apply_keep_old(t, a, id, ret);
         if (r < 0)
-                return r == -EUCLEAN ? cannot_read(t, a, ret) : r;
+                return r == -EUCLEAN ? apply_cannot_read(t, a, ret) : r;
         r = engine_mutate(t,
-                          &(Mutation){.scope = a->scope_name, .kind = q->kind, .op = q->op, .id = id, .expect = MUTATION_ANY, .payload = q->payload,
-                                      .more = body, .fields = fields, .who = a->who, .region = a->region, .keys = a->keys, .takes = true, .one_of_many = true},
+                          &(Mutation){.scope = a->scope_name, .kind = q->kind, .op = q->op, .id = id,
+                                      .expect = MUTATION_ANY, .payload = q->payload, .more = body, .fields = fields,
+                                      .who = a->who, .region = a->region, .keys = a->keys, .takes = true,
+                                      .one_of_many = true},
                           &m, &ret->why);
-        if (r == -EUCLEAN && row_is_damaged(t, a, id))
-                return cannot_read(t, a, ret);
+        if (r == -EUCLEAN && apply_row_is_damaged(t, a, id))
+                return apply_cannot_read(t, a, ret);
         if (r == ENGINE_E_BLOCKED)
-                return to_queue(t, a, "blocked", ret);
+                return apply_to_queue(t, a, "blocked", ret);
         ret->held_back = r == ENGINE_E_KEY_ESCAPE;
         if (r > 0)
-                return settle(ret, a->pending ? NOTE_PENDING : NOTE_INVALID, engine_code_name(r));
+                return apply_outcome(ret, a->pending ? NOTE_PENDING : NOTE_INVALID, engine_code_name(r));
         if (r < 0)
                 return r;
-        settle(ret, NOTE_COMMITTED, "");
+        apply_outcome(ret, NOTE_COMMITTED, "");
         ret->seq = m.seq;
         ret->state = m.state;
         ret->created = m.created;
@@ -145,37 +162,38 @@ static int commit(Txn *t, const Applying *a, const char *id, bool was_closed, Ap
         return 0;
 }
 
-/* The plan is one row, and a task's state goes by the task: what such a request is about is never looked for (G-32, G-37). */
-static int fixed_target(const Applying *a, const char **ret_id, Applied *ret) {
+/* The plan is a single row, and the state of a task has the task's id. Such a request needs no search (G-32, G-37). */
+static int apply_fixed_target(const Applying *a, const char **ret_id, Applied *ret) {
         const BeliefRequest *q = a->request;
 
         *ret_id = NULL;
         if (q->kind == KIND_PLAN) {
                 if (q->target && strcmp(q->target, "main") != 0) {
                         diag(&ret->why, 0, "target_id is \"%s\": the plan's one row is main", q->target);
-                        return settle(ret, NOTE_INVALID, "bad_target");
+                        return apply_outcome(ret, NOTE_INVALID, "bad_target");
                 }
                 *ret_id = "main";
         } else if (q->kind == KIND_TASK_STATE) {
                 if (!q->target) {
                         diag(&ret->why, 0, "target_id is needed: the task whose state this is");
-                        return settle(ret, NOTE_INVALID, "missing_target");
+                        return apply_outcome(ret, NOTE_INVALID, "missing_target");
                 }
                 *ret_id = q->target;
         }
         return 0;
 }
 
-/* The row's history says who it was that knew (G-48, G-50). */
-static int said_by_person(const Applying *a, const char **ret_id, Applied *ret) {
+/* The row's history names the person who chose the row (G-48, G-50). */
+static int apply_by_person(const Applying *a, const char **ret_id, Applied *ret) {
         *ret_id = a->target;
-        ret->source_ref = json_pack("{s:s, s:[], s:s, s:s*, s:o}", "matched_target_id", a->target, "candidate_matches", "resolution_reason", "person", "who", a->who,
-                                    "pending", json_u64(a->pending));
+        ret->source_ref = json_pack("{s:s, s:[], s:s, s:s*, s:o}", "matched_target_id", a->target, "candidate_matches",
+                                    "resolution_reason", "person", "who", a->who, "pending", json_u64(a->pending));
         return ret->source_ref ? 0 : -ENOMEM;
 }
 
-/* Had the row ended when the item began to wait? Then it was opened again since, and the item's note is not about that. Returns 1, 0 or -errno. */
-static int ended_before(Txn *t, const Applying *a, const char *id) {
+/* Tells whether the row had ended when the item began to wait. In this case the row was opened again since, and the
+ * item's note is not about the reopening. Returns 1, 0 or -errno. */
+static int apply_ended_before(Txn *t, const Applying *a, const char *id) {
         RecordKey key = record_key_of(a->scope, a->request->kind, id);
         _cleanup_change_walk_ ChangeWalk w = {0};
         Op op, last = OP_NONE;
@@ -187,18 +205,20 @@ static int ended_before(Txn *t, const Applying *a, const char *id) {
         return r < 0 && r != -ENOENT ? r : last == OP_RESOLVE || last == OP_INVALIDATE;
 }
 
-/* Something was like it when it began to wait. That it is not so any more, as the row was ended or rewritten since, does not say that the item is another
- * thing: a decision that was taken back would be taken again by its own paraphrase (G-19, G-20). A row that says the same still binds it. */
-static bool had_its_like(const Applying *a) {
+/* The item waits because a similar row existed. The row may have ended or changed since; the item is still no new
+ * thing. Otherwise a withdrawn decision would come back through a paraphrase (G-19, G-20). A row with the same text
+ * still binds. */
+static bool apply_had_alike(const Applying *a) {
         return a->pending && a->waits_for &&
-               (strcmp(a->waits_for, resolve_reason_name(RESOLVE_ALIKE)) == 0 || strcmp(a->waits_for, REASON_REOPEN) == 0);
+               (strcmp(a->waits_for, resolve_reason_name(RESOLVE_ALIKE)) == 0 ||
+                strcmp(a->waits_for, REASON_REOPEN) == 0);
 }
 
-static bool ends(Op op) {
+static bool apply_ends(Op op) {
         return op == OP_RESOLVE || op == OP_INVALIDATE;
 }
 
-static bool note_says(const Applying *a, const char *id) {
+static bool apply_note_says(const Applying *a, const char *id) {
         size_t at = 0, n = strlen(id);
         Word w;
 
@@ -208,37 +228,43 @@ static bool note_says(const Applying *a, const char *id) {
         return false;
 }
 
-/* What ends a row that is not in its own scope waits for one that comes. A word of the note is no other scope's row, whatever it is called there (G-19):
- * names are free in each scope. But where only an advisor says the id, who was told of no such row, it is somebody else's (M-23). */
-static int of_another_scope(Txn *t, const Applying *a, Applied *ret) {
+/* A request to end an unknown row waits for a row of its scope. Names are free in each scope, so a word of the note is
+ * not another scope's row (G-19). An id without support in the note comes from the advisor alone, who was told of no
+ * such row: when another scope has the id, the request is refused (M-23). */
+static int apply_cross_scope(Txn *t, const Applying *a, Applied *ret) {
         const BeliefRequest *q = a->request;
-        int r = note_says(a, q->target) ? 0 : scope_others_have(t, a->scope, q->kind, q->target);
+        int r = apply_note_says(a, q->target) ? 0 : scope_others_have(t, a->scope, q->kind, q->target);
 
         if (r <= 0)
                 return r;
-        diag(&ret->why, 0, "target_id is \"%s\": scope %s has no such row of %s, and another scope's is not written from here", q->target, a->scope_name,
-             kind_name(q->kind));
-        return settle(ret, NOTE_INVALID, engine_code_name(ENGINE_E_CROSS_SCOPE));
+        diag(&ret->why, 0,
+             "target_id is \"%s\": scope %s has no such row of %s, and a note cannot write to another scope",
+             q->target, a->scope_name, kind_name(q->kind));
+        return apply_outcome(ret, NOTE_INVALID, engine_code_name(ENGINE_E_CROSS_SCOPE));
 }
 
-static int decide(Txn *t, const Applying *a, Applied *ret) {
+static int apply_decide(Txn *t, const Applying *a, Applied *ret) {
         const BeliefRequest *q = a->request;
         _cleanup_candidates_ Candidates c = {0};
-        Asked asked = asked_by(q, a->note, a->n_note);
+        ResolveQuestion asked = asked_by(q, a->note, a->n_note);
         char id[RECORD_ID_MAX];
         int r = candidates_find(a->bucket, &asked, a->policy, &c);
 
         if (r < 0)
-                return r == -EUCLEAN ? cannot_read(t, a, ret) : r;
+                return r == -EUCLEAN ? apply_cannot_read(t, a, ret) : r;
         ret->source_ref = resolve_source_ref(q->op, &c.outcome, c.v, c.n, a->policy);
-        if (!ret->source_ref || (a->pending && json_object_set_new(ret->source_ref, "pending", json_u64(a->pending)) < 0))
+        if (!ret->source_ref ||
+            (a->pending && json_object_set_new(ret->source_ref, "pending", json_u64(a->pending)) < 0))
                 return -ENOMEM;
-        if (*c.past && (c.n == 0 || (!c.v[0].exact && !c.v[0].named))) { /* neither another one that is as like, nor the same one when it is open again */
-                diag(&ret->why, 0, "%s %s is %s, which \"%s\" does not accept", kind_name(q->kind), c.past, record_state_name(c.past_state), op_name(q->op));
-                return settle(ret, a->pending ? NOTE_PENDING : NOTE_INVALID, engine_code_name(ENGINE_E_BAD_STATE));
+        /* neither a similar row nor the same row after a reopening may be taken instead */
+        if (*c.past && (c.n == 0 || (!c.v[0].exact && !c.v[0].named))) {
+                diag(&ret->why, 0, "%s %s is %s, which \"%s\" does not accept", kind_name(q->kind), c.past,
+                     record_state_name(c.past_state), op_name(q->op));
+                return apply_outcome(ret, a->pending ? NOTE_PENDING : NOTE_INVALID,
+                                     engine_code_name(ENGINE_E_BAD_STATE));
         }
         if (c.outcome.reason == RESOLVE_NO_CANDIDATE && q->target && !a->pending) {
-                r = of_another_scope(t, a, ret);
+                r = apply_cross_scope(t, a, ret);
                 if (r != 0 || ret->outcome)
                         return r;
         }
@@ -248,31 +274,34 @@ static int decide(Txn *t, const Applying *a, Applied *ret) {
                 bool closed = state == RECORD_RESOLVED || state == RECORD_INVALIDATED;
 
                 if (state == RECORD_RESOLVED && c.outcome.reason != RESOLVE_EXPLICIT) /* G-34 */
-                        return to_queue(t, a, REASON_REOPEN, ret);
-                if (a->pending && ends(q->op)) {
-                        r = ended_before(t, a, c.v[0].id);
+                        return apply_to_queue(t, a, REASON_REOPEN, ret);
+                if (a->pending && apply_ends(q->op)) {
+                        r = apply_ended_before(t, a, c.v[0].id);
                         if (r == -EUCLEAN)
-                                return cannot_read(t, a, ret);
-                        if (r != 0)
-                                return r < 0 ? r : settle(ret, NOTE_PENDING, engine_code_name(ENGINE_E_BAD_STATE));
+                                return apply_cannot_read(t, a, ret);
+                        if (r > 0)
+                                return apply_outcome(ret, NOTE_PENDING, engine_code_name(ENGINE_E_BAD_STATE));
+                        if (r < 0)
+                                return r;
                 }
-                return commit(t, a, c.v[0].id, closed && q->op == OP_UPSERT, ret);
+                return apply_commit(t, a, c.v[0].id, closed && q->op == OP_UPSERT, ret);
         }
         case RESOLVE_NEW:
-                if (had_its_like(a))
-                        return settle(ret, NOTE_PENDING, a->waits_for);
+                if (apply_had_alike(a))
+                        return apply_outcome(ret, NOTE_PENDING, a->waits_for);
                 if (q->confidence < APPLY_CONFIDENCE_LEAST) {
-                        diag(&ret->why, 0, "confidence is %.15g: what is new and bound to nothing needs %.15g", q->confidence + 0.0, APPLY_CONFIDENCE_LEAST);
-                        return settle(ret, NOTE_INVALID, "low_confidence");
+                        diag(&ret->why, 0, "confidence is %.15g: a new row without a binding needs %.15g",
+                             q->confidence + 0.0, APPLY_CONFIDENCE_LEAST);
+                        return apply_outcome(ret, NOTE_INVALID, "low_confidence");
                 }
                 if (q->target)
-                        return commit(t, a, q->target, false, ret);
-                r = new_id(t, a, id);
-                return r == -EUCLEAN ? cannot_read(t, a, ret) : r < 0 ? r : commit(t, a, id, false, ret);
+                        return apply_commit(t, a, q->target, false, ret);
+                r = apply_new_id(t, a, id);
+                return r == -EUCLEAN ? apply_cannot_read(t, a, ret) : r < 0 ? r : apply_commit(t, a, id, false, ret);
         case RESOLVE_WAIT:
                 break;
         }
-        return to_queue(t, a, resolve_reason_name(c.outcome.reason), ret);
+        return apply_to_queue(t, a, resolve_reason_name(c.outcome.reason), ret);
 }
 
 int belief_apply(Txn *t, const Applying *a, Applied *ret) {
@@ -281,25 +310,26 @@ int belief_apply(Txn *t, const Applying *a, Applied *ret) {
         const char *id = NULL;
         int r = keyscan_text(a->keys, a->note, a->n_note);
 
-        /* What is queued does not pass by the engine's own look. */
+        /* The queue bypasses the engine's own key scan, so the scan is here. */
         if (r == 0)
                 r = keyscan_json(a->keys, q->value);
         if (r > 0) {
                 out.held_back = true;
-                r = settle(&out, NOTE_INVALID, engine_code_name(ENGINE_E_KEY_ESCAPE));
+                r = apply_outcome(&out, NOTE_INVALID, engine_code_name(ENGINE_E_KEY_ESCAPE));
                 diag(&out.why, 0, "it holds the key of a region that lives");
         } else if (r == 0 && !q->accept) {
-                /* A code is ours: an advisor's words are a message, whatever they say. */
-                settle(&out, NOTE_REJECTED, q->rationale && strcmp(q->rationale, CUE_NO_CUE) == 0 ? CUE_NO_CUE : "rejected");
+                /* Codes are Lethe's own: the words of an advisor become a message only. */
+                apply_outcome(&out, NOTE_REJECTED,
+                              q->rationale && strcmp(q->rationale, CUE_NO_CUE) == 0 ? CUE_NO_CUE : "rejected");
                 diag(&out.why, 0, "%s", q->rationale ? q->rationale : "");
         } else if (r == 0) {
-                r = fixed_target(a, &id, &out);
+                r = apply_fixed_target(a, &id, &out);
                 if (r == 0 && !out.outcome) {
                         if (a->target)
-                                r = said_by_person(a, &id, &out);
+                                r = apply_by_person(a, &id, &out);
                 }
                 if (r == 0 && !out.outcome)
-                        r = id ? commit(t, a, id, false, &out) : decide(t, a, &out);
+                        r = id ? apply_commit(t, a, id, false, &out) : apply_decide(t, a, &out);
         }
         if (r < 0)
                 return r;
@@ -321,12 +351,15 @@ json_t *applied_json(const Applied *a) {
         if (*a->why.text)
                 r |= json_put(o, "message", json_string(a->why.text));
         if (a->kind)
-                r |= json_put(o, "bucket", json_string_nocheck(kind_name(a->kind))) | json_put(o, "operation", json_string_nocheck(op_name(a->op)));
+                r |= json_put(o, "bucket", json_string_nocheck(kind_name(a->kind))) |
+                     json_put(o, "operation", json_string_nocheck(op_name(a->op)));
         if (a->seq)
                 r |= json_object_set_new(o, a->outcome == NOTE_PENDING ? "pending" : "seq", json_u64(a->seq));
         if (a->outcome == NOTE_COMMITTED)
-                r |= json_put(o, "id", json_string(a->id)) | json_put(o, "state", json_string_nocheck(record_state_name(a->state))) |
-                     json_put(o, "created", json_boolean(a->created)) | json_put(o, "applied", json_boolean(a->applied));
+                r |= json_put(o, "id", json_string(a->id)) |
+                     json_put(o, "state", json_string_nocheck(record_state_name(a->state))) |
+                     json_put(o, "created", json_boolean(a->created)) |
+                     json_put(o, "applied", json_boolean(a->applied));
         if (a->reactivated)
                 r |= json_put(o, "reactivated", json_true());
         if (a->source_ref)

@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. What becomes of an interpreted request: resolved, validated, and put to the engine as a mutation, or into the queue. One piece for
- * promotion, for the queue's replay and for what a person decides. */
+/* Runs: supervisor, CLI. Resolves and validates an interpreted request, and gives a mutation to the engine or an item
+ * to the queue. The same code for promotion, for replays of the queue and for decisions of a person. */
 #pragma once
 
 #include "base/keyscan.h"
@@ -19,38 +19,40 @@ typedef struct Applying {
         const char *note;       /* its text */
         size_t n_note;
         const char *agent, *run; /* or NULL */
-        uint64_t number;        /* of the note in its run; 0: none */
-        uint64_t pending;       /* id of the item that this is a replay of; 0: none */
-        const char *waits_for;  /* its reason; or NULL */
-        const char *target;     /* a person says which row it is: the resolver is not asked; or NULL */
+        uint64_t number;        /* the note's number in its run; 0: no run */
+        uint64_t pending;       /* the id of the pending item under replay; 0: no replay */
+        const char *waits_for;  /* the pending item's reason; or NULL */
+        const char *target;     /* the row that a person chose, so the resolver is not asked; or NULL */
         const ResolvePolicy *policy;
-        const char *who, *region; /* one of them */
+        const char *who, *region; /* one of the two */
         const KeySet *keys;     /* or NULL */
-        Bucket *bucket;         /* of the request's kind */
-        const char *advisor;    /* the region that made the request of the note; or NULL */
-        const json_t *interpreted; /* who said so, and how (G-12); or NULL */
+        Bucket *bucket;         /* the bucket of the request's kind */
+        const char *advisor;    /* the region of the advisor that made the request; or NULL */
+        const json_t *interpreted; /* the interpreter, and its answers (G-12); or NULL */
 } Applying;
 
 typedef struct Applied {
         NoteOutcome outcome;   /* committed, pending, rejected, invalid */
-        char code[48];         /* "no_cue", "ambiguous", "low_confidence", an EngineCode's or BeliefCode's word …; "" when committed */
+        char code[48]; /* "no_cue", "ambiguous", …, the word of an EngineCode or BeliefCode; "" when committed */
         Diag why;              /* for people; "" when committed */
-        uint64_t seq;          /* of the event that was committed; of a pending item its id; else 0 */
+        uint64_t seq;          /* the committed event, or the id of the pending item; else 0 */
         char id[RECORD_ID_MAX]; /* the row, when committed */
         Kind kind;
         Op op;
         RecordState state;
         bool created, reactivated, applied;
-        bool held_back;        /* the key of a region that lives is in it, or a row cannot be read: it was not held against all rows */
-        bool damaged;          /* the latter */
+        /* the request has the key of a living region, or a row cannot be read: not all rows were compared */
+        bool held_back;
+        bool damaged;          /* held back because a row cannot be read */
         json_t *source_ref;    /* owned, or NULL (G-18) */
-        BucketRow *was;        /* owned: the row before it was committed, where something waits for its bucket; NULL: it was not there. */
+        BucketRow *was; /* owned: the row before the commit, when an item waits for the bucket; NULL: a new row */
 } Applied;
 void applied_deinit(Applied *a);
 #define _cleanup_applied_ _cleanup_(applied_deinit)
 
-/* In the caller's write transaction, who also asks for the copy of the checkpoint outside the store (ledger_want_anchor). Of a replay (pending) that
- * cannot be decided now either, nothing is written: outcome pending. Returns 0 or -errno. */
+/* In the caller's write transaction; the caller also asks for the copy of the checkpoint (ledger_want_anchor()). A
+ * replay without a decision writes nothing and has the outcome pending. Returns 0 or -errno. */
 int belief_apply(Txn *t, const Applying *a, Applied *ret);
-/* {"outcome","code"?,"message"?,"seq"?,"bucket"?,"operation"?,"id"?,"state"?,"created"?,"reactivated"?,"source_ref"?}; new reference. */
+/* {"outcome","code"?,"message"?,"seq"?,"bucket"?,"operation"?,"id"?,"state"?,"created"?,"reactivated"?,"source_ref"?};
+ * new reference. */
 json_t *applied_json(const Applied *a);

@@ -7,54 +7,31 @@
 #include <stdio.h>
 #include <string.h>
 
-int belief_row(Txn *t, const Record *rec, json_t **ret) {
+/* {"bucket","id","state","version","created","last","agent"?,"payload"?,"aliases"?,"phrases"?}; created and last are
+ * sequences. */
+static int belief_row(Txn *t, const Record *rec, json_t **ret) {
         static const char *const kept[] = {"agent", "aliases", "phrases"};
         _cleanup_json_ json_t *payload = NULL, *o = NULL;
         int r = record_payload(t, rec, &payload);
 
         if (r < 0 && r != -ENOENT)
                 return r;
-        o = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:O*}", "bucket", kind_name(rec->key.kind), "id", rec->key.id, "state", record_state_name(rec->state),
-                      "version", json_u64(rec->version), "created", json_u64(rec->created), "last", json_u64(rec->last), "payload", payload);
+        o = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:O*}", "bucket", kind_name(rec->key.kind), "id", rec->key.id,
+                      "state", record_state_name(rec->state), "version", json_u64(rec->version), "created",
+                      json_u64(rec->created), "last", json_u64(rec->last), "payload", payload);
         if (!o)
                 return -ENOMEM;
         for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-                if (json_object_get(rec->row, kept[i]) && json_object_set(o, kept[i], json_object_get(rec->row, kept[i])) < 0)
+                if (json_object_get(rec->row, kept[i]) &&
+                    json_object_set(o, kept[i], json_object_get(rec->row, kept[i])) < 0)
                         return -ENOMEM;
         *ret = TAKE_PTR(o);
         return 0;
 }
 
-int belief_list(Txn *t, uint64_t scope, Kind bucket, RecordState state, json_t **ret) {
-        _cleanup_json_ json_t *list = json_array();
-        int r = list ? 0 : -ENOMEM;
+#define LOOKED_AT_MAX 4096 /* rows read for a part: a rare state in many rows delays no caller */
 
-        for (const Kind *k = kinds; r == 0 && *k; k++) {
-                _cleanup_record_walk_ RecordWalk w = {0};
-                _cleanup_record_ Record rec = RECORD_NULL;
-
-                if (kind_class(*k) != CLASS_CANON || (bucket && *k != bucket))
-                        continue;
-                r = record_walk(t, scope, *k, &w);
-                while (r == 0 && (r = record_walk_next(&w, &rec)) == 0) {
-                        json_t *row = NULL;
-
-                        if (state && rec.state != state)
-                                continue;
-                        r = belief_row(t, &rec, &row);
-                        if (r == 0 && json_array_append_new(list, row) < 0)
-                                r = -ENOMEM;
-                }
-                r = r == -ENOENT ? 0 : r;
-        }
-        if (r == 0)
-                *ret = TAKE_PTR(list);
-        return r;
-}
-
-#define LOOKED_AT_MAX 4096 /* rows of one part: whoever asks for few of many holds up nobody */
-
-static int place_of(const char *place, RecordKey *ret, Diag *reterr) {
+static int belief_parse_place(const char *place, RecordKey *ret, Diag *reterr) {
         const char *slash = strchr(place, '/');
         char bucket[32];
         Kind kind;
@@ -71,30 +48,30 @@ static int place_of(const char *place, RecordKey *ret, Diag *reterr) {
         return diag(reterr, ENGINE_E_BAD_NAME, "not a place in shared belief");
 }
 
-/* What is being gathered, and where it stands. */
-typedef struct Page {
+/* A part of a list under construction, and its position. */
+typedef struct BeliefPage {
         const BeliefAsk *ask;
         json_t *list;
-        size_t bytes, looked_at;
+        size_t bytes, left; /* left: rows that may be read */
         RecordKey last;
         bool full;
-} Page;
+} BeliefPage;
 
-static int page_add(Txn *t, Page *p, const Record *rec) {
+static int belief_page_add(Txn *t, BeliefPage *p, const Record *rec) {
         _cleanup_json_ json_t *row = NULL;
         size_t n;
         int r;
 
-        if (p->looked_at == LOOKED_AT_MAX || json_array_size(p->list) == p->ask->limit) {
+        if (p->left == 0 || json_array_size(p->list) == p->ask->limit) {
                 p->full = true;
                 return 0;
         }
-        p->looked_at++;
+        p->left--;
         if (!p->ask->state || rec->state == p->ask->state) {
                 r = belief_row(t, rec, &row);
                 if (r < 0)
                         return r;
-                n = json_dumpb(row, NULL, 0, JSON_COMPACT);
+                n = p->ask->bytes == SIZE_MAX ? 0 : json_dumpb(row, NULL, 0, JSON_COMPACT);
                 if (json_array_size(p->list) > 0 && p->bytes + n > p->ask->bytes) {
                         p->full = true;
                         return 0;
@@ -107,38 +84,53 @@ static int page_add(Txn *t, Page *p, const Record *rec) {
         return 0;
 }
 
-int belief_page(Txn *t, uint64_t scope, const BeliefAsk *ask, json_t **ret, char next[static BELIEF_PLACE_MAX], Diag *reterr) {
+static int belief_gather(Txn *t, uint64_t scope, BeliefPage *p, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *list = json_array();
-        Page p = {.ask = ask, .list = list};
         RecordKey after = {.scope = scope};
         int r = list ? 0 : -ENOMEM;
 
-        *next = 0;
-        if (r == 0 && ask->after)
-                r = place_of(ask->after, &after, reterr);
-        for (const Kind *k = kinds; r == 0 && *k && !p.full; k++) {
+        p->list = list;
+        if (r == 0 && p->ask->after)
+                r = belief_parse_place(p->ask->after, &after, reterr);
+        for (const Kind *k = kinds; r == 0 && *k && !p->full; k++) {
                 _cleanup_record_walk_ RecordWalk w = {0};
                 _cleanup_record_ Record rec = RECORD_NULL;
 
-                if (kind_class(*k) != CLASS_CANON || (ask->bucket && *k != ask->bucket) || *k < after.kind)
+                if (kind_class(*k) != CLASS_CANON || (p->ask->bucket && *k != p->ask->bucket) || *k < after.kind)
                         continue;
                 r = *k == after.kind ? record_walk_after(t, &after, &w) : record_walk(t, scope, *k, &w);
-                while (r == 0 && !p.full && (r = record_walk_next(&w, &rec)) == 0)
-                        r = page_add(t, &p, &rec);
+                while (r == 0 && !p->full && (r = record_walk_next(&w, &rec)) == 0)
+                        r = belief_page_add(t, p, &rec);
                 r = r == -ENOENT ? 0 : r;
         }
-        if (r != 0)
-                return r;
-        if (p.full)
-                snprintf(next, BELIEF_PLACE_MAX, "%s/%s", kind_name(p.last.kind), p.last.id);
-        *ret = TAKE_PTR(list);
-        return 0;
+        if (r == 0)
+                *ret = TAKE_PTR(list);
+        return r;
 }
 
-static int none(Kind bucket, const char *id, Diag *reterr) {
+int belief_page(Txn *t, uint64_t scope, const BeliefAsk *ask, json_t **ret, char next[static BELIEF_PLACE_MAX],
+                Diag *reterr) {
+        BeliefPage p = {.ask = ask, .left = LOOKED_AT_MAX};
+        int r = belief_gather(t, scope, &p, ret, reterr);
+
+        *next = 0;
+        if (r == 0 && p.full)
+                snprintf(next, BELIEF_PLACE_MAX, "%s/%s", kind_name(p.last.kind), p.last.id);
+        return r;
+}
+
+int belief_list(Txn *t, uint64_t scope, Kind bucket, RecordState state, json_t **ret) {
+        const BeliefAsk ask = {.bucket = bucket, .state = state, .limit = SIZE_MAX, .bytes = SIZE_MAX};
+        BeliefPage p = {.ask = &ask, .left = SIZE_MAX};
+
+        return belief_gather(t, scope, &p, ret, NULL);
+}
+
+static int belief_none(Kind bucket, const char *id, Diag *reterr) {
         char quoted[400];
 
-        return diag(reterr, ENGINE_E_NO_RECORD, "there is no \"%s\" among the %s of this scope", diag_quote(id, strlen(id), quoted, sizeof(quoted)), kind_name(bucket));
+        return diag(reterr, ENGINE_E_NO_RECORD, "there is no \"%s\" among the %s of this scope",
+                    diag_quote(id, strlen(id), quoted, sizeof(quoted)), kind_name(bucket));
 }
 
 int belief_get(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr) {
@@ -147,14 +139,16 @@ int belief_get(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret
         int r;
 
         if (!record_id_valid(bucket, id))
-                return none(bucket, id, reterr);
+                return belief_none(bucket, id, reterr);
         key = record_key_of(scope, bucket, id);
         r = record_get(t, &key, &rec);
-        return r == -ENOENT ? none(bucket, id, reterr) : r < 0 ? r : belief_row(t, &rec, ret);
+        return r == -ENOENT ? belief_none(bucket, id, reterr) : r < 0 ? r : belief_row(t, &rec, ret);
 }
 
-static int change(Txn *t, uint64_t seq, Op op, uint64_t unapplied, json_t *list) {
-        static const char *const of_entry[] = {"time", "version", "state", "agent", "run", "note", "who", "region", "tau", "delta", "pending"};
+static int belief_change(Txn *t, uint64_t seq, Op op, uint64_t unapplied, json_t *list) {
+        static const char *const of_entry[] = {
+                "time", "version", "state", "agent", "run", "note", "who", "region", "tau", "delta", "pending",
+        };
         static const char *const of_body[] = {"raw_input", "source_ref", "interpreted", "payload"};
         _cleanup_json_ json_t *entry = NULL, *body = NULL, *o = NULL;
         int r = event_get(t, seq, &entry);
@@ -165,10 +159,12 @@ static int change(Txn *t, uint64_t seq, Op op, uint64_t unapplied, json_t *list)
                 return r;
         o = json_pack("{s:o, s:s, s:b}", "seq", json_u64(seq), "operation", op_name(op), "applied", unapplied != seq);
         for (size_t i = 0; o && i < ARRAY_SIZE(of_entry); i++)
-                if (json_object_get(entry, of_entry[i]) && json_object_set(o, of_entry[i], json_object_get(entry, of_entry[i])) < 0)
+                if (json_object_get(entry, of_entry[i]) &&
+                    json_object_set(o, of_entry[i], json_object_get(entry, of_entry[i])) < 0)
                         return -ENOMEM;
         for (size_t i = 0; o && i < ARRAY_SIZE(of_body); i++)
-                if (json_object_get(body, of_body[i]) && json_object_set(o, of_body[i], json_object_get(body, of_body[i])) < 0)
+                if (json_object_get(body, of_body[i]) &&
+                    json_object_set(o, of_body[i], json_object_get(body, of_body[i])) < 0)
                         return -ENOMEM;
         return o && json_array_append(list, o) == 0 ? 0 : -ENOMEM;
 }
@@ -182,27 +178,29 @@ int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t *
         int r;
 
         if (!record_id_valid(bucket, id))
-                return none(bucket, id, reterr);
+                return belief_none(bucket, id, reterr);
         key = record_key_of(scope, bucket, id);
         r = list ? change_walk(t, &key, &w) : -ENOMEM;
         while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0)
-                r = change(t, seq, op, 0, list);
+                r = belief_change(t, seq, op, 0, list);
         if (r != -ENOENT)
                 return r;
-        r = dead_letter_of(t, &key, &unapplied); /* it has no row in the history yet */
+        r = dead_letter_of(t, &key, &unapplied); /* an unapplied change has no row in the history yet */
         if (r == 0) {
                 _cleanup_json_ json_t *entry = NULL;
                 const char *type;
 
                 r = event_get(t, unapplied, &entry);
                 type = json_text(json_object_get(entry, "type"));
+                if (r == 0 && (!type || !strchr(type, '.')))
+                        r = -EUCLEAN;
                 if (r == 0)
-                        r = type && strchr(type, '.') ? change(t, unapplied, op_from_name(strchr(type, '.') + 1), unapplied, list) : -EUCLEAN;
+                        r = belief_change(t, unapplied, op_from_name(strchr(type, '.') + 1), unapplied, list);
         }
         if (r < 0 && r != -ENOENT)
                 return r;
         if (json_array_size(list) == 0)
-                return none(bucket, id, reterr);
+                return belief_none(bucket, id, reterr);
         *ret = TAKE_PTR(list);
         return 0;
 }

@@ -28,13 +28,14 @@ void bucket_deinit(Bucket *b) {
         *b = (Bucket){0};
 }
 
-/* A word that rows are only called by is none that no row has. */
-static int count_rows(void *user, uint32_t number, const char *term, size_t n, uint64_t *ret) {
+/* Counts rows with the term in any searched field, so that terms of aliases and phrases count as well. */
+static int bucket_count_rows(void *user, uint32_t number, const char *term, size_t n, uint64_t *ret) {
         const Bucket *b = user;
         int r = 0;
 
         if (b->counting)
-                return lists_count(b->counting, b->txn, b->scope, (uint8_t)b->kind, b->fields, &(RankTerm){.p = term, .n = (uint8_t)n}, number, ret);
+                return lists_count(b->counting, b->txn, b->scope, (uint8_t)b->kind, b->fields,
+                                   &(RankTerm){.p = term, .n = (uint8_t)n}, number, ret);
         *ret = 0;
         for (uint8_t f = 0; f < INDEX_FIELDS && r == 0; f++) {
                 uint64_t rows;
@@ -57,7 +58,7 @@ int bucket_lexicon(Bucket *b, Lexicon **ret) {
 
                 r = index_bag(b->txn, &bag);
                 if (r == 0)
-                        r = lexicon_new(count_rows, b, bag, &b->lexicon);
+                        r = lexicon_new(bucket_count_rows, b, bag, &b->lexicon);
         }
         if (r < 0)
                 return r;
@@ -73,8 +74,8 @@ int bucket_lexicon(Bucket *b, Lexicon **ret) {
         return stats.docs > 0;
 }
 
-/* The place of the number, or where it belongs. There is always one that is free. */
-static BucketRow **place(const Bucket *b, uint64_t number) {
+/* The slot of the number, or the free slot where the number belongs. The table always has a free slot. */
+static BucketRow **bucket_place(const Bucket *b, uint64_t number) {
         size_t i = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (b->room - 1);
 
         while (b->rows[i] && b->rows[i]->number != number)
@@ -82,7 +83,7 @@ static BucketRow **place(const Bucket *b, uint64_t number) {
         return &b->rows[i];
 }
 
-static int make_room(Bucket *b) {
+static int bucket_make_room(Bucket *b) {
         Bucket more = {.room = b->room ? 2 * b->room : 64};
 
         if (2 * (b->n + 1) <= b->room)
@@ -92,14 +93,14 @@ static int make_room(Bucket *b) {
                 return -ENOMEM;
         for (size_t i = 0; i < b->room; i++)
                 if (b->rows[i])
-                        *place(&more, b->rows[i]->number) = b->rows[i];
+                        *bucket_place(&more, b->rows[i]->number) = b->rows[i];
         free(b->rows);
         b->rows = more.rows;
         b->room = more.room;
         return 0;
 }
 
-static int read_row(Bucket *b, const Record *rec, BucketRow **ret) {
+static int bucket_read_row(Bucket *b, const Record *rec, BucketRow **ret) {
         _cleanup_json_ json_t *payload = NULL;
         BucketRow *row = NULL;
         const char *title;
@@ -107,7 +108,8 @@ static int read_row(Bucket *b, const Record *rec, BucketRow **ret) {
 
         if (r < 0)
                 return r;
-        title = json_text(json_object_get(payload, payload_main(b->kind, b->kind == KIND_DECISION ? OP_APPEND : OP_UPSERT)));
+        title = json_text(
+                json_object_get(payload, payload_main(b->kind, b->kind == KIND_DECISION ? OP_APPEND : OP_UPSERT)));
         row = calloc(1, sizeof(*row));
         if (!row)
                 return -ENOMEM;
@@ -115,8 +117,9 @@ static int read_row(Bucket *b, const Record *rec, BucketRow **ret) {
         row->state = rec->state;
         memcpy(row->id, rec->key.id, sizeof(row->id));
         row->title = strdup(title ? title : "");
-        r = !row->title ? -ENOMEM : evidence_row_init(b->lexicon, row->id, row->title, json_object_get(rec->row, "aliases"), json_object_get(rec->row, "phrases"),
-                                                      &row->evidence);
+        r = !row->title ? -ENOMEM
+                        : evidence_row_init(b->lexicon, row->id, row->title, json_object_get(rec->row, "aliases"),
+                                            json_object_get(rec->row, "phrases"), &row->evidence);
         if (r < 0) {
                 bucket_row_free(row);
                 return r;
@@ -138,14 +141,14 @@ int bucket_row(Bucket *b, const char *id, const BucketRow **ret) {
         key = record_key_of(b->scope, b->kind, id);
         r = record_get(b->txn, &key, &rec);
         if (r == 0)
-                r = make_room(b);
+                r = bucket_make_room(b);
         if (r < 0)
                 return r;
-        at = place(b, rec.created);
+        at = bucket_place(b, rec.created);
         if (!*at || !(*at)->title) {
                 BucketRow *row;
 
-                r = read_row(b, &rec, &row);
+                r = bucket_read_row(b, &rec, &row);
                 if (r < 0)
                         return r;
                 b->n += !*at;
@@ -157,7 +160,7 @@ int bucket_row(Bucket *b, const char *id, const BucketRow **ret) {
 }
 
 /* The id of the row with this number in the index. */
-static int id_of(const Bucket *b, uint64_t number, char ret[static RECORD_ID_MAX]) {
+static int bucket_id(const Bucket *b, uint64_t number, char ret[static RECORD_ID_MAX]) {
         DocReader doc;
         Bytes v;
         int r = index_doc(b->txn, b->scope, (uint8_t)b->kind, number, &v);
@@ -174,7 +177,7 @@ static int id_of(const Bucket *b, uint64_t number, char ret[static RECORD_ID_MAX
 }
 
 int bucket_numbered(Bucket *b, uint64_t number, const BucketRow **ret) {
-        const BucketRow *there = b->room > 0 ? *place(b, number) : NULL;
+        const BucketRow *there = b->room > 0 ? *bucket_place(b, number) : NULL;
         char id[RECORD_ID_MAX];
         int r;
 
@@ -182,7 +185,7 @@ int bucket_numbered(Bucket *b, uint64_t number, const BucketRow **ret) {
                 *ret = b->last = there;
                 return 0;
         }
-        r = id_of(b, number, id);
+        r = bucket_id(b, number, id);
         if (r == 0)
                 r = bucket_row(b, id, ret);
         return r < 0 ? r : (*ret)->number == number ? 0 : -EUCLEAN;
@@ -206,7 +209,7 @@ int bucket_take(Bucket *b, const char *id, BucketRow **ret) {
         if (!unread)
                 return -ENOMEM;
         unread->number = row->number;
-        *ret = *place(b, row->number);
-        *place(b, row->number) = unread;
+        *ret = *bucket_place(b, row->number);
+        *bucket_place(b, row->number) = unread;
         return 0;
 }

@@ -1,5 +1,6 @@
-/* Runs: supervisor, CLI. The rows of a bucket as the resolver sees them, for one commit and all that it triggers: each is read and taken apart once, however
- * many requests are held against it. In the caller's transaction, who tells it of each row that is about to change. */
+/* Runs: supervisor, CLI. The rows of a bucket for the resolver, during a commit and the attempts that the commit
+ * triggers. Each row is read and analysed once. In the caller's transaction; the caller announces each row before its
+ * change. */
 #pragma once
 
 #include "belief/evidence.h"
@@ -9,7 +10,7 @@ typedef struct BucketRow {
         char id[RECORD_ID_MAX];
         uint64_t number; /* in the index */
         RecordState state;
-        char *title; /* owned; NULL: it is to be read again */
+        char *title; /* owned; NULL: the row must be read again */
         EvidenceRow evidence;
 } BucketRow;
 void bucket_row_free(BucketRow *row);
@@ -18,23 +19,24 @@ typedef struct Bucket {
         Txn *txn; /* borrowed */
         uint64_t scope;
         Kind kind;
-        Lexicon *lexicon; /* owned; NULL: nothing was asked yet */
-        bool counted;     /* the lexicon knows how many rows there are */
-        unsigned fields;  /* 1 << INDEX_TEXT …: in which a row can have a term that it is found by, and some row has any */
-        struct Lists *counting; /* index/lists.h: what is read of the terms that are counted now stays there; or NULL */
+        Lexicon *lexicon; /* owned; NULL before the first use */
+        bool counted;     /* the lexicon has the number of rows */
+        unsigned fields;  /* 1 << INDEX_TEXT …: fields with terms for the search, as far as any row has terms there */
+        struct Lists *counting; /* index/lists.h: a store for the posting lists of the terms under count; or NULL */
         BucketRow **rows; /* owned, by number: a hash table */
         size_t n, room;
-        const BucketRow *last; /* that was asked for, one of rows: mostly it is the one that is committed next; or NULL */
+        const BucketRow *last; /* the last requested row, mostly the next to be committed; or NULL */
 } Bucket;
 Bucket bucket_of(Txn *t, uint64_t scope, Kind kind);
 void bucket_deinit(Bucket *b);
 #define _cleanup_bucket_ _cleanup_(bucket_deinit)
 
-/* The lexicon, with the counts of now. Returns how many rows the bucket has (0, 1 for any), -errno. */
+/* The lexicon, with the current counts. Returns whether the bucket has rows (0, 1), -errno. */
 int bucket_lexicon(Bucket *b, Lexicon **ret);
-/* Borrowed until the row is taken. Returns 0, -ENOENT, -errno. After bucket_lexicon(). */
+/* The row, borrowed until bucket_take(). After bucket_lexicon(). Returns 0, -ENOENT, -errno. */
 int bucket_row(Bucket *b, const char *id, const BucketRow **ret);
-/* The row with this number in the index, likewise: what was read before is not read again. -EUCLEAN: there is none. */
+/* The same by the row's number in the index, from memory when the row was read before. -EUCLEAN: no such row. */
 int bucket_numbered(Bucket *b, uint64_t number, const BucketRow **ret);
-/* The row is about to change, and with it what the words weigh: *ret is what it was, owned; NULL: it was not there. Returns 0 or -errno. */
+/* Announces a change of the row, and so of the words' weights. *ret: the old row, owned; NULL: new. Returns 0 or
+ * -errno. */
 int bucket_take(Bucket *b, const char *id, BucketRow **ret);

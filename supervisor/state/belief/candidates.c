@@ -20,16 +20,17 @@ RecordState candidates_state(const Candidates *c, size_t i) {
         return c->states[(const char(*)[RECORD_ID_MAX])c->v[i].id - (const char(*)[RECORD_ID_MAX])c->ids];
 }
 
-typedef struct Finding {
+typedef struct CandidateSearch {
         double weight[SHORTLIST_TERMS];
-        Shortlist list, live; /* live: of those that have not ended alone, where the other one is full, and may be full of those that have */
+        /* live: rows that have not ended, collected separately when `list` is full and may hold ended rows only */
+        Shortlist list, live;
         Shortlist *fill;
-} Finding;
+} CandidateSearch;
 
-/* A term that a row has in several fields counts once. */
-static int add(void *user, const RankOverlap *o) {
+/* Adds the weights of the shared terms; a term in several fields counts once. */
+static int candidates_add_overlap(void *user, const RankOverlap *o) {
         uint64_t terms = o->terms[INDEX_TEXT] | o->terms[INDEX_ALIAS] | o->terms[INDEX_PHRASE];
-        Finding *f = user;
+        CandidateSearch *f = user;
         double sum = 0;
 
         for (; terms; terms &= terms - 1)
@@ -38,25 +39,25 @@ static int add(void *user, const RankOverlap *o) {
         return 0;
 }
 
-/* Which rows an operation can be about at all. */
-typedef enum Reach {
+/* The rows that an operation can apply to. */
+typedef enum CandidateReach {
         REACH_NONE,
-        REACH_LIVE, /* those that have not ended, which the index knows */
-        REACH_BOTH, /* those, and those that have ended */
-        REACH_ALL,  /* nobody knows which have */
-} Reach;
+        REACH_LIVE, /* only rows that have not ended, and the index can tell */
+        REACH_BOTH, /* both, and the index can tell them apart */
+        REACH_ALL,  /* both, and the index cannot tell */
+} CandidateReach;
 
-static Reach reach_of(Kind kind, Op op) {
-        Reach reach = REACH_NONE;
+static CandidateReach candidates_reach(Kind kind, Op op) {
+        CandidateReach reach = REACH_NONE;
 
         for (RecordState s = RECORD_OPEN; s < RECORD_STATE_COUNT_; s++)
                 if (candidates_apply(kind, op, s))
-                        reach = MAX(reach, !refmem_remembers(kind) ? REACH_ALL : record_state_live(s) ? REACH_LIVE : REACH_BOTH);
-        return reach;
+                        reach = MAX(reach, record_state_live(s) ? REACH_LIVE : REACH_BOTH);
+        return reach != REACH_NONE && !refmem_remembers(kind) ? REACH_ALL : reach;
 }
 
-/* A term that was counted for another request, and read then. */
-static int count_again(Bucket *b, const Lexicon *l, uint32_t number) {
+/* Reads the list of a term that was counted for an earlier request. */
+static int candidates_count_again(Bucket *b, const Lexicon *l, uint32_t number) {
         RankTerm term = {0};
         uint64_t rows;
         size_t n;
@@ -66,10 +67,10 @@ static int count_again(Bucket *b, const Lexicon *l, uint32_t number) {
         return lists_count(b->counting, b->txn, b->scope, (uint8_t)b->kind, b->fields, &term, number, &rows);
 }
 
-/* The rows that share the most with what was asked, by the index alone. Those that have ended, most of them, are not on the list where the operation is not
- * for them, and on no other list where it is: they would keep others off it. */
-static int find_alike(Bucket *b, Lexicon *l, const Evidence *e, Op op, Finding *f) {
-        Reach reach = reach_of(b->kind, op);
+/* Finds the rows that share the most terms with the request, by the index alone. Ended rows are excluded when the
+ * operation cannot apply to them. Otherwise live rows have a second list, because ended rows could fill the first. */
+static int candidates_find_alike(Bucket *b, Lexicon *l, const ResolveEvidence *e, Op op, CandidateSearch *f) {
+        CandidateReach reach = candidates_reach(b->kind, op);
         ShortlistTerm asked[SHORTLIST_TERMS];
         unsigned as[SHORTLIST_TERMS];
         size_t n;
@@ -80,20 +81,22 @@ static int find_alike(Bucket *b, Lexicon *l, const Evidence *e, Op op, Finding *
         for (size_t i = 0; i < n; i++) {
                 as[i] = asked[i].number;
                 f->weight[i] = asked[i].weight;
-                r = lists_have(b->counting, as[i]) ? 0 : count_again(b, l, as[i]);
+                r = lists_have(b->counting, as[i]) ? 0 : candidates_count_again(b, l, as[i]);
                 if (r < 0)
                         return r;
         }
         f->fill = &f->list;
-        r = rank_overlap_counted(b->txn, b->scope, (uint8_t)b->kind, b->counting, as, f->weight, n, reach == REACH_LIVE, add, f);
+        r = rank_overlap_counted(b->txn, b->scope, (uint8_t)b->kind, b->counting, as, f->weight, n, reach == REACH_LIVE,
+                                 candidates_add_overlap, f);
         if (r < 0 || reach != REACH_BOTH || f->list.n < SHORTLIST_ROWS)
                 return r;
         f->fill = &f->live;
-        return rank_overlap_counted(b->txn, b->scope, (uint8_t)b->kind, b->counting, as, f->weight, n, true, add, f);
+        return rank_overlap_counted(b->txn, b->scope, (uint8_t)b->kind, b->counting, as, f->weight, n, true,
+                                    candidates_add_overlap, f);
 }
 
-/* What ends something is said of a row by its id, and that row has ended. */
-static void is_past(Op op, const char *id, RecordState state, Candidates *c) {
+/* Notes that the request wants to end a row, named by its id, which has ended already. */
+static void candidates_note_past(Op op, const char *id, RecordState state, Candidates *c) {
         if ((op != OP_RESOLVE && op != OP_INVALIDATE) || *c->past)
                 return;
         strcpy(c->past, id);
@@ -101,11 +104,12 @@ static void is_past(Op op, const char *id, RecordState state, Candidates *c) {
 }
 
 bool candidates_apply(Kind kind, Op op, RecordState state) {
-        return kind_next_state(kind, op, state) != RECORD_NONE || (kind == KIND_DECISION && op == OP_APPEND && state == RECORD_ACTIVE);
+        return kind_next_state(kind, op, state) != RECORD_NONE ||
+               (kind == KIND_DECISION && op == OP_APPEND && state == RECORD_ACTIVE);
 }
 
-/* A row that the operation can apply to. */
-static int weigh(Lexicon *l, const Evidence *e, const BucketRow *row, Candidates *c) {
+/* Adds a row to the candidates. */
+static int candidates_weigh(Lexicon *l, const ResolveEvidence *e, const BucketRow *row, Candidates *c) {
         int r = evidence_weigh(l, e, &row->evidence, &c->v[c->n]);
 
         if (r < 0)
@@ -116,22 +120,23 @@ static int weigh(Lexicon *l, const Evidence *e, const BucketRow *row, Candidates
         return 0;
 }
 
-static bool among(const Candidates *c, size_t n, const char *id) {
+static bool candidates_have(const Candidates *c, size_t n, const char *id) {
         for (size_t i = 0; i < n; i++)
                 if (strcmp(c->ids[i], id) == 0)
                         return true;
         return false;
 }
 
-static int make_room(Candidates *c, size_t n) {
+static int candidates_make_room(Candidates *c, size_t n) {
         c->v = calloc(n, sizeof(*c->v));
         c->ids = calloc(n, sizeof(*c->ids));
         c->states = calloc(n, sizeof(*c->states));
         return c->v && c->ids && c->states ? 0 : -ENOMEM;
 }
 
-/* Those of a list that are not among the first n_named, nor on the other list (or NULL). */
-static int consider(Bucket *b, Lexicon *l, const Evidence *e, const Shortlist *list, const Shortlist *other, Op op, size_t n_named, Candidates *c) {
+/* Adds the rows of a list. Skips the first n_named candidates and rows of the second list (or NULL). */
+static int candidates_consider(Bucket *b, Lexicon *l, const ResolveEvidence *e, const Shortlist *list,
+                               const Shortlist *other, Op op, size_t n_named, Candidates *c) {
         const BucketRow *row;
         int r = 0;
 
@@ -139,49 +144,50 @@ static int consider(Bucket *b, Lexicon *l, const Evidence *e, const Shortlist *l
                 if (other && shortlist_has(other, list->rows[i].number))
                         continue;
                 r = bucket_numbered(b, list->rows[i].number, &row);
-                if (r == 0 && candidates_apply(b->kind, op, row->state) && !among(c, n_named, row->id))
-                        r = weigh(l, e, row, c);
+                if (r == 0 && candidates_apply(b->kind, op, row->state) && !candidates_have(c, n_named, row->id))
+                        r = candidates_weigh(l, e, row, c);
         }
         return r;
 }
 
-/* Those that the text has the ids of, and those that were found; each once. */
-static int consider_all(Bucket *b, Lexicon *l, const Evidence *e, const Finding *f, const Asked *asked, Candidates *c) {
+/* Adds the rows with an id in the text, then the found rows, each once. */
+static int candidates_consider_all(Bucket *b, Lexicon *l, const ResolveEvidence *e, const CandidateSearch *f,
+                                   const ResolveQuestion *asked, Candidates *c) {
         const BucketRow *row;
         size_t n_named;
-        int r = make_room(c, f->live.n + f->list.n + 1 + e->n_slugs);
+        int r = candidates_make_room(c, f->live.n + f->list.n + 1 + e->n_slugs);
 
         for (size_t i = 0; r == 0 && i < e->n_slugs; i++) {
-                if (!record_id_valid(b->kind, e->slugs[i]) || among(c, c->n, e->slugs[i]))
+                if (!record_id_valid(b->kind, e->slugs[i]) || candidates_have(c, c->n, e->slugs[i]))
                         continue;
                 r = bucket_row(b, e->slugs[i], &row);
                 if (r == -ENOENT)
                         r = 0;
                 else if (r == 0 && candidates_apply(b->kind, asked->op, row->state))
-                        r = weigh(l, e, row, c);
+                        r = candidates_weigh(l, e, row, c);
                 else if (r == 0)
-                        is_past(asked->op, row->id, row->state, c);
+                        candidates_note_past(asked->op, row->id, row->state, c);
         }
         n_named = c->n;
         if (r == 0)
-                r = consider(b, l, e, &f->live, NULL, asked->op, n_named, c);
+                r = candidates_consider(b, l, e, &f->live, NULL, asked->op, n_named, c);
         if (r == 0)
-                r = consider(b, l, e, &f->list, &f->live, asked->op, n_named, c);
+                r = candidates_consider(b, l, e, &f->list, &f->live, asked->op, n_named, c);
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* The request says which row it means: that one, or none. */
-static int take_target(Bucket *b, const Asked *asked, Candidates *c) {
+/* The request names a row: only this row can be a candidate. */
+static int candidates_take_target(Bucket *b, const ResolveQuestion *asked, Candidates *c) {
         RecordKey key = record_key_of(b->scope, b->kind, asked->target);
         _cleanup_record_ Record rec = RECORD_NULL;
-        int r = make_room(c, 1);
+        int r = candidates_make_room(c, 1);
 
         if (r == 0)
                 r = record_get(b->txn, &key, &rec);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         if (kind_next_state(b->kind, asked->op, rec.state) == RECORD_NONE) {
-                is_past(asked->op, rec.key.id, rec.state, c);
+                candidates_note_past(asked->op, rec.key.id, rec.state, c);
                 return 0;
         }
         strcpy(c->ids[0], asked->target);
@@ -191,11 +197,11 @@ static int take_target(Bucket *b, const Asked *asked, Candidates *c) {
         return 0;
 }
 
-static int look(Bucket *b, const Asked *asked, Candidates *c) {
-        _cleanup_evidence_ Evidence e = {0};
+static int candidates_look_up(Bucket *b, const ResolveQuestion *asked, Candidates *c) {
+        _cleanup_evidence_ ResolveEvidence e = {0};
         ListsRoom room;
         _cleanup_lists_ Lists counted = {.lent = &room};
-        Finding f = {0};
+        CandidateSearch f = {0};
         Lexicon *l;
         int r = bucket_lexicon(b, &l);
 
@@ -205,16 +211,16 @@ static int look(Bucket *b, const Asked *asked, Candidates *c) {
         if (r < 0)
                 return r;
         b->counting = &counted;
-        r = find_alike(b, l, &e, asked->op, &f);
+        r = candidates_find_alike(b, l, &e, asked->op, &f);
         if (r == 0)
-                r = consider_all(b, l, &e, &f, asked, c);
+                r = candidates_consider_all(b, l, &e, &f, asked, c);
         b->counting = NULL;
         return r;
 }
 
-int candidates_find(Bucket *b, const Asked *asked, const ResolvePolicy *policy, Candidates *ret) {
+int candidates_find(Bucket *b, const ResolveQuestion *asked, const ResolvePolicy *policy, Candidates *ret) {
         _cleanup_candidates_ Candidates c = {0};
-        int r = asked->target ? take_target(b, asked, &c) : look(b, asked, &c);
+        int r = asked->target ? candidates_take_target(b, asked, &c) : candidates_look_up(b, asked, &c);
 
         if (r < 0)
                 return r;

@@ -1,7 +1,8 @@
-/* Runs: CLI. A history of changes with known answers, to measure how well notes are bound (`lethe eval identity`). One row a line, in order of time, columns
- * between tabs: id, time in seconds, subject, fixes (comma list of ids of earlier rows: the right answers; mostly empty), body. Lines that begin with
- * # are passed over; so are ids that fixes has and no row of the file, as of a stretch of a longer history. What people wrote into it is data: a row that
- * cannot be read is an error with its line. */
+/* Runs: CLI. A history of changes with known answers, to measure how well notes are bound (`lethe eval identity`). A
+ * row a line, in order of time, columns between tabs: id, time in seconds, subject, fixes (comma list of ids of earlier
+ * rows: the right answers; mostly empty), body. Skipped: lines that begin with #, and ids in fixes without a row in the
+ * file (the file may be a stretch of a longer history). The file is not trusted: an invalid row is an error with its
+ * line. */
 #pragma once
 
 #include "base/diag.h"
@@ -11,14 +12,14 @@
 #define CHANGES_LINE_MAX (256 * 1024)
 
 enum {
-        CHANGES_E_BAD = 1, /* message names the line */
-        CHANGES_E_PAIRS,   /* that of the pairs */
+        CHANGES_E_BAD = 1, /* the message names the line */
+        CHANGES_E_PAIRS,   /* the message names the line of the pairs */
 };
 
 typedef struct ChangesRow {
-        const char *id, *subject, *body; /* lent from the text */
-        char slug[RECORD_ID_MAX];        /* the id as a record's: "c_" and it */
-        uint32_t *gold;                  /* owned: numbers of rows, all earlier ones */
+        const char *id, *subject, *body; /* borrowed from the text */
+        char slug[RECORD_ID_MAX];        /* the id of a record: "c_" and the row's id */
+        uint32_t *gold;                  /* owned: numbers of earlier rows */
         size_t n_gold;
 } ChangesRow;
 
@@ -26,25 +27,24 @@ typedef struct Changes {
         char *text; /* owned */
         ChangesRow *rows;
         size_t n, n_notes; /* rows with gold */
-        size_t n_outside;  /* ids in fixes that no row of the file has: passed over */
-        size_t n_back;     /* rows with an earlier time than the row above: the order of the lines is what counts */
-        uint64_t time;     /* of the newest, while it is read */
+        size_t n_outside;  /* ids in fixes without a row in the file: skipped */
+        size_t n_back;     /* rows with an earlier time than the previous row: the order of the lines counts */
+        uint64_t time;     /* of the newest row, during reading */
 } Changes;
-/* Takes over text, of n bytes and a NUL. Returns 0, CHANGES_E_BAD, -ENOMEM. */
+/* Takes ownership of text, of n bytes and a NUL. Returns 0, CHANGES_E_BAD, -ENOMEM. */
 int changes_read(char *text, size_t n, Changes *ret, Diag *reterr);
-/* Titles of issues: id, time, resolution, title a line; and lines "id,id" of pairs that are duplicates, gold of the later one of the two. Same results,
- * and CHANGES_E_PAIRS. */
+/* Titles of issues: id, time, resolution, title a line; and lines "id,id" of duplicates, gold of the later row of the
+ * two. Returns the same, and CHANGES_E_PAIRS. */
 int changes_read_titles(char *text, size_t n, const char *pairs_or_null, Changes *ret, Diag *reterr);
 void changes_deinit(Changes *h);
 #define _cleanup_changes_ _cleanup_(changes_deinit)
 
-/* Is it, without case and white space counting, the subject of a row? */
-bool changes_have_subject(const Changes *h, const char *s, size_t n);
-
 typedef enum NoteText {
         NOTE_AS_IS,  /* subject and body */
-        NOTE_PLAIN,  /* and the reference that its author gave, which the columns keep apart: "Fixes: ID ("SUBJECT")" */
+        NOTE_PLAIN,  /* and the author's reference, which the columns keep apart: "Fixes: ID ("SUBJECT")" */
         NOTE_MASKED, /* without hashes and without quoted subjects */
 } NoteText;
-/* The note of a row in the note grammar. Owned; NULL: no memory. */
+/* Tells whether the row with number `gold` is a right answer. */
+bool changes_has_gold(const ChangesRow *row, uint64_t gold);
+/* The note of a row in the note grammar. Owned; NULL: out of memory. */
 char *changes_note(const Changes *h, size_t row, NoteText how);

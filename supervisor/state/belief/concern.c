@@ -6,19 +6,20 @@
 #include <math.h>
 #include <string.h>
 
-/* More than sums in another order differ by. */
+/* Larger than the difference between sums in a different order. */
 #define SLACK 1e-6
 
-static bool creates(Op op) {
+static bool concern_creates(Op op) {
         return op == OP_UPSERT || op == OP_APPEND;
 }
 
-/* Nothing that scores less keeps another row from being bound, or a new one from being made. */
-static double in_the_way(bool makes, const ResolvePolicy *p) {
+/* A candidate below this score neither prevents the binding of another row nor the creation of a new row. */
+static double concern_blocking_score(bool makes, const ResolvePolicy *p) {
         return (makes ? fmin(p->fresh, p->create_tau - p->create_delta) : p->tau - p->delta) - SLACK;
 }
 
-bool concern_decides(Op op, const ResolveCandidate *candidates, size_t n, const ResolvePolicy *policy) {
+/* Tells whether a candidate would be bound, or a row made. Further candidates can only prevent the decision. */
+static bool concern_decides(Op op, const ResolveCandidate *candidates, size_t n, const ResolvePolicy *policy) {
         ResolveCandidate all[1 + RESOLVE_SHOWN];
 
         assert(n <= ARRAY_SIZE(all));
@@ -27,21 +28,27 @@ bool concern_decides(Op op, const ResolveCandidate *candidates, size_t n, const 
         return resolve_decide(op, NULL, all, n, policy).verdict != RESOLVE_WAIT;
 }
 
-bool concern_frees(Op op, const ResolveCandidate *was, const ResolveCandidate *now, const ResolvePolicy *policy) {
-        bool named = was->named || was->exact, less = !now || (named && !now->named && !now->exact) || (was->mentioned && !now->mentioned) ||
-                                                     resolve_score(now) < resolve_score(was);
+/* Tells whether the row prevented a decision and is a weaker candidate now. now: NULL: no candidate any more. */
+static bool concern_frees(Op op, const ResolveCandidate *was, const ResolveCandidate *now,
+                          const ResolvePolicy *policy) {
+        bool named = was->named || was->exact, less = !now || (named && !now->named && !now->exact) ||
+                                                      (was->mentioned && !now->mentioned) ||
+                                                      resolve_score(now) < resolve_score(was);
 
-        return less && (named || was->mentioned || resolve_score(was) >= in_the_way(creates(op), policy));
+        return less &&
+               (named || was->mentioned || resolve_score(was) >= concern_blocking_score(concern_creates(op), policy));
 }
 
 double concern_least(bool is_new, const ResolvePolicy *policy) {
         double bound = fmin(policy->tau, policy->create_tau) - SLACK;
 
-        return is_new ? bound : fmin(bound, fmin(in_the_way(false, policy), in_the_way(true, policy)));
+        return is_new ? bound
+                      : fmin(bound, fmin(concern_blocking_score(false, policy), concern_blocking_score(true, policy)));
 }
 
-/* What it was found to be between, as far as they are candidates now. */
-static int weigh_others(Bucket *b, Lexicon *l, const Evidence *e, Op op, const char *id, const json_t *candidates, ResolveCandidate *c, size_t *n) {
+/* Weighs the rows that the queue lists as candidates of the request, as far as they are candidates now. */
+static int concern_weigh_others(Bucket *b, Lexicon *l, const ResolveEvidence *e, Op op, const char *id,
+                                const json_t *candidates, ResolveCandidate *c, size_t *n) {
         size_t size = json_array_size(candidates);
         int r = 0;
 
@@ -61,8 +68,9 @@ static int weigh_others(Bucket *b, Lexicon *l, const Evidence *e, Op op, const c
         return r;
 }
 
-/* Returns 1 when it is a candidate, 0, -errno. */
-static int weigh(const Bucket *b, Lexicon *l, const Evidence *e, Op op, const BucketRow *row, ResolveCandidate *ret) {
+/* Returns 1 with the weighed candidate, 0 when the row is no candidate, -errno. */
+static int concern_weigh(const Bucket *b, Lexicon *l, const ResolveEvidence *e, Op op, const BucketRow *row,
+                         ResolveCandidate *ret) {
         int r;
 
         if (!row || !candidates_apply(b->kind, op, row->state))
@@ -71,29 +79,27 @@ static int weigh(const Bucket *b, Lexicon *l, const Evidence *e, Op op, const Bu
         return r < 0 ? r : 1;
 }
 
-static bool knows(const json_t *candidates, const char *id) {
-        for (size_t i = 0; i < json_array_size(candidates); i++) {
-                const char *other = json_text(json_object_get(json_array_get(candidates, i), "id"));
-
-                if (other && strcmp(other, id) == 0)
+static bool concern_knows(const json_t *candidates, const char *id) {
+        for (size_t i = 0; i < json_array_size(candidates); i++)
+                if (json_text_is(json_object_get(json_array_get(candidates, i), "id"), id))
                         return true;
-        }
         return false;
 }
 
-static bool reaches(Op op, const ResolveCandidate *c, const ResolvePolicy *p) {
-        return c->named || resolve_score(c) + SLACK >= (creates(op) ? p->create_tau : p->tau);
+static bool concern_reaches(Op op, const ResolveCandidate *c, const ResolvePolicy *p) {
+        return c->named || resolve_score(c) + SLACK >= (concern_creates(op) ? p->create_tau : p->tau);
 }
 
-int concern_row(Bucket *b, const char *id, const BucketRow *was, const Asked *asked, const json_t *candidates, const ResolvePolicy *policy) {
+int concern_row(Bucket *b, const char *id, const BucketRow *was, const ResolveQuestion *asked, const json_t *candidates,
+                const ResolvePolicy *policy) {
         ResolveCandidate before, c[1 + RESOLVE_SHOWN];
-        _cleanup_evidence_ Evidence e = {0};
+        _cleanup_evidence_ ResolveEvidence e = {0};
         int r, is_now, was_before;
         const BucketRow *row;
         Lexicon *l;
         size_t n;
 
-        if (asked->target || b->kind == KIND_PLAN || b->kind == KIND_TASK_STATE) /* there is nothing to find out about which row it is about */
+        if (asked->target || b->kind == KIND_PLAN || b->kind == KIND_TASK_STATE) /* the request names its row */
                 return !asked->target || strcmp(asked->target, id) == 0;
         r = bucket_lexicon(b, &l);
         if (r <= 0)
@@ -103,15 +109,15 @@ int concern_row(Bucket *b, const char *id, const BucketRow *was, const Asked *as
                 r = evidence_init(l, asked, &e);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        is_now = weigh(b, l, &e, asked->op, row, &c[0]);
-        was_before = is_now < 0 ? is_now : weigh(b, l, &e, asked->op, was, &before);
+        is_now = concern_weigh(b, l, &e, asked->op, row, &c[0]);
+        was_before = is_now < 0 ? is_now : concern_weigh(b, l, &e, asked->op, was, &before);
         if (was_before < 0)
                 return was_before;
         if (was_before && concern_frees(asked->op, &before, is_now ? &c[0] : NULL, policy))
                 return 1;
-        if (!knows(candidates, id) && (!is_now || !reaches(asked->op, &c[0], policy)))
+        if (!concern_knows(candidates, id) && (!is_now || !concern_reaches(asked->op, &c[0], policy)))
                 return 0;
         n = (size_t)is_now;
-        r = weigh_others(b, l, &e, asked->op, id, candidates, c, &n);
+        r = concern_weigh_others(b, l, &e, asked->op, id, candidates, c, &n);
         return r < 0 ? r : concern_decides(asked->op, c, n, policy);
 }

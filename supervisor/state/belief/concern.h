@@ -1,17 +1,16 @@
-/* Runs: supervisor, CLI. Does it concern a request that waits that a row is not what it was? A whole resolution holds it against all rows; here it is held
- * against that one, and those that it was found to be between. Where this says no, the change decides nothing: with the row as it was, and all words
- * weighing what they weigh now, the whole resolution would say the same, or the request waits still. What the words weigh changes a little with each row: of
- * rows that a request is not known to be between that alone is no concern (lethe pending retry looks at everything). */
+/* Runs: supervisor, CLI. Tells whether the change of a row concerns a waiting request. A full resolution compares the
+ * request with all rows; this test compares only the changed row and the request's known candidates. The answer no is
+ * safe: with the old row and the current weights, a full resolution would decide the same, or the request would still
+ * wait. Each row changes the weights of words a little. For rows outside of the request's known candidates such a
+ * change alone does not count (`lethe pending retry` compares all rows). */
 #pragma once
 
 #include "belief/bucket.h"
 
-/* Can one of them be bound, or a new row be made, as far as these n candidates say? Further ones only take away from that. */
-bool concern_decides(Op op, const ResolveCandidate *candidates, size_t n, const ResolvePolicy *policy);
-/* The row, where it was a candidate before: was it in the way of another decision, and is it less so? now: NULL when it is none any more. */
-bool concern_frees(Op op, const ResolveCandidate *was, const ResolveCandidate *now, const ResolvePolicy *policy);
-/* What a candidate has to score for one of the two, if the text neither names nor mentions it; is_new: there was no such row. */
+/* The least score of a candidate to be bound or to be in the way, without name or mention in the text. is_new: a new
+ * row. */
 double concern_least(bool is_new, const ResolvePolicy *policy);
 
-/* was: NULL when there was no such row. candidates: as the queue keeps them. Returns 1 (try it), 0, -errno. */
-int concern_row(Bucket *b, const char *id, const BucketRow *was, const Asked *asked, const json_t *candidates, const ResolvePolicy *policy);
+/* was: NULL for a new row. candidates: as in the queue. Returns 1 (try the request), 0, -errno. */
+int concern_row(Bucket *b, const char *id, const BucketRow *was, const ResolveQuestion *asked, const json_t *candidates,
+                const ResolvePolicy *policy);

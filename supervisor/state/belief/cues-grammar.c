@@ -1,4 +1,4 @@
-#include "belief/cues-internal.h"
+#include "belief/cues-draft.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@ typedef enum SlugRule {
         SLUG_IS_TASK, /* the slug is the task that a result belongs to, not the result's own */
 } SlugRule;
 
-/* What a note's first line may begin with, and where its text goes: that of the first line into `text`, that of the others into `body`. */
+/* The first words of a note, and the fields for its texts: `text` for the first line, `body` for the other lines. */
 typedef struct Form {
-        const char *word, *second; /* second: of "invalidate constraint", else NULL */
+        const char *word, *second; /* second: the second word ("invalidate constraint"), else NULL */
         Kind kind;
         Op op;
         SlugRule slug;
@@ -39,7 +39,7 @@ static const Form forms[] = {
         {"lesson", NULL, KIND_LEARNING, OP_APPEND, SLUG_NONE, "statement", "why"},
 };
 
-/* Lines of their own below the first one. */
+/* Named lines below the first line. */
 static const struct {
         const char *word;
         Kind kind;
@@ -59,7 +59,7 @@ static const struct {
         {"why", KIND_LEARNING, OP_APPEND, "why"},
 };
 
-static Piece take_word(Piece *rest) {
+static Piece grammar_take_word(Piece *rest) {
         Piece w = {rest->s, 0};
 
         while (w.n < rest->n && rest->s[w.n] != ' ' && rest->s[w.n] != '\t')
@@ -68,8 +68,8 @@ static Piece take_word(Piece *rest) {
         return w;
 }
 
-/* The first colon that a blank or the end of the line follows; a colon inside a word ("other:slug") ends nothing. */
-static bool split_at_colon(Piece line, Piece *ret_head, Piece *ret_text) {
+/* Splits at the first colon before a blank or the end of the line, so not inside of a word ("other:slug"). */
+static bool grammar_split_at_colon(Piece line, Piece *ret_head, Piece *ret_text) {
         for (size_t i = 0; i < line.n; i++)
                 if (line.s[i] == ':' && (i + 1 == line.n || line.s[i + 1] == ' ' || line.s[i + 1] == '\t')) {
                         *ret_head = piece_trim((Piece){line.s, i});
@@ -81,12 +81,12 @@ static bool split_at_colon(Piece line, Piece *ret_head, Piece *ret_text) {
         return false;
 }
 
-/* What the first line says: a form, at most one word as the slug, and a text. "issue with the parser: ..." is plain English. */
-static const Form *head(Piece line, Piece *ret_slug, Piece *ret_text) {
+/* The first line: a form, at most one word as the slug, and a text. "issue with the parser: ..." is plain English. */
+static const Form *grammar_head(Piece line, Piece *ret_slug, Piece *ret_text) {
         Piece rest, first, second = PIECE_NULL;
-        bool colon = split_at_colon(piece_trim(line), &rest, ret_text);
+        bool colon = grammar_split_at_colon(piece_trim(line), &rest, ret_text);
 
-        first = take_word(&rest);
+        first = grammar_take_word(&rest);
         for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
                 const Form *f = &forms[i];
                 Piece after = rest;
@@ -94,14 +94,14 @@ static const Form *head(Piece line, Piece *ret_slug, Piece *ret_text) {
                 if (!piece_is(first, f->word))
                         continue;
                 if (f->second) {
-                        second = take_word(&after);
+                        second = grammar_take_word(&after);
                         if (!piece_is(second, f->second))
                                 continue;
                 }
-                *ret_slug = take_word(&after);
+                *ret_slug = grammar_take_word(&after);
                 if (after.n > 0 || (ret_slug->n > 0 && f->slug == SLUG_NONE && f->kind != KIND_PLAN))
                         return NULL;
-                /* Without a colon only what is complete without a text. */
+                /* Without a colon, a form must be complete without a text. */
                 if (!colon && (ret_slug->n == 0 || (f->op != OP_RESOLVE && f->op != OP_INVALIDATE)))
                         return NULL;
                 return f;
@@ -109,42 +109,47 @@ static const Form *head(Piece line, Piece *ret_slug, Piece *ret_text) {
         return NULL;
 }
 
-static int bad_slug(const Form *f, Piece slug, Diag *reterr) {
+static int grammar_bad_slug(const Form *f, Piece slug, Diag *reterr) {
         char quoted[400];
 
         diag_quote(slug.s, slug.n, quoted, sizeof(quoted));
         if (f->kind == KIND_PLAN)
-                return diag(reterr, BELIEF_E_TARGET, "\"%s\" cannot stand behind plan: there is one plan, main", quoted);
-        return diag(reterr, BELIEF_E_TARGET, "\"%s\" is no id: it is %s, and of the note's own scope", quoted, record_id_rule(f->kind));
+                return diag(reterr, BELIEF_E_TARGET, "\"%s\" cannot stand behind plan: there is one plan, main",
+                            quoted);
+        return diag(reterr, BELIEF_E_TARGET, "\"%s\" is no id: it is %s, and of the note's own scope", quoted,
+                    record_id_rule(f->kind));
 }
 
-static int take_slug(const Form *f, Piece slug, Draft *d, Diag *reterr) {
+static int grammar_take_slug(const Form *f, Piece slug, Draft *d, Diag *reterr) {
         char id[RECORD_ID_MAX];
 
+        if (slug.n == 0 && f->slug == SLUG_MUST)
+                return diag(reterr, BELIEF_E_MISSING, "%s needs an id: \"%s ID: text\"", f->word, f->word);
         if (slug.n == 0)
-                return f->slug == SLUG_MUST ? diag(reterr, BELIEF_E_MISSING, "%s needs an id: \"%s ID: text\"", f->word, f->word) : 0;
+                return 0;
         if (slug.n >= sizeof(id))
-                return bad_slug(f, slug, reterr);
+                return grammar_bad_slug(f, slug, reterr);
         snprintf(id, sizeof(id), "%.*s", (int)slug.n, slug.s);
-        if (f->kind == KIND_PLAN ? strcmp(id, "main") != 0 : !record_id_valid(f->slug == SLUG_IS_TASK ? KIND_TASK_STATE : f->kind, id))
-                return bad_slug(f, slug, reterr);
+        if (f->kind == KIND_PLAN ? strcmp(id, "main") != 0
+                                 : !record_id_valid(f->slug == SLUG_IS_TASK ? KIND_TASK_STATE : f->kind, id))
+                return grammar_bad_slug(f, slug, reterr);
         if (f->slug == SLUG_IS_TASK)
-                draft_pay(d, "task", slug);
+                draft_put(d, d->payload, "task", piece_json(slug));
         else
-                draft_set(d, "target_id", slug);
+                draft_put(d, d->value, "target_id", piece_json(slug));
         return 0;
 }
 
-/* A text that may come from several lines. */
-typedef struct Quorum {
+/* A text from several lines. */
+typedef struct NoteBody {
         char *s;
         size_t n;
-} Quorum;
-static void gather_deinit(Quorum *g) {
+} NoteBody;
+static void grammar_body_deinit(NoteBody *g) {
         free(g->s);
 }
 
-static void gather(Quorum *g, Piece line) {
+static void grammar_body_add(NoteBody *g, Piece line) {
         if (g->n > 0 || line.n > 0) {
                 if (g->n > 0)
                         g->s[g->n++] = '\n';
@@ -153,24 +158,24 @@ static void gather(Quorum *g, Piece line) {
         }
 }
 
-static int field_twice(const char *name, Diag *reterr) {
+static int grammar_field_twice(const char *name, Diag *reterr) {
         return diag(reterr, BELIEF_E_DUPLICATE, "the note says %s twice", name);
 }
 
-static const char *field_of(const Form *f, Piece name) {
+static const char *grammar_field(const Form *f, Piece name) {
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
                 if (lines[i].kind == f->kind && lines[i].op == f->op && piece_is(name, lines[i].word))
                         return lines[i].field;
         return NULL;
 }
 
-/* One line below the first. */
-static int take_line(const Form *f, Piece line, Draft *d, Quorum *body, Diag *reterr) {
+/* A line below the first line. */
+static int grammar_take_line(const Form *f, Piece line, Draft *d, NoteBody *body, Diag *reterr) {
         Piece name, value, slug, text;
         const char *field;
 
-        if (f->kind == KIND_PLAN) { /* a plan's text is nothing but text */
-                gather(body, line);
+        if (f->kind == KIND_PLAN) { /* a plan has no fields, only text */
+                grammar_body_add(body, line);
                 return 0;
         }
         if (cues_alias_line(line, &value)) {
@@ -178,45 +183,46 @@ static int take_line(const Form *f, Piece line, Draft *d, Quorum *body, Diag *re
                 return 0;
         }
         if (cues_field_line(line, &name, &value)) {
-                field = field_of(f, name);
+                field = grammar_field(f, name);
                 if (field && (json_object_get(d->payload, field) || (body->n > 0 && strcmp(field, f->body) == 0)))
-                        return field_twice(field, reterr);
+                        return grammar_field_twice(field, reterr);
                 if (field && strcmp(field, f->body) == 0) {
-                        gather(body, value);
+                        grammar_body_add(body, value);
                         return 0;
                 }
                 if (field) {
-                        draft_pay(d, field, value);
+                        draft_put(d, d->payload, field, piece_json(value));
                         return 0;
                 }
                 if (piece_is(name, "ref")) {
                         if (json_object_get(d->value, "reference_text"))
-                                return field_twice("ref", reterr);
-                        draft_set(d, "reference_text", value);
+                                return grammar_field_twice("ref", reterr);
+                        draft_put(d, d->value, "reference_text", piece_json(value));
                         return 0;
                 }
         }
-        if (head(line, &slug, &text))
-                return diag(reterr, BELIEF_E_SEVERAL, "the note says two things, \"%s\" is not all: write one note for each", f->word);
-        gather(body, line);
+        if (grammar_head(line, &slug, &text))
+                return diag(reterr, BELIEF_E_SEVERAL,
+                            "the note says two things, \"%s\" is not all: write one note for each", f->word);
+        grammar_body_add(body, line);
         return 0;
 }
 
-static void put_texts(const Form *f, Piece text, const Quorum *body, Draft *d) {
+static void grammar_put_texts(const Form *f, Piece text, const NoteBody *body, Draft *d) {
         Piece trimmed = piece_trim((Piece){body->s, body->n});
 
         if (text.n > 0 && strcmp(f->text, f->body) != 0)
-                draft_pay(d, f->text, text);
+                draft_put(d, d->payload, f->text, piece_json(text));
         if (trimmed.n > 0)
-                draft_pay(d, f->body, trimmed);
-        /* What is to end is named by the text, where no id names it. */
+                draft_put(d, d->payload, f->body, piece_json(trimmed));
+        /* Without an id, the text names the row to end. */
         if ((f->op == OP_RESOLVE || f->op == OP_INVALIDATE) && text.n > 0 && !json_object_get(d->value, "target_id") &&
             !json_object_get(d->value, "reference_text"))
-                draft_set(d, "reference_text", text);
+                draft_put(d, d->value, "reference_text", piece_json(text));
 }
 
-int cues_grammar(Piece note, CueRole role, BeliefRequest *ret, Diag *reterr) {
-        _cleanup_(gather_deinit) Quorum body = {0};
+int cues_grammar(Piece note, bool from_tool, BeliefRequest *ret, Diag *reterr) {
+        _cleanup_(grammar_body_deinit) NoteBody body = {0};
         _cleanup_draft_ Draft d = {0};
         Piece line, slug, text;
         const Form *f;
@@ -224,25 +230,28 @@ int cues_grammar(Piece note, CueRole role, BeliefRequest *ret, Diag *reterr) {
 
         if (!piece_line(&note, &line))
                 return CUES_NONE;
-        f = head(line, &slug, &text);
+        f = grammar_head(line, &slug, &text);
         if (!f)
                 return CUES_NONE;
-        if (role == CUE_TOOL_RESULT && f->kind != KIND_RESULT)
-                return diag(reterr, BELIEF_E_NOT_FROM_TOOL, "a tool's output cannot say \"%s\": only an agent's own note can", f->word);
+        if (from_tool && f->kind != KIND_RESULT)
+                return diag(reterr, BELIEF_E_NOT_FROM_TOOL,
+                            "a tool's output cannot say \"%s\": only an agent's own note can", f->word);
         body.s = malloc(text.n + note.n + 2);
         if (!body.s)
                 return -ENOMEM;
         r = draft_init(&d, f->kind, f->op, 1);
         if (r == 0)
-                r = take_slug(f, slug, &d, reterr);
+                r = grammar_take_slug(f, slug, &d, reterr);
         if (r == 0 && strcmp(f->text, f->body) == 0)
-                gather(&body, text);
+                grammar_body_add(&body, text);
         while (r == 0 && piece_line(&note, &line))
-                r = take_line(f, line, &d, &body, reterr);
+                r = grammar_take_line(f, line, &d, &body, reterr);
         if (r != 0)
                 return r;
-        put_texts(f, text, &body, &d);
-        if ((f->op == OP_RESOLVE || f->op == OP_INVALIDATE) && !json_object_get(d.value, "target_id") && !json_object_get(d.value, "reference_text"))
-                return diag(reterr, BELIEF_E_MISSING, "%s says neither an id nor a text of what it means", f->word);
+        grammar_put_texts(f, text, &body, &d);
+        if ((f->op == OP_RESOLVE || f->op == OP_INVALIDATE) && !json_object_get(d.value, "target_id") &&
+            !json_object_get(d.value, "reference_text"))
+                return diag(reterr, BELIEF_E_MISSING, "%s has neither an id nor a text: name the row that is meant",
+                            f->word);
         return draft_finish(&d, ret, reterr);
 }

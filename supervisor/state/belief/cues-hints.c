@@ -1,16 +1,16 @@
-#include "belief/cues-internal.h"
+#include "belief/cues-draft.h"
 
 #include <string.h>
 
 enum { HINT_LEAST = 3 };
 
-static int add(json_t *list, Piece p) {
+static int hints_add(json_t *list, Piece p) {
         json_t *entry;
         size_t i;
 
         p = piece_trim(p);
-        if (p.n < HINT_LEAST || p.n > CANON_ALIAS_BYTES || memchr(p.s, '\n', p.n) || memchr(p.s, '\t', p.n) || memchr(p.s, '\r', p.n) ||
-            json_array_size(list) == CANON_ALIASES_MAX)
+        if (p.n < HINT_LEAST || p.n > CANON_ALIAS_BYTES || memchr(p.s, '\n', p.n) || memchr(p.s, '\t', p.n) ||
+            memchr(p.s, '\r', p.n) || json_array_size(list) == CANON_ALIASES_MAX)
                 return 0;
         json_array_foreach(list, i, entry)
                 if (piece_is(p, json_text(entry)))
@@ -18,39 +18,43 @@ static int add(json_t *list, Piece p) {
         return json_array_append_new(list, piece_json(p));
 }
 
-static bool is_letter(char c) {
+static bool hints_is_letter(char c) {
         return (c | 0x20) - 'a' < 26U;
 }
 
-static bool is_name_byte(char c) {
-        return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == ':' || c == '-' || c == '>' || c == '(' || c == ')' || c == '.';
+static bool hints_is_name_byte(char c) {
+        return hints_is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == ':' || c == '-' || c == '>' ||
+               c == '(' || c == ')' || c == '.';
 }
 
-static bool has(Piece p, const char *what) {
+static bool hints_has(Piece p, const char *what) {
         return memmem(p.s, p.n, what, strlen(what)) != NULL;
 }
 
-/* A word as it stands in a program. Marks of the sentence at its end are not of it. */
-static Piece name_of(Piece word) {
-        while (word.n > 0 && (strchr(".:-,", word.s[word.n - 1]) || (word.s[word.n - 1] == ')' && !has(word, "("))) && word.s[word.n - 1])
+/* A word that looks like a name in a program; punctuation at the end of the word is dropped. */
+static Piece hints_name(Piece word) {
+        while (word.n > 0 &&
+               (strchr(".:-,", word.s[word.n - 1]) || (word.s[word.n - 1] == ')' && !hints_has(word, "("))) &&
+               word.s[word.n - 1])
                 word.n--;
-        while (word.n > 0 && !is_letter(*word.s) && *word.s != '_') {
+        while (word.n > 0 && !hints_is_letter(*word.s) && *word.s != '_') {
                 word.s++;
                 word.n--;
         }
-        if (word.n < HINT_LEAST || !(memchr(word.s, '_', word.n) || has(word, "()") || has(word, "::") || has(word, "->")))
+        if (word.n < HINT_LEAST ||
+            !(memchr(word.s, '_', word.n) || hints_has(word, "()") || hints_has(word, "::") || hints_has(word, "->")))
                 return PIECE_NULL;
         return word;
 }
 
-static int add_names(json_t *list, Piece text) {
+static int hints_add_names(json_t *list, Piece text) {
         while (text.n > 0) {
                 Piece word = {text.s, 0}, name;
 
-                while (word.n < text.n && is_name_byte(word.s[word.n]))
+                while (word.n < text.n && hints_is_name_byte(word.s[word.n]))
                         word.n++;
-                name = name_of(word);
-                if (name.n > 0 && add(list, name) < 0)
+                name = hints_name(word);
+                if (name.n > 0 && hints_add(list, name) < 0)
                         return -1;
                 text.s += word.n + (word.n < text.n);
                 text.n -= word.n + (word.n < text.n);
@@ -58,7 +62,7 @@ static int add_names(json_t *list, Piece text) {
         return 0;
 }
 
-static int add_quoted(json_t *list, Piece text, char quote) {
+static int hints_add_quoted(json_t *list, Piece text, char quote) {
         for (;;) {
                 const char *from = text.n > 0 ? memchr(text.s, quote, text.n) : NULL, *to;
                 size_t left;
@@ -69,7 +73,7 @@ static int add_quoted(json_t *list, Piece text, char quote) {
                 to = left > 0 ? memchr(from + 1, quote, left) : NULL;
                 if (!to)
                         return 0;
-                if (add(list, (Piece){from + 1, (size_t)(to - from - 1)}) < 0)
+                if (hints_add(list, (Piece){from + 1, (size_t)(to - from - 1)}) < 0)
                         return -1;
                 text = (Piece){to + 1, left - (size_t)(to - from)};
         }
@@ -79,7 +83,8 @@ json_t *cues_hints(const char *text, size_t n) {
         _cleanup_json_ json_t *list = json_array();
         Piece p = {text, n};
 
-        if (!list || add_quoted(list, p, '"') < 0 || add_quoted(list, p, '`') < 0 || add_names(list, p) < 0)
+        if (!list || hints_add_quoted(list, p, '"') < 0 || hints_add_quoted(list, p, '`') < 0 ||
+            hints_add_names(list, p) < 0)
                 return NULL;
         return TAKE_PTR(list);
 }

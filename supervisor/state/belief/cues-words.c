@@ -1,11 +1,11 @@
-#include "belief/cues-internal.h"
+#include "belief/cues-draft.h"
 
 #include <string.h>
-#include <strings.h>
 
-/* Marks of three bytes that stand for one of ASCII: the apostrophe and the quotes that typesetters use. */
-static size_t mark_at(const char *s, size_t n, char *ret) {
-        static const char *const marks[] = {"\xE2\x80\x99", "\xE2\x80\x98", "\xE2\x80\x9C", "\xE2\x80\x9D", "\xE2\x80\x94"};
+/* Typographic apostrophes, quotes and the dash of three bytes, each read as an ASCII character. */
+static size_t words_mark(const char *s, size_t n, char *ret) {
+        static const char *const marks[] = {"\xE2\x80\x99", "\xE2\x80\x98", "\xE2\x80\x9C", "\xE2\x80\x9D",
+                                            "\xE2\x80\x94"};
 
         for (size_t i = 0; i < ARRAY_SIZE(marks) && n >= 3 && *s == **marks; i++)
                 if (memcmp(s, marks[i], 3) == 0) {
@@ -16,16 +16,16 @@ static size_t mark_at(const char *s, size_t n, char *ret) {
         return 1;
 }
 
-static bool is_blank(char c) {
+static bool words_is_blank(char c) {
         return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-bool word_is_part(const Word *w, const char *word, size_t n) {
+bool word_is_part(const CueWord *w, const char *word, size_t n) {
         size_t i = 0;
 
         while (i < w->n && n > 0) {
                 char c;
-                size_t step = mark_at(w->s + i, w->n - i, &c);
+                size_t step = words_mark(w->s + i, w->n - i, &c);
 
                 if (c >= 'A' && c <= 'Z')
                         c = (char)(c | 0x20);
@@ -38,12 +38,12 @@ bool word_is_part(const Word *w, const char *word, size_t n) {
         return i == w->n && n == 0;
 }
 
-bool word_is(const Word *w, const char *word) {
+bool word_is(const CueWord *w, const char *word) {
         return word_may_be(w, *word) && word_is_part(w, word, strlen(word));
 }
 
-/* Whether the line feed at s ends a sentence. */
-static bool breaks(const char *s, size_t n) {
+/* Tells whether the line feed at s ends a sentence. */
+static bool words_line_break(const char *s, size_t n) {
         size_t i = 1;
 
         while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == '\r'))
@@ -51,16 +51,16 @@ static bool breaks(const char *s, size_t n) {
         return i == n || s[i] == '\n' || ((s[i] == '-' || s[i] == '*') && i + 1 < n && s[i + 1] == ' ');
 }
 
-/* One word from *at, with what it says about the sentence. */
-typedef struct Scan {
-        bool quoted; /* within quotes */
-        char quote;  /* which */
-} Scan;
+/* The state of quotes within a sentence. */
+typedef struct SentenceScan {
+        bool quoted; /* inside of quotes */
+        char quote;  /* the quote's character */
+} SentenceScan;
 
-static void strip_front(Scan *scan, const char **s, size_t *n) {
+static void words_strip_front(SentenceScan *scan, const char **s, size_t *n) {
         while (*n > 0) {
                 char c;
-                size_t step = mark_at(*s, *n, &c);
+                size_t step = words_mark(*s, *n, &c);
 
                 if (c == '"' || c == '`') {
                         scan->quoted = !scan->quoted;
@@ -72,25 +72,27 @@ static void strip_front(Scan *scan, const char **s, size_t *n) {
         }
 }
 
-/* A full stop ends a sentence unless what follows goes on in small letters, as behind "e.g." */
-static bool goes_on(const char *s, size_t n) {
+/* A full stop ends a sentence unless the next word begins with a small letter, as after "e.g." */
+static bool words_goes_on(const char *s, size_t n) {
         size_t i = 0;
 
-        while (i < n && is_blank(s[i]))
+        while (i < n && words_is_blank(s[i]))
                 i++;
         return i < n && s[i] >= 'a' && s[i] <= 'z';
 }
 
-/* The marks behind a word, last one first. Whether the sentence ends with them; `after` are the bytes that follow the word. */
-static bool strip_back(Scan *scan, const char *s, size_t *n, size_t after, Word *w, bool *ret_question) {
-        const bool on = goes_on(s + *n, after);
+/* Strips the marks after a word, last mark first. Returns whether the marks end the sentence. after: bytes that
+ * follow. */
+static bool words_strip_back(SentenceScan *scan, const char *s, size_t *n, size_t after, CueWord *w,
+                             bool *ret_question) {
+        const bool on = words_goes_on(s + *n, after);
         bool ends = false;
 
         while (*n > 0) {
                 size_t step = *n >= 3 && (unsigned char)s[*n - 3] == 0xE2 ? 3 : 1;
                 char c;
 
-                if (mark_at(s + *n - step, step, &c) != step)
+                if (words_mark(s + *n - step, step, &c) != step)
                         break;
                 if (c == '"' || c == '`') {
                         scan->quoted = !scan->quoted;
@@ -109,7 +111,7 @@ static bool strip_back(Scan *scan, const char *s, size_t *n, size_t after, Word 
 }
 
 bool sentence_next(Piece *rest, Sentence *ret) {
-        Scan scan = {0};
+        SentenceScan scan = {0};
         const char *s = rest->s;
         size_t left = rest->n;
         bool over = false;
@@ -120,23 +122,23 @@ bool sentence_next(Piece *rest, Sentence *ret) {
         while (left > 0 && !over) {
                 const char *word;
                 size_t n = 0;
-                Word w = {0};
+                CueWord w = {0};
 
-                while (left > 0 && is_blank(*s) && !over) {
-                        over = *s == '\n' && breaks(s, left);
+                while (left > 0 && words_is_blank(*s) && !over) {
+                        over = *s == '\n' && words_line_break(s, left);
                         s++;
                         left--;
                 }
                 if (over || left == 0)
                         break;
-                while (n < left && !is_blank(s[n]))
+                while (n < left && !words_is_blank(s[n]))
                         n++;
                 word = s;
                 s += n;
                 left -= n;
-                strip_front(&scan, &word, &n);
+                words_strip_front(&scan, &word, &n);
                 w.quoted = scan.quoted;
-                over = strip_back(&scan, word, &n, left, &w, &ret->question);
+                over = words_strip_back(&scan, word, &n, left, &w, &ret->question);
                 if (n == 0) { /* a dash between blanks */
                         if (ret->n > 0)
                                 ret->words[ret->n - 1].stop = true;

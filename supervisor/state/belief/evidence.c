@@ -5,9 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-Asked asked_by(const BeliefRequest *req, const char *text, size_t n_text) {
+ResolveQuestion asked_by(const BeliefRequest *req, const char *text, size_t n_text) {
         static const char *const says[] = {"title", "statement", "decision"};
-        Asked a = {.op = req->op, .target = req->target, .reference = req->reference, .aliases = req->aliases, .text = text, .n_text = n_text};
+        ResolveQuestion a = {.op = req->op,
+                             .target = req->target,
+                             .reference = req->reference,
+                             .aliases = req->aliases,
+                             .text = text,
+                             .n_text = n_text};
 
         if (req->op == OP_UPSERT || req->op == OP_APPEND)
                 for (size_t i = 0; i < ARRAY_SIZE(says) && !a.reference; i++)
@@ -15,7 +20,7 @@ Asked asked_by(const BeliefRequest *req, const char *text, size_t n_text) {
         return a;
 }
 
-static int collect_slugs(const char *text, size_t n, Evidence *e) {
+static int evidence_collect_slugs(const char *text, size_t n, ResolveEvidence *e) {
         size_t at = 0;
         Word w;
 
@@ -34,8 +39,8 @@ static int collect_slugs(const char *text, size_t n, Evidence *e) {
         return 0;
 }
 
-int evidence_init(Lexicon *l, const Asked *asked, Evidence *ret) {
-        _cleanup_evidence_ Evidence e = {.target = asked->target};
+int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret) {
+        _cleanup_evidence_ ResolveEvidence e = {.target = asked->target};
         size_t found = mentions_find(asked->text, asked->n_text, e.mentions);
         _cleanup_free_ char *text = mentions_blank(asked->text, asked->n_text, e.mentions, found);
         const char *clause;
@@ -48,7 +53,7 @@ int evidence_init(Lexicon *l, const Asked *asked, Evidence *ret) {
         cues_first_clause(text, asked->n_text, &clause, &n_clause);
         e.n_mentions = found;
         e.saying.settles = asked->op == OP_RESOLVE || asked->op == OP_INVALIDATE;
-        r = collect_slugs(text, asked->n_text, &e);
+        r = evidence_collect_slugs(text, asked->n_text, &e);
         if (r == 0)
                 r = saying_text(l, &e.saying, text, asked->n_text);
         if (r == 0)
@@ -67,17 +72,17 @@ int evidence_init(Lexicon *l, const Asked *asked, Evidence *ret) {
         if (r < 0)
                 return r;
         *ret = e;
-        e = (Evidence){0};
+        e = (ResolveEvidence){0};
         return 0;
 }
 
-void evidence_deinit(Evidence *e) {
+void evidence_deinit(ResolveEvidence *e) {
         saying_deinit(&e->saying);
         free(e->slugs);
-        *e = (Evidence){0};
+        *e = (ResolveEvidence){0};
 }
 
-static void forget(EvidenceRow *row) {
+static void evidence_row_forget(EvidenceRow *row) {
         for (size_t i = 0; i < row->n_memory; i++)
                 naming_deinit(&row->memory[i]);
         free(row->memory);
@@ -85,8 +90,8 @@ static void forget(EvidenceRow *row) {
         row->n_memory = 0;
 }
 
-/* An id that was made by somebody is a name, too: "pandas_import_blocker". One word, or a hash, says nothing more than the id itself. */
-static int add_id(Lexicon *l, EvidenceRow *row) {
+/* An id that a person made is a name, too: "pandas_import_blocker". An id of a single word, or a hash, adds nothing. */
+static int evidence_row_add_id(Lexicon *l, EvidenceRow *row) {
         int r = naming_read(l, row->id, strlen(row->id), &row->memory[0]);
 
         if (r < 0)
@@ -102,15 +107,17 @@ int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, c
         size_t n_aliases = json_array_size(aliases), n = n_aliases + json_array_size(phrases);
         int r;
 
-        forget(row);
+        evidence_row_forget(row);
         row->memory = calloc(n + 1, sizeof(*row->memory));
         if (!row->memory)
                 return -ENOMEM;
-        r = add_id(l, row);
+        r = evidence_row_add_id(l, row);
         for (size_t i = 0; i < n && r == 0; i++) {
-                const json_t *phrase = i < n_aliases ? json_array_get(aliases, i) : json_array_get(phrases, i - n_aliases);
+                const json_t *phrase =
+                        i < n_aliases ? json_array_get(aliases, i) : json_array_get(phrases, i - n_aliases);
 
-                if (!json_is_string(phrase) || json_text_is(phrase, row->title)) /* which says the same as the title's own words */
+                /* the title has the same words already */
+                if (!json_is_string(phrase) || json_text_is(phrase, row->title))
                         continue;
                 r = naming_read(l, json_bytes(phrase), json_string_length(phrase), &row->memory[row->n_memory]);
                 row->n_memory += r == 0;
@@ -118,7 +125,8 @@ int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, c
         return r;
 }
 
-int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_t *aliases, const json_t *phrases, EvidenceRow *ret) {
+int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_t *aliases, const json_t *phrases,
+                      EvidenceRow *ret) {
         _cleanup_evidence_row_ EvidenceRow row = {.id = id, .title = title};
         int r = naming_read(l, title, strlen(title), &row.naming);
 
@@ -133,25 +141,26 @@ int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_
 
 void evidence_row_deinit(EvidenceRow *row) {
         naming_deinit(&row->naming);
-        forget(row);
+        evidence_row_forget(row);
         *row = (EvidenceRow){0};
 }
 
-static bool has_slug(const Evidence *e, const char *id) {
+static bool evidence_has_slug(const ResolveEvidence *e, const char *id) {
         for (size_t i = 0; i < e->n_slugs; i++)
                 if (strcmp(e->slugs[i], id) == 0)
                         return true;
         return false;
 }
 
-bool evidence_mentions(const Evidence *e, const EvidenceRow *row, bool meant) {
+bool evidence_mentions(const ResolveEvidence *e, const EvidenceRow *row, bool meant) {
         for (size_t i = 0; i < e->n_mentions; i++)
-                if (e->mentions[i].meant == meant && mention_is(&e->mentions[i], row->id, row->title, strlen(row->title)))
+                if (e->mentions[i].meant == meant &&
+                    mention_is(&e->mentions[i], row->id, row->title, strlen(row->title)))
                         return true;
         return false;
 }
 
-int evidence_weigh(Lexicon *l, const Evidence *e, const EvidenceRow *row, ResolveCandidate *ret) {
+int evidence_weigh(Lexicon *l, const ResolveEvidence *e, const EvidenceRow *row, ResolveCandidate *ret) {
         Likeness like;
         int r = likeness(l, &e->saying, &row->naming, row->memory, row->n_memory, &like);
 
@@ -159,9 +168,9 @@ int evidence_weigh(Lexicon *l, const Evidence *e, const EvidenceRow *row, Resolv
                 return r;
         *ret = (ResolveCandidate){
                 .id = row->id,
-                .called = has_slug(e, row->id),
+                .called = evidence_has_slug(e, row->id),
                 .exact = e->target && strcmp(e->target, row->id) == 0,
-                .named = has_slug(e, row->id) || evidence_mentions(e, row, true),
+                .named = evidence_has_slug(e, row->id) || evidence_mentions(e, row, true),
                 .mentioned = evidence_mentions(e, row, false),
                 .overlap = like.overlap,
                 .alias = like.alias,

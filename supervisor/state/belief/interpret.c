@@ -14,8 +14,8 @@ void interpreted_deinit(Interpreted *i) {
         *i = (Interpreted){0};
 }
 
-/* The longest list of the context with its last half left out. False: there is nothing left to leave out. */
-static bool cut_context(json_t *context) {
+/* Removes the second half of the context's longest list. Returns false when all lists are empty. */
+static bool interpret_cut_context(json_t *context) {
         json_t *longest = NULL, *v;
         const char *key;
         size_t n;
@@ -29,20 +29,23 @@ static bool cut_context(json_t *context) {
         return n > 0;
 }
 
-/* Without what cannot stand in a JSON string. */
-static json_t *plain(const char *s, size_t n, size_t most) {
+/* Copies the text without the bytes that a JSON string cannot hold. */
+static json_t *interpret_plain(const char *s, size_t n, size_t most) {
         _cleanup_buf_ Buf b = {0};
 
         return buf_add_plain(&b, s, MIN(n, most)) < 0 ? NULL : json_stringn(b.n ? b.data : "", b.n);
 }
 
-static json_t *message_of(const char *note, size_t n, CueRole role, const json_t *context, int fault, const Diag *why, const char *raw) {
-        _cleanup_json_ json_t *o = json_pack("{s:i, s:{s:s%, s:s}, s:o}", "version", INTERPRET_VERSION, "note", "text", note, n, "role",
-                                             role == CUE_AGENT ? "agent" : "tool_result", "context", context ? json_deep_copy(context) : json_object());
+static json_t *interpret_message(const char *note, size_t n, CueRole role, const json_t *context, int fault,
+                                 const Diag *why, const char *raw) {
+        _cleanup_json_ json_t *o = json_pack("{s:i, s:{s:s%, s:s}, s:o}", "version", INTERPRET_VERSION, "note", "text",
+                                             note, n, "role", role == CUE_AGENT ? "agent" : "tool_result", "context",
+                                             context ? json_deep_copy(context) : json_object());
 
         if (o && fault) {
-                json_t *repair = json_pack("{s:s, s:s, s:o}", "code", belief_code_name(fault), "message", why->text, "answer",
-                                           plain(raw ?: "", raw ? strlen(raw) : 0, INTERPRET_RAW_KEPT));
+                json_t *repair =
+                        json_pack("{s:s, s:s, s:o}", "code", belief_code_name(fault), "message", why->text, "answer",
+                                  interpret_plain(raw ?: "", raw ? strlen(raw) : 0, INTERPRET_RAW_KEPT));
 
                 if (!repair || json_object_set_new(o, "repair", repair) < 0)
                         return NULL;
@@ -50,8 +53,9 @@ static json_t *message_of(const char *note, size_t n, CueRole role, const json_t
         return TAKE_PTR(o);
 }
 
-static int line_for(const char *note, size_t n, CueRole role, const json_t *context, int fault, const Diag *why, const char *raw, char **ret) {
-        _cleanup_json_ json_t *o = message_of(note, n, role, context, fault, why, raw);
+static int interpret_line(const char *note, size_t n, CueRole role, const json_t *context, int fault, const Diag *why,
+                          const char *raw, char **ret) {
+        _cleanup_json_ json_t *o = interpret_message(note, n, role, context, fault, why, raw);
         size_t length;
         int r;
 
@@ -63,7 +67,7 @@ static int line_for(const char *note, size_t n, CueRole role, const json_t *cont
                 r = json_canonical(o, &line, &length);
                 if (r < 0)
                         return r;
-                if (length <= INTERPRET_LINE_MAX || !cut_context(json_object_get(o, "context"))) {
+                if (length <= INTERPRET_LINE_MAX || !interpret_cut_context(json_object_get(o, "context"))) {
                         *ret = TAKE_PTR(line);
                         return 0;
                 }
@@ -72,21 +76,24 @@ static int line_for(const char *note, size_t n, CueRole role, const json_t *cont
         }
 }
 
-/* What a tool printed ends nothing, whoever read it: the words are not the agent's. */
-static int check_role(const BeliefRequest *r, CueRole role, Diag *reterr) {
+/* The output of a tool cannot end a row, because the words are not the agent's. */
+static int interpret_check_role(const BeliefRequest *r, CueRole role, Diag *reterr) {
         if (role == CUE_TOOL_RESULT && r->accept && (r->op == OP_RESOLVE || r->op == OP_INVALIDATE))
-                return diag(reterr, BELIEF_E_NOT_FROM_TOOL, "operation %s: a tool's output ends nothing, only an agent's own note can", op_name(r->op));
+                return diag(reterr, BELIEF_E_NOT_FROM_TOOL,
+                            "operation %s: a tool's output ends nothing, only an agent's own note can", op_name(r->op));
         return 0;
 }
 
-static char *kept(const char *line) {
+static char *interpret_kept(const char *line) {
         _cleanup_buf_ Buf b = {0};
 
-        return buf_add_plain(&b, line, MIN(strlen(line), (size_t)INTERPRET_RAW_KEPT)) < 0 ? NULL : strdup(b.n ? b.data : "");
+        if (buf_add_plain(&b, line, MIN(strlen(line), (size_t)INTERPRET_RAW_KEPT)) < 0)
+                return NULL;
+        return strdup(b.n ? b.data : "");
 }
 
-/* One question. Returns 0 with the request, BELIEF_E_* with i->fault_why set, -errno. */
-static int ask(const Advisor *a, const char *line, CueRole role, unsigned time, Interpreted *i) {
+/* Asks the advisor once. Returns 0 with the request, BELIEF_E_* with i->fault_why set, -errno. */
+static int interpret_ask(const Advisor *a, const char *line, CueRole role, unsigned time, Interpreted *i) {
         _cleanup_canon_request_ BeliefRequest request = {0};
         _cleanup_free_ char *answer = NULL;
         int r = a->ask(a->userdata, line, &answer, &i->fault_why);
@@ -100,14 +107,14 @@ static int ask(const Advisor *a, const char *line, CueRole role, unsigned time, 
                 return r;
         if (r < 0)
                 return r;
-        if (r > 0) /* not kept, and not said again */
+        if (r > 0) /* the answer is neither stored nor quoted */
                 return diag(&i->fault_why, BELIEF_E_KEY, "the answer holds the key of a region that lives");
-        i->raw[time] = kept(answer);
+        i->raw[time] = interpret_kept(answer);
         if (!i->raw[time])
                 return -ENOMEM;
         r = belief_request_parse(answer, strlen(answer), &request, &i->fault_why);
         if (r == 0)
-                r = check_role(&request, role, &i->fault_why);
+                r = interpret_check_role(&request, role, &i->fault_why);
         if (r != 0)
                 return r;
         i->request = request;
@@ -115,29 +122,23 @@ static int ask(const Advisor *a, const char *line, CueRole role, unsigned time, 
         return 0;
 }
 
-/* Whether it said something that it can say better. */
-static bool can_be_repaired(int fault) {
-        switch (fault) {
-        case BELIEF_E_KEY:
-        case BELIEF_E_ADVISOR_REFUSED:
-        case BELIEF_E_ADVISOR_TIMEOUT:
-        case BELIEF_E_ADVISOR_EXIT:
-                return false;
-        default:
-                return true;
-        }
+/* Tells whether a second question may repair the fault. */
+static bool interpret_can_repair(int fault) {
+        return fault != BELIEF_E_KEY && fault != BELIEF_E_ADVISOR_REFUSED && fault != BELIEF_E_ADVISOR_TIMEOUT &&
+               fault != BELIEF_E_ADVISOR_EXIT;
 }
 
-static int by_advisor(const Advisor *a, const char *note, size_t n, CueRole role, const json_t *context, Interpreted *i) {
+static int interpret_by_advisor(const Advisor *a, const char *note, size_t n, CueRole role, const json_t *context,
+                                Interpreted *i) {
         Diag first = {0};
         int r = 0;
 
         for (unsigned time = 0; time < ARRAY_SIZE(i->raw); time++) {
                 _cleanup_free_ char *line = NULL;
 
-                r = line_for(note, n, role, context, i->fault, &first, time > 0 ? i->raw[time - 1] : NULL, &line);
+                r = interpret_line(note, n, role, context, i->fault, &first, time > 0 ? i->raw[time - 1] : NULL, &line);
                 if (r == 0)
-                        r = ask(a, line, role, time, i);
+                        r = interpret_ask(a, line, role, time, i);
                 if (r == 0) {
                         i->repaired = time > 0;
                         i->fault_why = first;
@@ -147,14 +148,14 @@ static int by_advisor(const Advisor *a, const char *note, size_t n, CueRole role
                         return r;
                 i->fault = r;
                 first = i->fault_why;
-                if (!can_be_repaired(r))
+                if (!interpret_can_repair(r))
                         break;
         }
         i->degraded = true;
         return r;
 }
 
-static int built_in(const char *note, size_t n, CueRole role, Interpreted *i) {
+static int interpret_built_in(const char *note, size_t n, CueRole role, Interpreted *i) {
         int r = cues_interpret(note, n, role, &i->request, &i->why);
 
         if (r < 0)
@@ -168,20 +169,21 @@ static int built_in(const char *note, size_t n, CueRole role, Interpreted *i) {
         return 0;
 }
 
-int interpret(const Advisor *advisor, const char *note, size_t n, CueRole role, const json_t *context, Interpreted *ret) {
+int interpret(const Advisor *advisor, const char *note, size_t n, CueRole role, const json_t *context,
+              Interpreted *ret) {
         _cleanup_interpreted_ Interpreted i = {.by = BUILT_IN};
         int r;
 
-        if (advisor) /* the built-in one looks itself */
+        if (advisor) /* cues_interpret() checks the note itself */
                 i.code = belief_note_check(note, n, &i.why);
         if (i.code == 0 && advisor) {
                 i.by = advisor->name;
-                r = by_advisor(advisor, note, n, role, context, &i);
+                r = interpret_by_advisor(advisor, note, n, role, context, &i);
                 if (r < 0)
                         return r;
         }
         if (i.code == 0 && (!advisor || i.degraded)) {
-                r = built_in(note, n, role, &i);
+                r = interpret_built_in(note, n, role, &i);
                 if (r < 0)
                         return r;
         }
@@ -193,7 +195,8 @@ int interpret(const Advisor *advisor, const char *note, size_t n, CueRole role, 
 json_t *interpreted_outcome(const Interpreted *i) {
         _cleanup_json_ json_t *o = json_object(), *raw = json_array();
 
-        if (!o || !raw || json_put(o, "by", json_string(i->by)) < 0 || json_put(o, "degraded", json_boolean(i->degraded)) < 0 ||
+        if (!o || !raw || json_put(o, "by", json_string(i->by)) < 0 ||
+            json_put(o, "degraded", json_boolean(i->degraded)) < 0 ||
             json_put(o, "repaired", json_boolean(i->repaired)) < 0)
                 return NULL;
         for (size_t k = 0; k < ARRAY_SIZE(i->raw); k++)
@@ -201,7 +204,9 @@ json_t *interpreted_outcome(const Interpreted *i) {
                         return NULL;
         if (json_array_size(raw) > 0 && json_object_set(o, "raw", raw) < 0)
                 return NULL;
-        if (i->fault && json_object_set_new(o, "fault", json_pack("{s:s, s:s}", "code", belief_code_name(i->fault), "message", i->fault_why.text)) < 0)
+        if (i->fault && json_object_set_new(o, "fault",
+                                            json_pack("{s:s, s:s}", "code", belief_code_name(i->fault), "message",
+                                                      i->fault_why.text)) < 0)
                 return NULL;
         return TAKE_PTR(o);
 }

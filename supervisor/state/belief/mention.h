@@ -1,9 +1,10 @@
-/* Runs: supervisor, CLI. Where a note says of which thing it speaks by more than a name: a hash ("Fixes: 1bb4a528c41f", as long or as short as people
- * write them), or the whole title in quotes. Pure.
+/* Runs: supervisor, CLI. The places where a note names a thing by hash ("Fixes: 1bb4a528c41f", as long or as short as
+ * people write hashes), or by the whole title in quotes. Pure.
  *
- * A note names many things that it is not about ("similar to commit …", "see …", "since …"). It is about the one that it says to fix, revert, resolve,
- * close, invalidate or supersede right before the name, or that it says right behind it to have caused or broken something; such a mention is meant.
- * What a note only mentions is context: the words of that title are not taken as the note's own. */
+ * A note names many things besides its subject ("similar to commit …", "see …", "since …"). A mention is meant when a
+ * verb right before the name says fix, revert, resolve, close, invalidate or supersede, or when a verb right behind the
+ * name says that the thing caused or broke something. Other mentions are context: the words of their titles do not
+ * count as the note's own words. */
 #pragma once
 
 #include "base/util.h"
@@ -14,19 +15,20 @@
 #define MENTION_TITLE_MOST 256
 
 typedef struct Mention {
-        const char *hash;  /* lent, hexadecimal, small letters; NULL: by title alone */
+        const char *hash;  /* borrowed, hexadecimal, small letters; NULL: by title alone */
         size_t n_hash;
-        const char *title; /* lent, without its quotes; NULL: none */
+        const char *title; /* borrowed, without the quotes; NULL: no title */
         size_t n_title;
         bool meant;
-        size_t from, to;   /* in the text, with its quotes */
+        size_t from, to;   /* in the text, with the quotes */
 } Mention;
-/* At most MENTIONS_MAX, in their order; further ones are not looked at. Returns how many. A quoted phrase without a hash is a mention only when it is meant. */
+/* The first MENTIONS_MAX mentions, in order. Returns the number. A quoted phrase without a hash is found only when
+ * meant. */
 size_t mentions_find(const char *text, size_t n, Mention ret[static MENTIONS_MAX]);
 
-/* Is the row the one that is mentioned? A hash names ids that end in the same one, or in a shorter or longer form of it; a title names rows without case and
- * white space counting; with both, the hash decides alone. */
+/* Tells whether the row is the mentioned thing. A hash names ids that end in the same hash, or in a shorter or longer
+ * form; a title names rows without regard to case and white space; with both, the hash alone decides. */
 bool mention_is(const Mention *m, const char *id, const char *title, size_t n_title);
 
-/* The text with a blank for each byte of a mention. Owned; NULL: no memory. */
+/* The text with a blank for each byte of a mention. Owned; NULL: out of memory. */
 char *mentions_blank(const char *text, size_t n, const Mention *m, size_t n_mentions);

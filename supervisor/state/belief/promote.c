@@ -9,30 +9,30 @@
 #include <errno.h>
 #include <string.h>
 
-#define HASH_MANY 8 /* notes; each has three hashes or four */
+#define HASH_MANY 8 /* notes; each has three or four hashes */
 
-/* A note that was read and interpreted, outside of any write transaction. */
-typedef struct Ready {
-        Note note;  /* owned, as is note.raw */
+/* A note after reading and interpretation, outside of any write transaction. */
+typedef struct ReadyNote {
+        Note note;  /* owned, and note.raw as well */
         Interpreted made;
-        json_t *outcome; /* owned; what is told */
+        json_t *outcome; /* owned; for told() */
         uint64_t resolved;
         NoteOutcome is;
-} Ready;
+} ReadyNote;
 
-static void note_drop(Note *n) {
+static void promote_drop_note(Note *n) {
         free((void *)n->raw.p);
         note_deinit(n);
 }
 
-static void ready_deinit(Ready *r) {
-        note_drop(&r->note);
+static void promote_ready_deinit(ReadyNote *r) {
+        promote_drop_note(&r->note);
         interpreted_deinit(&r->made);
         json_decref(r->outcome);
-        *r = (Ready){0};
+        *r = (ReadyNote){0};
 }
 
-static int context_of(Txn *t, uint64_t scope, Kind kind, RecordState state, json_t *list) {
+static int promote_context_list(Txn *t, uint64_t scope, Kind kind, RecordState state, json_t *list) {
         _cleanup_record_walk_ RecordWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
         int r = record_walk(t, scope, kind, &w);
@@ -50,32 +50,36 @@ static int context_of(Txn *t, uint64_t scope, Kind kind, RecordState state, json
                         continue;
                 }
                 title = json_object_get(payload, payload_main(kind, kind == KIND_DECISION ? OP_APPEND : OP_UPSERT));
-                if (r == 0 && json_array_append_new(list, json_pack("{s:s, s:o, s:O*, s:O*}", "id", rec.key.id, "version", json_u64(rec.version),
-                                                                    "title", title, "aliases", json_object_get(rec.row, "aliases"))) < 0)
+                if (r == 0 &&
+                    json_array_append_new(list, json_pack("{s:s, s:o, s:O*, s:O*}", "id", rec.key.id, "version",
+                                                          json_u64(rec.version), "title", title, "aliases",
+                                                          json_object_get(rec.row, "aliases"))) < 0)
                         r = -ENOMEM;
         }
         return r == -ENOENT ? 0 : r;
 }
 
-int belief_context(Txn *t, uint64_t scope, json_t **ret) {
+/* {"issues":[{"id","version","title","aliases"}…],"decisions":[…],"constraints":[…]}: the open and active rows (G-6).
+ * Unreadable rows are left out; a request about an unreadable row waits (belief_apply()). */
+static int promote_context(Txn *t, uint64_t scope, json_t **ret) {
         _cleanup_json_ json_t *o = json_pack("{s:[], s:[], s:[]}", "issues", "decisions", "constraints");
         int r = o ? 0 : -ENOMEM;
 
         if (r == 0)
-                r = context_of(t, scope, KIND_ISSUE, RECORD_OPEN, json_object_get(o, "issues"));
+                r = promote_context_list(t, scope, KIND_ISSUE, RECORD_OPEN, json_object_get(o, "issues"));
         if (r == 0)
-                r = context_of(t, scope, KIND_DECISION, RECORD_ACTIVE, json_object_get(o, "decisions"));
+                r = promote_context_list(t, scope, KIND_DECISION, RECORD_ACTIVE, json_object_get(o, "decisions"));
         if (r == 0)
-                r = context_of(t, scope, KIND_CONSTRAINT, RECORD_ACTIVE, json_object_get(o, "constraints"));
+                r = promote_context_list(t, scope, KIND_CONSTRAINT, RECORD_ACTIVE, json_object_get(o, "constraints"));
         if (r == 0)
                 *ret = TAKE_PTR(o);
         return r;
 }
 
-/* Reads the next notes and has them interpreted; *ret_n of them, 0 at the end; *ret_more: there are further ones. With an advisor one at a time, each with
- * the context as it is then (G-5). */
-static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready *ready, size_t *ret_n, bool *ret_more, NoteRun *run, bool *ret_store,
-                Diag *reterr) {
+/* Reads the next notes and interprets them. *ret_n: the number of notes, 0 at the end; *ret_more: more notes follow.
+ * With an advisor a batch is a single note, so that each note has the context of its time (G-5). */
+static int promote_read(Store *s, const Promoting *p, uint64_t from, size_t most, ReadyNote *ready, size_t *ret_n,
+                        bool *ret_more, NoteRun *run, bool *ret_store, Diag *reterr) {
         _cleanup_json_ json_t *context = NULL;
         _cleanup_note_ Note note = NOTE_NULL;
         _cleanup_txn_ Txn *t = NULL;
@@ -89,7 +93,7 @@ static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready 
         if (r == 0)
                 from = MAX(from, run->settled + 1);
         if (r == 0 && p->advisor)
-                r = belief_context(t, run->scope, &context);
+                r = promote_context(t, run->scope, &context);
         while (r == 0 && n < most && (r = engine_note_next(t, p->run, from, true, &note)) == 0) {
                 void *raw = malloc(note.raw.n);
 
@@ -97,7 +101,7 @@ static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready 
                         memcpy(raw, note.raw.p, note.raw.n);
                 roles[n] = note.role == NOTE_TOOL_RESULT ? CUE_TOOL_RESULT : CUE_AGENT;
                 from = note.number + 1;
-                ready[n] = (Ready){.note = note};
+                ready[n] = (ReadyNote){.note = note};
                 ready[n++].note.raw.p = raw;
                 note = NOTE_NULL;
                 r = raw ? 0 : -ENOMEM;
@@ -112,25 +116,26 @@ static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready 
         r = 0;
         if (n >= HASH_MANY)
                 hash_many();
-        if (p->advisor && p->advisor->about && n > 0) /* one at a time */
+        if (p->advisor && p->advisor->about && n > 0) /* the batch is a single note */
                 *p->advisor->about = ready[0].note.number;
         for (size_t i = 0; r == 0 && i < n; i++)
-                r = interpret(p->advisor, note_words(&ready[i].note), note_length(&ready[i].note), roles[i], context, &ready[i].made);
+                r = interpret(p->advisor, note_words(&ready[i].note), note_length(&ready[i].note), roles[i], context,
+                              &ready[i].made);
         return r;
 }
 
-/* What nobody needs once it is persisted, or is to be read again: given back while the processor still has it, not with the whole batch. */
-static void drop(Ready *r, bool told) {
+/* Frees the useless parts of a persisted note at once, while the memory is still in the processor's cache. */
+static void promote_drop(ReadyNote *r, bool told) {
         uint64_t number = r->note.number;
 
-        note_drop(&r->note);
+        promote_drop_note(&r->note);
         r->note.number = number;
         interpreted_deinit(&r->made);
         if (!told)
                 json_decref(TAKE_PTR(r->outcome));
 }
 
-static int one(Txn *t, const Promoting *p, const NoteRun *run, const char *scope_name, Ready *ready) {
+static int promote_one(Txn *t, const Promoting *p, const NoteRun *run, const char *scope_name, ReadyNote *ready) {
         _cleanup_json_ json_t *interpreted = interpreted_outcome(&ready->made);
         _cleanup_bucket_ Bucket b = bucket_of(t, run->scope, ready->made.request.kind);
         _cleanup_applied_ Applied done = {0};
@@ -143,17 +148,21 @@ static int one(Txn *t, const Promoting *p, const NoteRun *run, const char *scope
                 done.why = ready->made.why;
         } else if (r == 0) {
                 keys = key_hold(p->keys);
-                r = belief_apply(t,
-                                &(Applying){.scope = run->scope, .scope_name = scope_name, .request = &ready->made.request, .note = note_words(&ready->note),
-                                            .n_note = note_length(&ready->note), .agent = run->agent, .run = run->id, .number = ready->note.number,
-                                            .bucket = &b, .policy = p->policy, .who = p->who, .region = p->region, .keys = keys,
-                                            .interpreted = p->advisor ? interpreted : NULL,
-                                            .advisor = p->advisor && !ready->made.degraded ? p->advisor->region : NULL},
-                                &done);
+                r = belief_apply(
+                        t,
+                        &(Applying){.scope = run->scope, .scope_name = scope_name, .request = &ready->made.request,
+                                    .note = note_words(&ready->note), .n_note = note_length(&ready->note),
+                                    .agent = run->agent, .run = run->id, .number = ready->note.number, .bucket = &b,
+                                    .policy = p->policy, .who = p->who, .region = p->region, .keys = keys,
+                                    .interpreted = p->advisor ? interpreted : NULL,
+                                    .advisor = p->advisor && !ready->made.degraded ? p->advisor->region : NULL},
+                        &done);
                 key_let_go(p->keys, &keys);
         }
         if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied)
-                r = belief_settle(t, &b, &done, &(Trying){.policy = p->policy, .who = p->who, .region = p->region, .keys = p->keys}, &ready->resolved);
+                r = belief_settle(t, &b, &done,
+                                  &(Trying){.policy = p->policy, .who = p->who, .region = p->region, .keys = p->keys},
+                                  &ready->resolved);
         if (r < 0)
                 return r;
         ready->is = done.outcome;
@@ -161,12 +170,13 @@ static int one(Txn *t, const Promoting *p, const NoteRun *run, const char *scope
         if (!ready->outcome || json_object_set(ready->outcome, "interpreted", interpreted) < 0)
                 return -ENOMEM;
         r = engine_note_settle(t, run->id, ready->note.number, &ready->note, done.outcome, ready->outcome);
-        drop(ready, p->told != NULL);
+        promote_drop(ready, p->told != NULL);
         return r;
 }
 
-/* last: nobody is told of more after this, and the checkpoint is copied outside the store. */
-static int persist(Store *s, const Promoting *p, const NoteRun *run, Ready *ready, size_t n, bool last, bool *ret_store, Diag *reterr) {
+/* last: no outcome is told after this batch, and the checkpoint is copied outside the store. */
+static int promote_persist(Store *s, const Promoting *p, const NoteRun *run, ReadyNote *ready, size_t n, bool last,
+                           bool *ret_store, Diag *reterr) {
         char scope_name[SCOPE_NAME_MAX];
         _cleanup_txn_ Txn *t = NULL;
         int r = store_begin(s, true, &t, reterr);
@@ -177,13 +187,14 @@ static int persist(Store *s, const Promoting *p, const NoteRun *run, Ready *read
         if (r == 0)
                 r = scope_name_of(t, run->scope, scope_name);
         for (size_t i = 0; r == 0 && i < n; i++) {
-                r = one(t, p, run, scope_name, &ready[i]);
-                if (r == -EALREADY || r == -ENOENT) { /* somebody else promoted it, or the run ended, since it was read */
+                r = promote_one(t, p, run, scope_name, &ready[i]);
+                /* promoted by another process, or the run ended, since the note was read */
+                if (r == -EALREADY || r == -ENOENT) {
                         ready[i].is = NOTE_UNPROCESSED;
                         return -EAGAIN;
                 }
         }
-        if (r == 0) /* they were the first without an outcome, one after the other */
+        if (r == 0) /* the notes are consecutive, and the first without an outcome */
                 r = engine_run_settled(t, run->id, n, ready[n - 1].note.number);
         if (r == 0 && last)
                 r = ledger_want_anchor(t);
@@ -194,7 +205,7 @@ static int persist(Store *s, const Promoting *p, const NoteRun *run, Ready *read
         return r;
 }
 
-static void count(Promoted *c, const Ready *r) {
+static void promote_count(Promoted *c, const ReadyNote *r) {
         c->notes++;
         c->committed += r->is == NOTE_COMMITTED;
         c->pending += r->is == NOTE_PENDING;
@@ -211,25 +222,26 @@ int belief_promote(Store *s, const Promoting *p, Promoted *ret, bool *ret_store,
 
         *ret_store = r != 0;
         for (unsigned again = 0; r == 0;) {
-                Ready ready[PROMOTE_BATCH_MAX]; /* large, and not cleared: take() sets those that it counts */
+                ReadyNote ready[PROMOTE_BATCH_MAX]; /* large, and not cleared: promote_read() sets the first n */
                 size_t n = 0, most = p->most ? MIN(batch, p->most - sum.notes) : batch;
                 bool more = false;
                 NoteRun run;
 
                 if (most == 0)
                         break;
-                r = take(s, p, from, most, ready, &n, &more, &run, ret_store, reterr);
+                r = promote_read(s, p, from, most, ready, &n, &more, &run, ret_store, reterr);
                 if (r == 0 && n > 0)
-                        r = persist(s, p, &run, ready, n, !more || (p->most && sum.notes + n == p->most), ret_store, reterr);
+                        r = promote_persist(s, p, &run, ready, n, !more || (p->most && sum.notes + n == p->most),
+                                            ret_store, reterr);
                 for (size_t i = 0; r == 0 && i < n; i++) {
-                        count(&sum, &ready[i]);
+                        promote_count(&sum, &ready[i]);
                         if (p->told)
                                 r = p->told(p->user, ready[i].note.number, ready[i].outcome);
                 }
                 if (r == 0 && n > 0)
                         from = ready[n - 1].note.number + 1;
                 for (size_t i = 0; i < n; i++)
-                        ready_deinit(&ready[i]);
+                        promote_ready_deinit(&ready[i]);
                 if (r == -EAGAIN && again++ < 100) {
                         r = 0;
                         from = 1;

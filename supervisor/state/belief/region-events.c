@@ -5,37 +5,33 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *text_of(const json_t *o, const char *key) {
-        const char *s = json_text(json_object_get(o, key));
-
-        return s ? s : "";
-}
-
-static int parse(Bytes entry, json_t **ret) {
+static int region_events_parse(Bytes entry, json_t **ret) {
         int r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret);
 
         return r > 0 ? -EUCLEAN : r;
 }
 
-static int time_of(Txn *t, uint64_t seq, uint64_t *ret_usec) {
+static int region_events_time(Txn *t, uint64_t seq, uint64_t *ret_usec) {
         _cleanup_json_ json_t *o = NULL;
+        const char *time;
         Bytes entry;
         int r = ledger_get(t, seq, &entry);
 
         if (r == 0)
-                r = parse(entry, &o);
+                r = region_events_parse(entry, &o);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        return clock_parse(text_of(o, "time"), ret_usec) < 0 ? -EUCLEAN : 0;
+        time = json_text(json_object_get(o, "time"));
+        return !time || clock_parse(time, ret_usec) < 0 ? -EUCLEAN : 0;
 }
 
-/* The first entry that is not older. */
-static int first_since(Txn *t, uint64_t size, uint64_t usec, uint64_t *ret) {
+/* The first entry with a time of at least usec. */
+static int region_events_since(Txn *t, uint64_t size, uint64_t usec, uint64_t *ret) {
         uint64_t low = 0, high = size;
 
         while (low < high) {
                 uint64_t middle = low + (high - low) / 2, at;
-                int r = time_of(t, middle, &at);
+                int r = region_events_time(t, middle, &at);
 
                 if (r < 0)
                         return r;
@@ -48,39 +44,41 @@ static int first_since(Txn *t, uint64_t size, uint64_t usec, uint64_t *ret) {
         return 0;
 }
 
-/* *ret_o is NULL when the entry is not one of the region's. Most are told apart without parsing them. */
-static int own(const char *region, Bytes entry, json_t **ret_o) {
+/* *ret_o is NULL when the entry is not the region's. memmem() excludes most entries without parsing. */
+static int region_events_own(const char *region, Bytes entry, json_t **ret_o) {
         _cleanup_json_ json_t *o = NULL;
         int r;
 
         *ret_o = NULL;
         if (!memmem(entry.p, entry.n, region, REGION_ID_LEN))
                 return 0;
-        r = parse(entry, &o);
-        if (r == 0 && strcmp(text_of(o, "region"), region) == 0)
+        r = region_events_parse(entry, &o);
+        if (r == 0 && json_text_is(json_object_get(o, "region"), region))
                 *ret_o = TAKE_PTR(o);
         return r;
 }
 
-/* Whether nothing of the region can stand before this event of it. One that a gate refused was never allocated: its events were recorded at once. */
-static int is_first(Txn *t, const char *region, uint64_t seq, const json_t *o, bool *ret) {
+/* Tells whether this event must be the first of the region. The events of a region that a gate refused stand
+ * together. */
+static int region_events_is_first(Txn *t, const char *region, uint64_t seq, const json_t *o, bool *ret) {
         _cleanup_json_ json_t *before = NULL;
-        const char *type = text_of(o, "type");
+        const json_t *type = json_object_get(o, "type");
         Bytes entry;
         int r = 0;
 
-        *ret = strcmp(type, "region.allocated") == 0;
-        if (seq > 0 && (strcmp(type, "gate.evaluated") == 0 || strcmp(type, "region.refused") == 0)) {
+        *ret = json_text_is(type, "region.allocated");
+        if (seq > 0 && (json_text_is(type, "gate.evaluated") || json_text_is(type, "region.refused"))) {
                 r = ledger_get(t, seq - 1, &entry);
                 if (r == 0)
-                        r = own(region, entry, &before);
+                        r = region_events_own(region, entry, &before);
                 *ret = r == 0 && !before;
         }
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
 /* The region's first event at `from` or later. Returns 0, -ENOENT, -errno. */
-static int find(Txn *t, const char *region, uint64_t from, uint64_t size, uint64_t *ret, bool *ret_begins) {
+static int region_events_find(Txn *t, const char *region, uint64_t from, uint64_t size, uint64_t *ret,
+                              bool *ret_begins) {
         _cleanup_walk_ LedgerWalk w = {0};
         int r = ledger_walk(t, from, &w);
 
@@ -90,9 +88,9 @@ static int find(Txn *t, const char *region, uint64_t from, uint64_t size, uint64
 
                 r = ledger_next(&w, ret, &entry);
                 if (r == 0)
-                        r = own(region, entry, &o);
+                        r = region_events_own(region, entry, &o);
                 if (r == 0 && o)
-                        return is_first(t, region, *ret, o, ret_begins);
+                        return region_events_is_first(t, region, *ret, o, ret_begins);
         }
         return r == 0 ? -ENOENT : r == -ENOENT ? -EUCLEAN : r;
 }
@@ -105,12 +103,12 @@ int region_events(Txn *t, const char *region, RegionEvents *ret) {
 
         if (r < 0)
                 return r;
-        r = first_since(t, e.size, region_id_usec(region), &first);
+        r = region_events_since(t, e.size, region_id_usec(region), &first);
         if (r == 0)
-                r = find(t, region, first, e.size, &e.first, &begins);
-        /* A clock that was set back after the id was made: there is, or may be, something before. */
+                r = region_events_find(t, region, first, e.size, &e.first, &begins);
+        /* The clock was set back after the id was made: an earlier event is possible. */
         if ((r == 0 && !begins) || r == -ENOENT)
-                r = find(t, region, 0, e.size, &e.first, &begins);
+                r = region_events_find(t, region, 0, e.size, &e.first, &begins);
         if (r < 0)
                 return r == -ENOENT ? REGION_EVENTS_E_NONE : r;
         r = ledger_walk(t, e.first, &e.walk);
@@ -127,11 +125,13 @@ int region_events_next(RegionEvents *e, uint64_t *ret_seq, Bytes *ret_entry, jso
                 int r = ledger_next(&e->walk, ret_seq, ret_entry);
 
                 if (r == 0)
-                        r = own(e->region, *ret_entry, &o);
+                        r = region_events_own(e->region, *ret_entry, &o);
                 if (r < 0)
                         return r == -ENOENT ? -EUCLEAN : r;
                 if (o) {
-                        e->over = strcmp(text_of(o, "type"), "invocation.ended") == 0 || strcmp(text_of(o, "type"), "region.refused") == 0;
+                        const json_t *type = json_object_get(o, "type");
+
+                        e->over = json_text_is(type, "invocation.ended") || json_text_is(type, "region.refused");
                         *ret_o = o;
                         return 0;
                 }

@@ -9,35 +9,35 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct Posting {
-        uint32_t *rows; /* those that are there and have the term */
+typedef struct ReplayPosting {
+        uint32_t *rows; /* rows that have arrived and have the term */
         uint32_t n, room;
-} Posting;
+} ReplayPosting;
 
-/* All terms of a title, and the hash of the id: what the index has of a row. */
-typedef struct Title {
+/* The terms of a title and of the id's hash: the index's view of a row. */
+typedef struct ReplayTitle {
         uint32_t *terms; /* owned */
         size_t n;
-} Title;
+} ReplayTitle;
 
 struct Replay {
         const Changes *h;
         Lexicon *lexicon;
         EvidenceRow *rows;
-        Title *titles;
-        json_t **known;        /* their rows' "aliases" and "phrases"; NULL: none yet */
-        Posting *postings;     /* by term */
+        ReplayTitle *titles;
+        json_t **known;        /* "aliases" and "phrases" of each row; NULL: none yet */
+        ReplayPosting *postings;     /* by term */
         uint32_t n_postings;
-        uint32_t there;        /* rows that are there */
-        uint32_t *seen;        /* by row: 1 and the note that it was a candidate of */
-        uint32_t *remembering; /* rows with memory */
+        uint32_t there;        /* rows that have arrived */
+        uint32_t *seen;        /* by row: 1 + the last note with this row as a candidate */
+        uint32_t *remembering; /* rows with aliases or phrases */
         size_t n_remembering;
-        double *weights;       /* by row: what it shares with the note, 0 when it was not met */
-        uint32_t *met;         /* rows with a weight */
+        double *weights;       /* by row: the weight of the terms shared with the note, else 0 */
+        uint32_t *met;         /* rows with a weight above 0 */
         ResolveCandidate *candidates;
 };
 
-static int count_rows(void *userdata, uint32_t number, const char *term, size_t n, uint64_t *ret) {
+static int replay_count_rows(void *userdata, uint32_t number, const char *term, size_t n, uint64_t *ret) {
         const Replay *r = userdata;
 
         (void)term;
@@ -46,11 +46,11 @@ static int count_rows(void *userdata, uint32_t number, const char *term, size_t 
         return 0;
 }
 
-/* From here on the row is there. */
-static int arrive(Replay *r, uint32_t row) {
+/* From here on the row exists. */
+static int replay_arrive(Replay *r, uint32_t row) {
         r->there++;
         for (size_t i = 0; i < r->titles[row].n; i++) {
-                Posting *p = &r->postings[r->titles[row].terms[i]];
+                ReplayPosting *p = &r->postings[r->titles[row].terms[i]];
 
                 if (p->n == p->room) {
                         uint32_t room = p->room ? 2 * p->room : 4, *more = reallocarray(p->rows, room, sizeof(*more));
@@ -65,7 +65,7 @@ static int arrive(Replay *r, uint32_t row) {
         return 0;
 }
 
-static int read_title(Replay *r, uint32_t row) {
+static int replay_read_title(Replay *r, uint32_t row) {
         _cleanup_free_ char *text = NULL;
         const char *hash;
         int n = refmem_hash(r->h->rows[row].slug, &hash) > 0 ? REFMEM_HASH_LEAST : 0;
@@ -84,7 +84,7 @@ int replay_new(const Changes *h, Replay **ret) {
         if (!r)
                 return -ENOMEM;
         r->h = h;
-        k = lexicon_new(count_rows, r, NULL, &r->lexicon);
+        k = lexicon_new(replay_count_rows, r, NULL, &r->lexicon);
         if (k < 0)
                 return k;
         r->rows = calloc(h->n + 1, sizeof(*r->rows));
@@ -95,12 +95,13 @@ int replay_new(const Changes *h, Replay **ret) {
         r->candidates = calloc(h->n + 1, sizeof(*r->candidates));
         r->weights = calloc(h->n + 1, sizeof(*r->weights));
         r->met = calloc(h->n + 1, sizeof(*r->met));
-        if (!r->rows || !r->titles || !r->known || !r->seen || !r->remembering || !r->candidates || !r->weights || !r->met)
+        if (!r->rows || !r->titles || !r->known || !r->seen || !r->remembering || !r->candidates || !r->weights ||
+            !r->met)
                 return -ENOMEM;
         for (uint32_t i = 0; i < h->n; i++) {
                 k = evidence_row_init(r->lexicon, h->rows[i].slug, h->rows[i].subject, NULL, NULL, &r->rows[i]);
                 if (k == 0)
-                        k = read_title(r, i);
+                        k = replay_read_title(r, i);
                 if (k < 0)
                         return k;
         }
@@ -112,8 +113,8 @@ int replay_new(const Changes *h, Replay **ret) {
         return 0;
 }
 
-/* Back to before the first row. */
-static int start_over(Replay *r) {
+/* Resets the replay to the state before the first row. */
+static int replay_start_over(Replay *r) {
         int k = 0;
 
         for (uint32_t i = 0; i < r->n_postings; i++)
@@ -155,9 +156,10 @@ void replay_free(Replay *r) {
         free(r);
 }
 
-/* The row was bound by the request: it is known by what that called it, as the engine keeps it. */
-static int remember(Replay *r, uint32_t row, const BeliefRequest *req, const char *clause, size_t n_clause) {
-        _cleanup_json_ json_t *body = json_pack("{s:O*, s:[s*, s%]}", "aliases", req->aliases, "phrases", req->reference, clause, n_clause);
+/* The request was bound to the row. Adds the request's names to the row, as the engine does. */
+static int replay_remember(Replay *r, uint32_t row, const BeliefRequest *req, const char *clause, size_t n_clause) {
+        _cleanup_json_ json_t *body =
+                json_pack("{s:O*, s:[s*, s%]}", "aliases", req->aliases, "phrases", req->reference, clause, n_clause);
         Record rec = {.key = {.kind = KIND_ISSUE}};
         int k;
 
@@ -167,10 +169,12 @@ static int remember(Replay *r, uint32_t row, const BeliefRequest *req, const cha
         }
         rec.row = r->known[row];
         k = body && rec.row ? refmem_grow(&rec, body) : -ENOMEM;
-        return k < 0 ? k : evidence_row_known_as(r->lexicon, &r->rows[row], json_object_get(rec.row, "aliases"), json_object_get(rec.row, "phrases"));
+        return k < 0 ? k
+                     : evidence_row_known_as(r->lexicon, &r->rows[row], json_object_get(rec.row, "aliases"),
+                                             json_object_get(rec.row, "phrases"));
 }
 
-static int add_candidate(Replay *r, uint32_t row, uint32_t note, const Evidence *e, size_t *n) {
+static int replay_add_candidate(Replay *r, uint32_t row, uint32_t note, const ResolveEvidence *e, size_t *n) {
         ResolveCandidate *c = &r->candidates[*n];
         int k;
 
@@ -183,12 +187,12 @@ static int add_candidate(Replay *r, uint32_t row, uint32_t note, const Evidence 
         return k;
 }
 
-static bool is_mentioned(const Evidence *e, const EvidenceRow *row) {
+static bool replay_is_mentioned(const ResolveEvidence *e, const EvidenceRow *row) {
         return e->n_mentions > 0 && (evidence_mentions(e, row, true) || evidence_mentions(e, row, false));
 }
 
-/* What the index does for promotion. */
-static int shorten(Replay *r, const Evidence *e, Shortlist *ret) {
+/* Makes the short list; promotion does so with the index. */
+static int replay_shortlist(Replay *r, const ResolveEvidence *e, Shortlist *ret) {
         ShortlistTerm terms[SHORTLIST_TERMS];
         size_t n, met = 0;
         int k = shortlist_terms(r->lexicon, &e->saying, terms, &n);
@@ -196,7 +200,7 @@ static int shorten(Replay *r, const Evidence *e, Shortlist *ret) {
         if (k < 0)
                 return k;
         for (size_t i = 0; i < n; i++) {
-                const Posting *p = &r->postings[terms[i].number];
+                const ReplayPosting *p = &r->postings[terms[i].number];
 
                 for (uint32_t j = 0; j < p->n; j++) {
                         if (r->weights[p->rows[j]] <= 0)
@@ -211,54 +215,49 @@ static int shorten(Replay *r, const Evidence *e, Shortlist *ret) {
         return 0;
 }
 
-/* Rows that are there and share the most with the note, and those that are known by more than their title. */
-static int gather(Replay *r, uint32_t note, const Evidence *e, size_t *ret_n) {
+/* Collects the candidates: rows that share the most with the note, and all rows with aliases or phrases. */
+static int replay_gather(Replay *r, uint32_t note, const ResolveEvidence *e, size_t *ret_n) {
         Shortlist list = {0};
         size_t n = 0;
-        int k = shorten(r, e, &list);
+        int k = replay_shortlist(r, e, &list);
 
         for (size_t i = 0; i < list.n && k == 0; i++)
-                k = add_candidate(r, (uint32_t)list.rows[i].number, note, e, &n);
+                k = replay_add_candidate(r, (uint32_t)list.rows[i].number, note, e, &n);
         for (size_t i = 0; i < r->n_remembering && k == 0; i++)
-                k = add_candidate(r, r->remembering[i], note, e, &n);
+                k = replay_add_candidate(r, r->remembering[i], note, e, &n);
         *ret_n = n;
         return k;
 }
 
-static bool is_gold(const ChangesRow *row, uint64_t number) {
-        for (size_t i = 0; i < row->n_gold; i++)
-                if (row->gold[i] == number)
-                        return true;
-        return false;
-}
-
-/* Does the text name an earlier row, whether it is meant or not? */
-static bool mentions_any(const Replay *r, uint32_t before, const char *text) {
-        Evidence e = {0};
+/* Tells whether the text names an earlier row, meant or not. */
+static bool replay_mentions_any(const Replay *r, uint32_t before, const char *text) {
+        ResolveEvidence e = {0};
 
         e.n_mentions = mentions_find(text, strlen(text), e.mentions);
         for (uint32_t i = 0; i < before && e.n_mentions > 0; i++)
-                if (is_mentioned(&e, &r->rows[i]))
+                if (replay_is_mentioned(&e, &r->rows[i]))
                         return true;
         return false;
 }
 
-/* What the text asks for is compared with the rows that are there: *ret_n of them, as resolve_decide() leaves them. */
-static int decide(Replay *r, uint32_t i, const BeliefRequest *req, const char *text, const ResolvePolicy *policy, ResolveOutcome *ret, size_t *ret_n) {
-        _cleanup_evidence_ Evidence e = {0};
-        Asked asked = asked_by(req, text, strlen(text));
+/* Compares the request with the existing rows: *ret_n candidates, in the order of resolve_decide(). */
+static int replay_decide(Replay *r, uint32_t i, const BeliefRequest *req, const char *text, const ResolvePolicy *policy,
+                         ResolveOutcome *ret, size_t *ret_n) {
+        _cleanup_evidence_ ResolveEvidence e = {0};
+        ResolveQuestion asked = asked_by(req, text, strlen(text));
         int k;
 
         lexicon_rows(r->lexicon, r->there);
         k = evidence_init(r->lexicon, &asked, &e);
         if (k == 0)
-                k = gather(r, i, &e, ret_n);
+                k = replay_gather(r, i, &e, ret_n);
         if (k == 0)
                 *ret = resolve_decide(req->op, req->target, r->candidates, *ret_n, policy);
         return k;
 }
 
-static int one_note(Replay *r, uint32_t i, NoteText how, bool memory, const ResolvePolicy *policy, ReplayNote *ret) {
+static int replay_one_note(Replay *r, uint32_t i, NoteText how, bool memory, const ResolvePolicy *policy,
+                           ReplayNote *ret) {
         const ChangesRow *row = &r->h->rows[i];
         _cleanup_free_ char *text = changes_note(r->h, i, how);
         _cleanup_canon_request_ BeliefRequest req = {0};
@@ -269,11 +268,11 @@ static int one_note(Replay *r, uint32_t i, NoteText how, bool memory, const Reso
 
         if (k < 0)
                 return k;
-        *ret = (ReplayNote){.row = i, .mentions = how == NOTE_AS_IS && mentions_any(r, i, text)};
+        *ret = (ReplayNote){.row = i, .mentions = how == NOTE_AS_IS && replay_mentions_any(r, i, text)};
         if (k > 0 || !req.accept || req.kind != KIND_ISSUE || req.op != OP_RESOLVE)
                 return 0;
         ret->read = true;
-        k = decide(r, i, &req, text, policy, &o, &n);
+        k = replay_decide(r, i, &req, text, policy, &o, &n);
         if (k < 0)
                 return k;
         ret->any = o.n > 0;
@@ -281,25 +280,25 @@ static int one_note(Replay *r, uint32_t i, NoteText how, bool memory, const Reso
         ret->second = o.second;
         ret->names = o.n > 0 && r->candidates[0].named;
         ret->bound = o.verdict == RESOLVE_BIND;
-        ret->right = o.n > 0 && is_gold(row, r->candidates[0].number);
+        ret->right = o.n > 0 && changes_has_gold(row, r->candidates[0].number);
         for (size_t c = 0; c < n && ret->place == 0; c++)
-                if (is_gold(row, r->candidates[c].number))
+                if (changes_has_gold(row, r->candidates[c].number))
                         ret->place = c + 1;
         if (!ret->bound || !memory)
                 return 0;
         cues_first_clause(text, strlen(text), &clause, &n_clause);
-        return remember(r, (uint32_t)r->candidates[0].number, &req, clause, n_clause);
+        return replay_remember(r, (uint32_t)r->candidates[0].number, &req, clause, n_clause);
 }
 
 int replay_notes(Replay *r, NoteText how, bool memory, const ResolvePolicy *policy, ReplayNotes *ret) {
         _cleanup_replay_notes_ ReplayNotes made = {.notes = calloc(r->h->n_notes + 1, sizeof(*made.notes))};
-        int k = made.notes ? start_over(r) : -ENOMEM;
+        int k = made.notes ? replay_start_over(r) : -ENOMEM;
 
         for (uint32_t i = 0; i < r->h->n && k == 0; i++) {
                 if (r->h->rows[i].n_gold > 0)
-                        k = one_note(r, i, how, memory, policy, &made.notes[made.n++]);
+                        k = replay_one_note(r, i, how, memory, policy, &made.notes[made.n++]);
                 if (k == 0)
-                        k = arrive(r, i);
+                        k = replay_arrive(r, i);
         }
         if (k < 0)
                 return k;
@@ -335,7 +334,7 @@ ReplayCount replay_count_at(const ReplayNotes *n, double tau, double delta) {
 }
 
 int replay_titles(Replay *r, const ResolvePolicy *policy, ReplayTitles *ret) {
-        int k = start_over(r);
+        int k = replay_start_over(r);
 
         *ret = (ReplayTitles){0};
         for (uint32_t i = 0; i < r->h->n && k == 0; i++) {
@@ -357,15 +356,15 @@ int replay_titles(Replay *r, const ResolvePolicy *policy, ReplayTitles *ret) {
                         k = 0;
                         continue;
                 }
-                k = decide(r, i, &req, text, policy, &o, &n);
+                k = replay_decide(r, i, &req, text, policy, &o, &n);
                 if (k < 0)
                         return k;
                 if (o.verdict == RESOLVE_BIND) {
                         ret->merged++;
-                        ret->merged_wrong += !is_gold(&r->h->rows[i], r->candidates[0].number);
+                        ret->merged_wrong += !changes_has_gold(&r->h->rows[i], r->candidates[0].number);
                 } else if (o.verdict == RESOLVE_NEW) {
                         ret->created++;
-                        k = arrive(r, i);
+                        k = replay_arrive(r, i);
                 } else
                         ret->waiting++;
         }

@@ -1,7 +1,7 @@
-/* Runs: CLI. A history replayed through the interpreter, the evidence and the decision that promotion uses, to count what is bound to the right row, to a
- * wrong one, and what waits. Each row becomes an issue, its subject the title; before that, a row with gold is a note that resolves something. Rows
- * stay open: a change can need more than one fix. No store is needed, the order of time is all the state there is; what rows were called is kept as
- * production keeps it. */
+/* Runs: CLI. Replays a history through the interpreter, the evidence and the decision of promotion, to count right
+ * bindings, wrong bindings and waiting notes. Each row becomes an issue with the subject as title; before that, a row
+ * with gold is a note that resolves an issue. Rows stay open, because a change can need more than one fix. No store is
+ * needed: the order of time is the whole state. Names of rows are kept as in production. */
 #pragma once
 
 #include "belief/changes.h"
@@ -16,35 +16,36 @@ static inline void replay_freep(Replay **r) {
 }
 #define _cleanup_replay_ _cleanup_(replay_freep)
 
-/* What became of one note. */
+/* The result of a note. */
 typedef struct ReplayNote {
         uint32_t row;
-        bool read;           /* the interpreter took it; else it waits for a person */
-        bool mentions;       /* it names an earlier row by hash or whole title, meant or not (NOTE_AS_IS) */
-        bool names;          /* the best candidate is one that the text names and means */
-        bool bound, right;   /* right: the best candidate is one of the gold, bound or not */
-        bool any;            /* there is a candidate */
+        bool read;           /* interpreted; else the note waits for a person */
+        bool mentions;       /* the note names an earlier row by hash or whole title, meant or not (NOTE_AS_IS) */
+        bool names;          /* the text names and means the best candidate */
+        bool bound, right;   /* right: the best candidate is gold, bound or not */
+        bool any;            /* the note has a candidate */
         double best, second; /* scores */
-        size_t place;        /* of the first right one among the candidates, from 1; 0: it is none of them */
+        size_t place;        /* the first right candidate, from 1; 0: no right candidate */
 } ReplayNote;
 typedef struct ReplayNotes {
         ReplayNote *notes; /* owned */
         size_t n;
 } ReplayNotes;
-/* memory: rows are also known by what bound notes called them (G-41 to G-43). Returns 0, -ENOMEM. */
+/* memory: rows are also known by the names in bound notes (G-41 to G-43). Returns 0, -ENOMEM. */
 int replay_notes(Replay *r, NoteText how, bool memory, const ResolvePolicy *policy, ReplayNotes *ret);
 void replay_notes_deinit(ReplayNotes *n);
 #define _cleanup_replay_notes_ _cleanup_(replay_notes_deinit)
 
 typedef struct ReplayCount {
-        size_t notes, bound, wrong; /* all others wait */
+        size_t notes, bound, wrong; /* all other notes wait */
 } ReplayCount;
-/* Of the notes with the numbers from `from` to before `to`. */
+/* Counts the notes [from, to). */
 ReplayCount replay_count(const ReplayNotes *n, size_t from, size_t to);
-/* All of them under other thresholds. Of a replay without memory it is what another one under these would count: what is bound then changes nothing else. */
+/* Counts all notes under other thresholds, as a new replay would without memory (a binding has no further effect
+ * then). */
 ReplayCount replay_count_at(const ReplayNotes *n, double tau, double delta);
 
-/* The subjects as notes that would create, without ids: what becomes of each. Right is a merge into a row of its gold. */
+/* The subjects as notes that create issues, without ids. Right is a merge into a row of the gold. */
 typedef struct ReplayTitles {
         size_t titles, created, waiting, merged, merged_wrong, unread;
 } ReplayTitles;

@@ -5,7 +5,6 @@
 #include "refs/reserved-names.h"
 #include "engine/payload.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,12 +30,12 @@ void belief_request_deinit(BeliefRequest *r) {
         *r = (BeliefRequest){0};
 }
 
-static int text_check(const char *field, const char *text, size_t n, bool one_line, Diag *reterr) {
+static int request_check_text(const char *field, const char *text, size_t n, bool one_line, Diag *reterr) {
         return clean_check(field, text, n, one_line, reterr) ? BELIEF_E_CONTROL : 0;
 }
 
-/* Whether text has "name" in quotes, plain or escaped, with a colon behind it. */
-static bool says_member(const char *text, size_t n, const char *name) {
+/* Tells whether the text has "name" in quotes, plain or escaped, followed by a colon. */
+static bool request_says_member(const char *text, size_t n, const char *name) {
         size_t length = strlen(name);
         const char *p = text, *end = text + n;
 
@@ -59,45 +58,52 @@ static bool says_member(const char *text, size_t n, const char *name) {
 }
 
 int belief_note_check(const char *text, size_t n, Diag *reterr) {
-        static const char *const members[] = {"decision", "bucket", "operation", "target_id", "payload", "candidate_aliases", "reference_text", "confidence"};
+        static const char *const members[] = {
+                "decision", "bucket", "operation", "target_id", "payload", "candidate_aliases", "reference_text",
+                "confidence",
+        };
         unsigned said = 0;
         size_t bad;
         int r;
 
         if (n > CANON_NOTE_MAX)
-                return diag(reterr, BELIEF_E_TOO_LARGE, "the note has %zu bytes: at most %d are allowed", n, CANON_NOTE_MAX);
+                return diag(reterr, BELIEF_E_TOO_LARGE, "the note has %zu bytes: at most %d are allowed", n,
+                            CANON_NOTE_MAX);
         if (clean_blank(text, n))
                 return diag(reterr, BELIEF_E_EMPTY, "the note is empty");
         if (!utf8_valid(text, n, &bad))
                 return diag(reterr, BELIEF_E_ENCODING, "the note is not UTF-8 at byte %zu", bad);
-        r = text_check("the note", text, n, false, reterr);
+        r = request_check_text("the note", text, n, false, reterr);
         if (r != 0)
                 return r;
         for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-                said += says_member(text, n, members[i]);
+                said += request_says_member(text, n, members[i]);
         if (said >= 2)
-                return diag(reterr, BELIEF_E_FORGED, "the note holds what looks like a structured request: only an interpreter makes one");
+                return diag(reterr, BELIEF_E_FORGED,
+                            "the note holds what looks like a structured request: only an interpreter makes one");
         return 0;
 }
 
 typedef int (*FieldFn)(BeliefRequest *r, const char *name, json_t *v, Diag *reterr);
 
-static const char *const json_types[] = {"an object", "an array", "a string", "a whole number", "a number", "true", "false", "null"};
+static const char *const json_types[] = {
+        "an object", "an array", "a string", "a whole number", "a number", "true", "false", "null",
+};
 
-static int wrong_type(const char *name, const json_t *v, const char *wanted, Diag *reterr) {
+static int request_wrong_type(const char *name, const json_t *v, const char *wanted, Diag *reterr) {
         return diag(reterr, BELIEF_E_TYPE, "%s is %s: %s is wanted", name, json_types[json_typeof(v)], wanted);
 }
 
-static int read_line(const char *name, const json_t *v, size_t max, const char **ret, Diag *reterr) {
+static int request_read_line(const char *name, const json_t *v, size_t max, const char **ret, Diag *reterr) {
         const char *s = json_bytes(v);
         size_t n = json_string_length(v);
         int r;
 
         if (!s)
-                return wrong_type(name, v, "a string", reterr);
+                return request_wrong_type(name, v, "a string", reterr);
         if (n > max)
                 return diag(reterr, BELIEF_E_TOO_LARGE, "%s has %zu bytes: at most %zu are allowed", name, n, max);
-        r = text_check(name, s, n, true, reterr);
+        r = request_check_text(name, s, n, true, reterr);
         if (r == 0 && clean_blank(s, n))
                 r = diag(reterr, BELIEF_E_EMPTY, "%s is empty: leave it out", name);
         if (r == 0)
@@ -105,98 +111,104 @@ static int read_line(const char *name, const json_t *v, size_t max, const char *
         return r;
 }
 
-static int bad_word(int code, const char *name, const char *word, const char *rule, Diag *reterr) {
+static int request_bad_word(int code, const char *name, const char *word, const char *rule, Diag *reterr) {
         char quoted[400];
 
-        return diag(reterr, code, "%s is \"%s\": %s", name, diag_quote(word, strlen(word), quoted, sizeof(quoted)), rule);
+        return diag(reterr, code, "%s is \"%s\": %s", name, diag_quote(word, strlen(word), quoted, sizeof(quoted)),
+                    rule);
 }
 
-static int read_decision(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+static int request_read_decision(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
         const char *s;
-        int e = read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
+        int e = request_read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
 
         if (e != 0)
                 return e;
         r->accept = strcmp(s, "accept") == 0;
         if (!r->accept && strcmp(s, "reject") != 0)
-                return bad_word(BELIEF_E_VALUE, name, s, "it is accept or reject", reterr);
+                return request_bad_word(BELIEF_E_VALUE, name, s, "it is accept or reject", reterr);
         return 0;
 }
 
-static int kind_of(const char *name, const json_t *v, Kind *ret, Diag *reterr) {
+static int request_read_kind(const char *name, const json_t *v, Kind *ret, Diag *reterr) {
         const char *s;
-        int e = read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
+        int e = request_read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
 
         if (e != 0)
                 return e;
         *ret = kind_from_name(s);
         if (*ret == KIND_NONE || kind_class(*ret) != CLASS_CANON)
-                return bad_word(BELIEF_E_BUCKET, name, s, "the buckets are plan, constraints, issues, decisions, results, task_state and learnings", reterr);
+                return request_bad_word(
+                        BELIEF_E_BUCKET, name, s,
+                        "the buckets are plan, constraints, issues, decisions, results, task_state and learnings",
+                        reterr);
         return 0;
 }
 
-static int read_bucket(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        return kind_of(name, v, &r->kind, reterr);
+static int request_read_bucket(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+        return request_read_kind(name, v, &r->kind, reterr);
 }
 
-static int read_operation(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+static int request_read_operation(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
         const char *s;
-        int e = read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
+        int e = request_read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
 
         if (e != 0)
                 return e;
         r->op = op_from_name(s);
         if (r->op != OP_UPSERT && r->op != OP_APPEND && r->op != OP_INVALIDATE && r->op != OP_RESOLVE)
-                return bad_word(BELIEF_E_OPERATION, name, s, "the operations are upsert, append, invalidate and resolve", reterr);
+                return request_bad_word(BELIEF_E_OPERATION, name, s,
+                                        "the operations are upsert, append, invalidate and resolve", reterr);
         return 0;
 }
 
-static int read_id(const char *name, const json_t *v, Kind kind, const char **ret, Diag *reterr) {
+static int request_read_id(const char *name, const json_t *v, Kind kind, const char **ret, Diag *reterr) {
         char rule[160];
         const char *s;
-        int e = read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
+        int e = request_read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
 
         if (e != 0)
                 return e;
         if (!record_id_valid(kind, s)) {
                 snprintf(rule, sizeof(rule), "an id is %s, and of the note's own scope", record_id_rule(kind));
-                return bad_word(BELIEF_E_TARGET, name, s, rule, reterr);
+                return request_bad_word(BELIEF_E_TARGET, name, s, rule, reterr);
         }
         if (kind == KIND_PLAN && strcmp(s, "main") != 0)
-                return bad_word(BELIEF_E_TARGET, name, s, "there is one plan, main", reterr);
+                return request_bad_word(BELIEF_E_TARGET, name, s, "there is one plan, main", reterr);
         *ret = s;
         return 0;
 }
 
-static int read_target(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        return read_id(name, v, r->kind, &r->target, reterr);
+static int request_read_target(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+        return request_read_id(name, v, r->kind, &r->target, reterr);
 }
 
-static int read_payload(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+static int request_read_payload(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
         if (!json_is_object(v))
-                return wrong_type(name, v, "an object", reterr);
+                return request_wrong_type(name, v, "an object", reterr);
         r->payload = v;
-        return 0; /* what is in it is judged when bucket and operation are known to go together */
+        return 0; /* the members are checked later, when bucket and operation are known to fit */
 }
 
-static int read_reference(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        return read_line(name, v, CANON_PHRASE_BYTES, &r->reference, reterr);
+static int request_read_reference(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+        return request_read_line(name, v, CANON_PHRASE_BYTES, &r->reference, reterr);
 }
 
-static int read_rationale(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        return read_line(name, v, CANON_PHRASE_BYTES, &r->rationale, reterr);
+static int request_read_rationale(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+        return request_read_line(name, v, CANON_PHRASE_BYTES, &r->rationale, reterr);
 }
 
-static int read_list(const char *name, const json_t *v, size_t max, Diag *reterr) {
+static int request_read_list(const char *name, const json_t *v, size_t max, Diag *reterr) {
         if (!json_is_array(v))
-                return wrong_type(name, v, "an array", reterr);
+                return request_wrong_type(name, v, "an array", reterr);
         if (json_array_size(v) > max)
-                return diag(reterr, BELIEF_E_TOO_LARGE, "%s has %zu entries: at most %zu are allowed", name, json_array_size(v), max);
+                return diag(reterr, BELIEF_E_TOO_LARGE, "%s has %zu entries: at most %zu are allowed", name,
+                            json_array_size(v), max);
         return 0;
 }
 
-static int read_aliases(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        int e = read_list(name, v, CANON_ALIASES_MAX, reterr);
+static int request_read_aliases(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+        int e = request_read_list(name, v, CANON_ALIASES_MAX, reterr);
         const char *s;
         json_t *entry;
         size_t i;
@@ -207,56 +219,58 @@ static int read_aliases(BeliefRequest *r, const char *name, json_t *v, Diag *ret
                 if (e != 0)
                         break;
                 snprintf(at, sizeof(at), "%s[%zu]", name, i);
-                e = read_line(at, entry, CANON_ALIAS_BYTES, &s, reterr);
+                e = request_read_line(at, entry, CANON_ALIAS_BYTES, &s, reterr);
         }
         if (e == 0)
                 r->aliases = v;
         return e;
 }
 
-static int read_confidence(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+static int request_read_confidence(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
         if (!json_is_number(v))
-                return wrong_type(name, v, "a number", reterr);
+                return request_wrong_type(name, v, "a number", reterr);
         r->confidence = json_number_value(v);
         if (!(r->confidence >= 0 && r->confidence <= 1))
                 return diag(reterr, BELIEF_E_RANGE, "%s is %g: it is from 0 to 1", name, r->confidence);
         return 0;
 }
 
-static int unknown_field(const char *name, Diag *reterr) {
+static int request_unknown_field(const char *name, Diag *reterr) {
         char quoted[400];
 
         diag_quote(name, strlen(name), quoted, sizeof(quoted));
         if (reserved_name_is(name))
-                return diag(reterr, BELIEF_E_SERVICE, "\"%s\" is filled in by the service: no request may hold it", quoted);
+                return diag(reterr, BELIEF_E_SERVICE, "\"%s\" is filled in by the service: no request may hold it",
+                            quoted);
         return diag(reterr, BELIEF_E_UNKNOWN_FIELD, "\"%s\" is no field of a request", quoted);
 }
 
-static int read_one_read(const char *name, json_t *v, Diag *reterr) {
-        const json_t *id = json_object_get(v, "id"), *bucket = json_object_get(v, "bucket"), *version = json_object_get(v, "version");
+static int request_read_one_read(const char *name, json_t *v, Diag *reterr) {
+        const json_t *id = json_object_get(v, "id"), *bucket = json_object_get(v, "bucket"),
+                     *version = json_object_get(v, "version");
         Kind kind;
         uint64_t n;
         const char *s;
         int e;
 
         if (!json_is_object(v))
-                return wrong_type(name, v, "an object", reterr);
+                return request_wrong_type(name, v, "an object", reterr);
         if (!bucket || !id)
                 return diag(reterr, BELIEF_E_MISSING, "%s has no %s", name, bucket ? "id" : "bucket");
         if (json_object_size(v) != (version ? 3 : 2))
                 return diag(reterr, BELIEF_E_UNKNOWN_FIELD, "%s holds bucket, id and version, and nothing else", name);
-        e = kind_of(name, bucket, &kind, reterr);
+        e = request_read_kind(name, bucket, &kind, reterr);
         if (e == 0)
-                e = read_id(name, id, kind, &s, reterr);
+                e = request_read_id(name, id, kind, &s, reterr);
         if (e == 0 && version && !json_is_integer(version))
-                e = wrong_type(name, version, "a whole number for version", reterr);
+                e = request_wrong_type(name, version, "a whole number for version", reterr);
         if (e == 0 && version && (json_get_u64(version, &n) < 0 || n == 0))
                 e = diag(reterr, BELIEF_E_RANGE, "the version of %s is from 1 to 2^53-1", name);
         return e;
 }
 
-static int read_reads(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        int e = read_list(name, v, CANON_READS_MAX, reterr);
+static int request_read_reads(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+        int e = request_read_list(name, v, CANON_READS_MAX, reterr);
         json_t *entry;
         size_t i;
 
@@ -266,32 +280,32 @@ static int read_reads(BeliefRequest *r, const char *name, json_t *v, Diag *reter
                 if (e != 0)
                         break;
                 snprintf(at, sizeof(at), "%s[%zu]", name, i);
-                e = read_one_read(at, entry, reterr);
+                e = request_read_one_read(at, entry, reterr);
         }
         if (e == 0)
                 r->reads = v;
         return e;
 }
 
-/* In the order in which they are judged: a message names the first that is wrong, whatever order they came in. */
+/* In the order of checks, so that a message names the first wrong field of this order. */
 static const struct {
         const char *name;
         FieldFn read;
         bool accept_needs, reject_has;
 } fields[] = {
-        {"decision", read_decision, true, true},
-        {"bucket", read_bucket, true, false},
-        {"operation", read_operation, true, false},
-        {"target_id", read_target, false, false},
-        {"payload", read_payload, true, false},
-        {"reference_text", read_reference, false, false},
-        {"candidate_aliases", read_aliases, false, false},
-        {"confidence", read_confidence, true, true},
-        {"rationale", read_rationale, false, true},
-        {"reads", read_reads, false, false},
+        {"decision", request_read_decision, true, true},
+        {"bucket", request_read_bucket, true, false},
+        {"operation", request_read_operation, true, false},
+        {"target_id", request_read_target, false, false},
+        {"payload", request_read_payload, true, false},
+        {"reference_text", request_read_reference, false, false},
+        {"candidate_aliases", request_read_aliases, false, false},
+        {"confidence", request_read_confidence, true, true},
+        {"rationale", request_read_rationale, false, true},
+        {"reads", request_read_reads, false, false},
 };
 
-static int no_strangers(const json_t *value, Diag *reterr) {
+static int request_no_unknown(const json_t *value, Diag *reterr) {
         const char *key;
         json_t *v;
 
@@ -301,29 +315,32 @@ static int no_strangers(const json_t *value, Diag *reterr) {
                 for (size_t i = 0; i < ARRAY_SIZE(fields) && !known; i++)
                         known = strcmp(fields[i].name, key) == 0;
                 if (!known)
-                        return unknown_field(key, reterr);
+                        return request_unknown_field(key, reterr);
         }
         return 0;
 }
 
-static int fitting(const BeliefRequest *r, Diag *reterr) {
+static int request_check_payload(const BeliefRequest *r, Diag *reterr) {
         static const BeliefCode codes_of[] = {
-                [PAYLOAD_E_EMPTY] = BELIEF_E_EMPTY, [PAYLOAD_E_TOO_LARGE] = BELIEF_E_TOO_LARGE, [PAYLOAD_E_CONTROL] = BELIEF_E_CONTROL,
-                [PAYLOAD_E_UNKNOWN] = BELIEF_E_UNKNOWN_FIELD, [PAYLOAD_E_OWNED] = BELIEF_E_SERVICE, [PAYLOAD_E_MISSING] = BELIEF_E_MISSING,
-                [PAYLOAD_E_TYPE] = BELIEF_E_TYPE, [PAYLOAD_E_VALUE] = BELIEF_E_VALUE, [PAYLOAD_E_ID] = BELIEF_E_TARGET,
+                [PAYLOAD_E_EMPTY] = BELIEF_E_EMPTY,     [PAYLOAD_E_TOO_LARGE] = BELIEF_E_TOO_LARGE,
+                [PAYLOAD_E_CONTROL] = BELIEF_E_CONTROL, [PAYLOAD_E_UNKNOWN] = BELIEF_E_UNKNOWN_FIELD,
+                [PAYLOAD_E_OWNED] = BELIEF_E_SERVICE,   [PAYLOAD_E_MISSING] = BELIEF_E_MISSING,
+                [PAYLOAD_E_TYPE] = BELIEF_E_TYPE,       [PAYLOAD_E_VALUE] = BELIEF_E_VALUE,
+                [PAYLOAD_E_ID] = BELIEF_E_TARGET,
         };
         int e = payload_check(r->kind, r->op, NULL, r->payload, reterr);
 
         return e > 0 ? (int)codes_of[e] : e;
 }
 
-/* What holds between fields. */
-static int together(const BeliefRequest *r, Diag *reterr) {
+/* Checks the rules between fields. */
+static int request_check_together(const BeliefRequest *r, Diag *reterr) {
         if (!kind_has_op(r->kind, r->op))
-                return diag(reterr, BELIEF_E_NOT_OF_BUCKET, "operation %s is not one of bucket %s", op_name(r->op), kind_name(r->kind));
+                return diag(reterr, BELIEF_E_NOT_OF_BUCKET, "operation %s is not one of bucket %s", op_name(r->op),
+                            kind_name(r->kind));
         if (r->kind == KIND_TASK_STATE && !r->target)
                 return diag(reterr, BELIEF_E_MISSING, "target_id is missing: the state of a task has the task's id");
-        return fitting(r, reterr);
+        return request_check_payload(r, reterr);
 }
 
 int belief_request_read(json_t *value, BeliefRequest *ret, Diag *reterr) {
@@ -331,8 +348,8 @@ int belief_request_read(json_t *value, BeliefRequest *ret, Diag *reterr) {
         int e;
 
         if (!json_is_object(value))
-                return wrong_type("the request", value, "an object", reterr);
-        e = no_strangers(value, reterr);
+                return request_wrong_type("the request", value, "an object", reterr);
+        e = request_no_unknown(value, reterr);
         for (size_t i = 0; i < ARRAY_SIZE(fields) && e == 0; i++) {
                 json_t *v = json_object_get(value, fields[i].name);
 
@@ -344,7 +361,7 @@ int belief_request_read(json_t *value, BeliefRequest *ret, Diag *reterr) {
                         e = fields[i].read(&r, fields[i].name, v, reterr);
         }
         if (e == 0 && r.accept)
-                e = together(&r, reterr);
+                e = request_check_together(&r, reterr);
         if (e != 0)
                 return e;
         r.value = json_incref(value);
@@ -358,7 +375,8 @@ int belief_request_parse(const char *line, size_t n, BeliefRequest *ret, Diag *r
         int e;
 
         if (n > CANON_LINE_MAX)
-                return diag(reterr, BELIEF_E_TOO_LARGE, "the request has %zu bytes: at most %d are allowed", n, CANON_LINE_MAX);
+                return diag(reterr, BELIEF_E_TOO_LARGE, "the request has %zu bytes: at most %d are allowed", n,
+                            CANON_LINE_MAX);
         if (n > 0 && line[n - 1] == '\n')
                 n--;
         if (n == 0)
@@ -369,8 +387,10 @@ int belief_request_parse(const char *line, size_t n, BeliefRequest *ret, Diag *r
                 return diag(reterr, BELIEF_E_ENCODING, "the request is not UTF-8 at byte %zu", bad);
         e = json_parse(line, n, CANON_LINE_MAX, DEPTH_MAX, &value, reterr);
         if (e > 0) {
-                diag_prefix(reterr, "the request is not JSON that is accepted");
-                return e == JSON_E_DUPLICATE ? BELIEF_E_DUPLICATE : e == JSON_E_DEPTH ? BELIEF_E_DEPTH : BELIEF_E_SYNTAX;
+                diag_prefix(reterr, "the request is not acceptable JSON");
+                return e == JSON_E_DUPLICATE ? BELIEF_E_DUPLICATE
+                       : e == JSON_E_DEPTH   ? BELIEF_E_DEPTH
+                                             : BELIEF_E_SYNTAX;
         }
         return e < 0 ? e : belief_request_read(value, ret, reterr);
 }

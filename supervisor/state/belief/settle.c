@@ -1,7 +1,7 @@
-#include "belief/concern.h"
-#include "belief/promote.h"
-#include "belief/touched.h"
+#include "belief/settle.h"
 
+#include "belief/concern.h"
+#include "belief/touched.h"
 #include "record/event.h"
 #include "engine/fold.h"
 #include "engine/scope.h"
@@ -11,21 +11,21 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What the queue kept, as belief_apply() takes it: everything in `body` is borrowed by the rest. */
-typedef struct SpawnCache {
+/* A pending item in the form of belief_apply(). request borrows from body. */
+typedef struct PendingItem {
         json_t *entry, *body;
         BeliefRequest request;
         char scope_name[SCOPE_NAME_MAX];
-} SpawnCache;
+} PendingItem;
 
-static void kept_deinit(SpawnCache *k) {
+static void settle_item_deinit(PendingItem *k) {
         belief_request_deinit(&k->request);
         json_decref(k->body);
         json_decref(k->entry);
-        *k = (SpawnCache){0};
+        *k = (PendingItem){0};
 }
 
-static int read_kept(Txn *t, const Wait *w, SpawnCache *ret) {
+static int settle_read_item(Txn *t, const Wait *w, PendingItem *ret) {
         int r = record_body(t, w->id, &ret->body);
 
         if (r == 0)
@@ -33,8 +33,8 @@ static int read_kept(Txn *t, const Wait *w, SpawnCache *ret) {
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* What else it takes to apply it; of those that are only looked at nobody asks. */
-static int read_origin(Txn *t, const Wait *w, SpawnCache *ret) {
+/* The rest of the item, needed to apply the request but not to look at the item. */
+static int settle_read_origin(Txn *t, const Wait *w, PendingItem *ret) {
         int r = event_get(t, w->id, &ret->entry);
 
         if (r == 0)
@@ -42,64 +42,69 @@ static int read_origin(Txn *t, const Wait *w, SpawnCache *ret) {
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
-static Asked asked_of(const SpawnCache *k) {
+static ResolveQuestion settle_question(const PendingItem *k) {
         const json_t *note = json_object_get(k->body, "note");
 
         return asked_by(&k->request, json_bytes(note), json_string_length(note));
 }
 
-static int apply_again(Txn *t, Bucket *b, const Wait *w, SpawnCache *k, const char *target, const Trying *by, Applied *ret) {
+static int settle_apply(Txn *t, Bucket *b, const Wait *w, PendingItem *k, const char *target, const Trying *by,
+                        Applied *ret) {
         const json_t *note = json_object_get(k->body, "note");
-        const KeySet *keys = key_hold(by->keys); /* a region that was not there when the item began to wait may live now (I-11) */
+        /* a region that lives now may not have existed when the item began to wait (I-11) */
+        const KeySet *keys = key_hold(by->keys);
         int r;
 
         r = belief_apply(t,
-                        &(Applying){.scope = w->scope, .scope_name = k->scope_name, .request = &k->request, .note = json_bytes(note),
-                                    .n_note = json_string_length(note), .agent = json_text(json_object_get(k->entry, "agent")),
-                                    .run = json_text(json_object_get(k->entry, "run")), .pending = w->id,
-                                    .waits_for = json_text(json_object_get(k->entry, "reason")), .target = target, .bucket = b, .policy = by->policy, .who = by->who, .region = by->region, .keys = keys},
-                        ret);
+                         &(Applying){.scope = w->scope, .scope_name = k->scope_name, .request = &k->request,
+                                     .note = json_bytes(note), .n_note = json_string_length(note),
+                                     .agent = json_text(json_object_get(k->entry, "agent")),
+                                     .run = json_text(json_object_get(k->entry, "run")), .pending = w->id,
+                                     .waits_for = json_text(json_object_get(k->entry, "reason")), .target = target,
+                                     .bucket = b, .policy = by->policy, .who = by->who, .region = by->region,
+                                     .keys = keys},
+                         ret);
         key_let_go(by->keys, &keys);
         return r;
 }
 
-static int try_again(Txn *t, Bucket *b, const Wait *w, const char *target, const Trying *by, Applied *ret) {
-        _cleanup_(kept_deinit) SpawnCache k = {0};
-        int r = read_kept(t, w, &k);
+static int settle_try(Txn *t, Bucket *b, const Wait *w, const char *target, const Trying *by, Applied *ret) {
+        _cleanup_(settle_item_deinit) PendingItem k = {0};
+        int r = settle_read_item(t, w, &k);
 
         if (r == 0)
-                r = read_origin(t, w, &k);
-        return r < 0 ? r : apply_again(t, b, w, &k, target, by, ret);
+                r = settle_read_origin(t, w, &k);
+        return r < 0 ? r : settle_apply(t, b, w, &k, target, by, ret);
 }
 
-/* A row that was committed, and what it was. */
-typedef struct Root {
+/* A committed row, and its previous content. */
+typedef struct SettleRoot {
         char id[RECORD_ID_MAX];
         BucketRow *was; /* owned, or NULL */
-} Root;
+} SettleRoot;
 
 typedef struct Settling {
         Bucket *bucket;
         const Trying *by;
-        Root queue[SETTLE_ATTEMPTS_MAX + 1]; /* each attempt adds one at most */
+        SettleRoot queue[SETTLE_ATTEMPTS_MAX + 1]; /* each attempt adds at most one row */
         uint64_t failed[SETTLE_ATTEMPTS_MAX];
         size_t n_queue, n_tried, n_failed, n_resolved;
 } Settling;
 
-static void settling_deinit(Settling *s) {
+static void settle_deinit(Settling *s) {
         for (size_t i = 0; i < s->n_queue; i++)
                 bucket_row_free(s->queue[i].was);
 }
 
-static void enqueue(Settling *s, Applied *done) {
-        Root *to = &s->queue[s->n_queue++];
+static void settle_enqueue(Settling *s, Applied *done) {
+        SettleRoot *to = &s->queue[s->n_queue++];
 
         strcpy(to->id, done->id);
         to->was = TAKE_PTR(done->was);
 }
 
-/* What was resolved after all has not failed. */
-static void forget(Settling *s, uint64_t id) {
+/* An item that was resolved in the end has not failed. */
+static void settle_forget(Settling *s, uint64_t id) {
         size_t kept = 0;
 
         for (size_t i = 0; i < s->n_failed; i++)
@@ -108,21 +113,24 @@ static void forget(Settling *s, uint64_t id) {
         s->n_failed = kept;
 }
 
-/* Is it concerned? What cannot be read is not, and stops nobody's commit: lethe pending retry tells of it. */
-static int concerned(Settling *s, const Root *root, const Wait *w, SpawnCache *k) {
-        int r = read_kept(s->bucket->txn, w, k);
+/* Tells whether the row concerns the item. An unreadable item does not count: `lethe pending retry` reports the
+ * damage. */
+static int settle_concerns(Settling *s, const SettleRoot *root, const Wait *w, PendingItem *k) {
+        int r = settle_read_item(s->bucket->txn, w, k);
 
         if (r == 0) {
-                Asked asked = asked_of(k);
+                ResolveQuestion asked = settle_question(k);
 
-                r = concern_row(s->bucket, root->id, root->was, &asked, json_object_get(k->body, "candidates"), s->by->policy);
+                r = concern_row(s->bucket, root->id, root->was, &asked, json_object_get(k->body, "candidates"),
+                                s->by->policy);
         }
         return r;
 }
 
-/* One that the row touched. An attempt counts when it was held against all rows, and when it may have been about this one: not when it was held back. */
-static int settle_one(Txn *t, Settling *s, const Root *root, uint64_t id, bool had) {
-        _cleanup_(kept_deinit) SpawnCache k = {0};
+/* Tries an item that the row touched. The attempt counts when all rows were compared, or when the item had the row as a
+ * candidate; an attempt that was held back does not count. */
+static int settle_one(Txn *t, Settling *s, const SettleRoot *root, uint64_t id, bool had) {
+        _cleanup_(settle_item_deinit) PendingItem k = {0};
         _cleanup_applied_ Applied done = {0};
         Wait w;
         int r = wait_get(t, id, &w);
@@ -130,38 +138,38 @@ static int settle_one(Txn *t, Settling *s, const Root *root, uint64_t id, bool h
         if (r == 0 && w.state != WAIT_OPEN)
                 return 0;
         if (r == 0)
-                r = concerned(s, root, &w, &k);
+                r = settle_concerns(s, root, &w, &k);
         if (r > 0) {
-                int e = read_origin(t, &w, &k);
+                int e = settle_read_origin(t, &w, &k);
 
                 r = e < 0 ? e : r;
         }
         if (r < 0 || (r == 0 && !had))
                 return r == -EUCLEAN ? 0 : r;
         if (r > 0)
-                r = apply_again(t, s->bucket, &w, &k, NULL, s->by, &done);
+                r = settle_apply(t, s->bucket, &w, &k, NULL, s->by, &done);
         else
                 done.outcome = NOTE_PENDING;
         if (r < 0 || done.held_back)
                 return r;
-        s->n_tried++; /* one that failed is tried again after another row's commit: that may be what it waited for */
+        s->n_tried++; /* a failed item is tried again after the commit of another row, which may be the missing row */
         if (done.outcome == NOTE_COMMITTED && done.applied) {
                 s->n_resolved++;
-                forget(s, id);
-                enqueue(s, &done);
+                settle_forget(s, id);
+                settle_enqueue(s, &done);
         } else if (done.outcome != NOTE_COMMITTED)
                 s->failed[s->n_failed++] = id;
         return 0;
 }
 
 int belief_settle(Txn *t, Bucket *b, Applied *root, const Trying *by, uint64_t *ret_resolved) {
-        _cleanup_(settling_deinit) Settling s = {.bucket = b, .by = by};
+        _cleanup_(settle_deinit) Settling s = {.bucket = b, .by = by};
         int r = wait_any(t, b->scope, b->kind);
 
         *ret_resolved = 0;
         if (r <= 0)
                 return r;
-        enqueue(&s, root);
+        settle_enqueue(&s, root);
         r = 0;
         for (size_t q = 0; r == 0 && q < s.n_queue && s.n_tried < SETTLE_ATTEMPTS_MAX; q++) {
                 Touched touched;
@@ -182,15 +190,15 @@ int belief_settle(Txn *t, Bucket *b, Applied *root, const Trying *by, uint64_t *
 
 #define RETRY_ROWS_MOST 4096
 
-/* One of them, or it is damaged: nobody can say what it is about. */
-static int retry_one(Txn *t, Bucket *b, const Wait *w, const Trying *by, Retried *c) {
+/* Tries a single item. A damaged item is counted, because its subject is unknown. */
+static int settle_retry_one(Txn *t, Bucket *b, const Wait *w, const Trying *by, Retried *c) {
         _cleanup_applied_ Applied done = {0};
-        _cleanup_(kept_deinit) SpawnCache k = {0};
+        _cleanup_(settle_item_deinit) PendingItem k = {0};
         uint64_t more;
-        int r = read_kept(t, w, &k);
+        int r = settle_read_item(t, w, &k);
 
         if (r == 0)
-                r = read_origin(t, w, &k);
+                r = settle_read_origin(t, w, &k);
         if (r == -EUCLEAN) {
                 c->damaged++;
                 return 0;
@@ -200,7 +208,7 @@ static int retry_one(Txn *t, Bucket *b, const Wait *w, const Trying *by, Retried
                 *b = bucket_of(t, w->scope, w->kind);
         }
         if (r == 0)
-                r = apply_again(t, b, w, &k, NULL, by, &done);
+                r = settle_apply(t, b, w, &k, NULL, by, &done);
         if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied) {
                 r = belief_settle(t, b, &done, by, &more);
                 c->resolved += 1 + more;
@@ -227,7 +235,7 @@ int belief_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retrie
                         c.damaged++;
                         r = 0;
                 } else if (r == 0)
-                        r = retry_one(t, &b, &w, by, &c);
+                        r = settle_retry_one(t, &b, &w, by, &c);
                 if (r < 0)
                         break;
                 from = w.id + 1;
@@ -250,15 +258,17 @@ int belief_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, 
         if (r < 0)
                 return r;
         if (w.state != WAIT_OPEN && w.state != WAIT_STUCK)
-                return diag(reterr, ENGINE_E_BAD_STATE, "pending item %" PRIu64 " is %s", pending, wait_state_name(w.state));
+                return diag(reterr, ENGINE_E_BAD_STATE, "pending item %" PRIu64 " is %s", pending,
+                            wait_state_name(w.state));
         r = engine_index_need(t, reterr);
         if (r != 0)
                 return r;
         if (!record_id_valid(w.kind, target))
-                return diag(reterr, ENGINE_E_BAD_NAME, "target \"%s\" is not an id of %s: %s", diag_quote(target, strlen(target), shown, sizeof(shown)),
-                            kind_name(w.kind), record_id_rule(w.kind));
+                return diag(reterr, ENGINE_E_BAD_NAME, "target \"%s\" is not an id of %s: %s",
+                            diag_quote(target, strlen(target), shown, sizeof(shown)), kind_name(w.kind),
+                            record_id_rule(w.kind));
         b = bucket_of(t, w.scope, w.kind);
-        r = try_again(t, &b, &w, target, by, ret);
+        r = settle_try(t, &b, &w, target, by, ret);
         if (r == 0 && ret->outcome == NOTE_COMMITTED && ret->applied)
                 r = belief_settle(t, &b, ret, by, &more);
         bucket_row_free(TAKE_PTR(ret->was));

@@ -1,59 +1,57 @@
 #include "belief/shortlist.h"
 #include "index/lexicon.h"
 
-#include <errno.h>
-#include <string.h>
 
 #define NAMED_TIMES 2
 #define SOUGHT_TIMES 8
 
-static bool has(const uint32_t *terms, size_t n, uint32_t term) {
+static bool shortlist_has_term(const uint32_t *terms, size_t n, uint32_t term) {
         for (size_t i = 0; i < n; i++)
                 if (terms[i] == term)
                         return true;
         return false;
 }
 
-static bool in_naming(const Naming *x, uint32_t term) {
-        return has(x->words, x->n_words, term) || has(x->area, x->n_area, term);
+static bool shortlist_in_naming(const Naming *x, uint32_t term) {
+        return shortlist_has_term(x->words, x->n_words, term) || shortlist_has_term(x->area, x->n_area, term);
 }
 
-static bool in_names(const Saying *s, uint32_t term) {
-        bool found = in_naming(&s->reference, term);
+static bool shortlist_in_names(const Saying *s, uint32_t term) {
+        bool found = shortlist_in_naming(&s->reference, term);
 
         for (size_t i = 0; i < s->n_aliases && !found; i++)
-                found = in_naming(&s->aliases[i], term);
+                found = shortlist_in_naming(&s->aliases[i], term);
         return found;
 }
 
-static bool before(double weight, uint64_t number, double other_weight, uint64_t other_number) {
+static bool shortlist_before(double weight, uint64_t number, double other_weight, uint64_t other_number) {
         return weight != other_weight ? weight > other_weight : number < other_number;
 }
 
-/* Equal ones by their bytes: numbers depend on what was read before. */
-static bool term_before(const Lexicon *l, const ShortlistTerm *x, const ShortlistTerm *y) {
+/* Equal weights are ordered by the terms' bytes: numbers depend on earlier reading. */
+static bool shortlist_term_before(const Lexicon *l, const ShortlistTerm *x, const ShortlistTerm *y) {
         return x->weight != y->weight ? x->weight > y->weight : lexicon_compare(l, x->number, y->number) < 0;
 }
 
-/* Puts it where it belongs, heaviest first; the last one goes when there are too many. */
-static void keep_term(const Lexicon *l, ShortlistTerm *list, size_t *n, ShortlistTerm x) {
+/* Inserts the term, heaviest first. The lightest term leaves a full list. */
+static void shortlist_keep_term(const Lexicon *l, ShortlistTerm *list, size_t *n, ShortlistTerm x) {
         size_t i = *n;
 
-        if (i == SHORTLIST_TERMS && !term_before(l, &x, &list[i - 1]))
+        if (i == SHORTLIST_TERMS && !shortlist_term_before(l, &x, &list[i - 1]))
                 return;
         i -= i == SHORTLIST_TERMS;
         *n = i + 1;
-        for (; i > 0 && term_before(l, &x, &list[i - 1]); i--)
+        for (; i > 0 && shortlist_term_before(l, &x, &list[i - 1]); i--)
                 list[i] = list[i - 1];
         list[i] = x;
 }
 
-static int consider(Lexicon *l, uint32_t term, double times, ShortlistTerm *list, size_t *n) {
+static int shortlist_consider(Lexicon *l, uint32_t term, double times, ShortlistTerm *list, size_t *n) {
         int r = lexicon_weigh(l, &term, 1);
 
         if (r < 0 || lexicon_rows_with(l, term) == 0)
                 return r;
-        keep_term(l, list, n, (ShortlistTerm){term, lexicon_weights(l)[term] * times});
+        shortlist_keep_term(l, list, n, (ShortlistTerm){term, lexicon_weights(l)[term] * times});
         return 0;
 }
 
@@ -62,22 +60,22 @@ int shortlist_terms(Lexicon *l, const Saying *s, ShortlistTerm ret[static SHORTL
 
         *ret_n = 0;
         for (size_t i = 0; i < s->n_sought && r == 0; i++)
-                if (!has(s->sought, i, s->sought[i]))
-                        r = consider(l, s->sought[i], SOUGHT_TIMES, ret, ret_n);
+                if (!shortlist_has_term(s->sought, i, s->sought[i]))
+                        r = shortlist_consider(l, s->sought[i], SOUGHT_TIMES, ret, ret_n);
         for (uint32_t t = 0; t < s->n_in_text && r == 0; t++)
-                if (s->in_text[t] && !has(s->sought, s->n_sought, t))
-                        r = consider(l, t, in_names(s, t) ? NAMED_TIMES : 1, ret, ret_n);
+                if (s->in_text[t] && !shortlist_has_term(s->sought, s->n_sought, t))
+                        r = shortlist_consider(l, t, shortlist_in_names(s, t) ? NAMED_TIMES : 1, ret, ret_n);
         return r;
 }
 
 void shortlist_add(Shortlist *x, uint64_t number, double weight) {
         size_t i = x->n;
 
-        if (i == SHORTLIST_ROWS && !before(weight, number, x->rows[i - 1].weight, x->rows[i - 1].number))
+        if (i == SHORTLIST_ROWS && !shortlist_before(weight, number, x->rows[i - 1].weight, x->rows[i - 1].number))
                 return;
         i -= i == SHORTLIST_ROWS;
         x->n = i + 1;
-        for (; i > 0 && before(weight, number, x->rows[i - 1].weight, x->rows[i - 1].number); i--)
+        for (; i > 0 && shortlist_before(weight, number, x->rows[i - 1].weight, x->rows[i - 1].number); i--)
                 x->rows[i] = x->rows[i - 1];
         x->rows[i] = (ShortlistRow){number, weight};
 }

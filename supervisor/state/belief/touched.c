@@ -8,38 +8,38 @@
 #include <errno.h>
 #include <string.h>
 
-/* Those that share the same words (and those that may, where not all of the index was looked at) are mostly alike: few of them are enough. The shortest, as
- * whatever else they say speaks against the row, and then the oldest. */
+/* Items that share the same terms with the row. Such items are mostly alike, so a few are enough: first the shortest,
+ * because every further word speaks against the row, then the oldest. Unread terms of the index count as shared. */
 #define EACH_MOST 4
-typedef struct Group {
+typedef struct TouchedGroup {
         uint64_t terms;
-        double most; /* that the row can score for them */
+        double most; /* the row's highest possible score for an item with these terms */
         uint64_t ids[EACH_MOST];
         uint16_t length[EACH_MOST];
         size_t n;
-} Group;
+} TouchedGroup;
 
 #define KNOWN 256
 
-typedef struct Looking {
+typedef struct TouchedSearch {
         Lexicon *lexicon;
-        const BucketRow *now, *was; /* was: or NULL */
+        const BucketRow *now, *was; /* was: may be NULL */
         uint32_t number[RANK_TERMS_MAX]; /* of each bit, in the lexicon */
         RankTerm terms[RANK_TERMS_MAX];
-        size_t n_words, n; /* behind the words: names of the row */
-        uint8_t *there;    /* by number: what is not asked for may be there */
+        size_t n_words, n; /* n_words words, then names of the row */
+        uint8_t *there;    /* by number: 0 for asked terms that the item lacks */
         double least;
-        bool weighed; /* the lexicon has what all of them weigh */
-        Group groups[TOUCHED_SHARING_MOST];
+        bool weighed; /* the lexicon has weights for all terms of the row */
+        TouchedGroup groups[TOUCHED_SHARING_MOST];
         size_t n_groups;
         struct {
                 uint64_t terms;
                 double most;
                 bool known;
         } known[KNOWN];
-} Looking;
+} TouchedSearch;
 
-static bool is_asked(const Looking *k, uint32_t number) {
+static bool touched_is_asked(const TouchedSearch *k, uint32_t number) {
         for (size_t i = 0; i < k->n_words; i++)
                 if (k->number[i] == number)
                         return true;
@@ -48,28 +48,28 @@ static bool is_asked(const Looking *k, uint32_t number) {
 
 #define WORDS_MOST (RANK_TERMS_MAX - 8)
 
-/* Those that come first are of the title; who has more words than that may have the others, as far as anybody knows. */
-static void ask(Looking *k, const uint32_t *numbers, size_t n) {
+/* The title's words come first. Words beyond the limit count as shared. */
+static void touched_ask(TouchedSearch *k, const uint32_t *numbers, size_t n) {
         for (size_t i = 0; i < n && k->n_words < WORDS_MOST; i++)
-                if (!is_asked(k, numbers[i]))
+                if (!touched_is_asked(k, numbers[i]))
                         k->number[k->n_words++] = numbers[i];
 }
 
-static void ask_naming(Looking *k, const Naming *x) {
-        ask(k, x->words, x->n_words);
-        ask(k, x->area, x->n_area);
+static void touched_ask_naming(TouchedSearch *k, const Naming *x) {
+        touched_ask(k, x->words, x->n_words);
+        touched_ask(k, x->area, x->n_area);
 }
 
-static void ask_row(Looking *k, const BucketRow *row) {
+static void touched_ask_row(TouchedSearch *k, const BucketRow *row) {
         if (!row)
                 return;
-        ask_naming(k, &row->evidence.naming);
+        touched_ask_naming(k, &row->evidence.naming);
         for (size_t i = 0; i < row->evidence.n_memory; i++)
-                ask_naming(k, &row->evidence.memory[i]);
+                touched_ask_naming(k, &row->evidence.memory[i]);
 }
 
-/* Words by which a text names the row: its id, and its hash as long or as short as people write it. */
-static int ask_names(Looking *k, const Bucket *b, const char *id) {
+/* Adds the names of the row in a text: its id, and its hash in any length that a person may write. */
+static int touched_ask_names(TouchedSearch *k, const Bucket *b, const char *id) {
         const char *hash;
         size_t n;
         int r;
@@ -84,7 +84,7 @@ static int ask_names(Looking *k, const Bucket *b, const char *id) {
         return r;
 }
 
-static int weigh(Lexicon *l, const Naming *x) {
+static int touched_weigh(Lexicon *l, const Naming *x) {
         int r = lexicon_weigh(l, x->area, x->n_area);
 
         if (r == 0)
@@ -92,24 +92,25 @@ static int weigh(Lexicon *l, const Naming *x) {
         return r == 0 && x->lead != LEAD_NONE ? lexicon_weigh(l, &x->lead_word, 1) : r;
 }
 
-static int weigh_row(Lexicon *l, const BucketRow *row) {
-        int r = row ? weigh(l, &row->evidence.naming) : 0;
+static int touched_weigh_row(Lexicon *l, const BucketRow *row) {
+        int r = row ? touched_weigh(l, &row->evidence.naming) : 0;
 
         for (size_t i = 0; row && r == 0 && i < row->evidence.n_memory; i++)
-                r = weigh(l, &row->evidence.memory[i]);
+                r = touched_weigh(l, &row->evidence.memory[i]);
         return r;
 }
 
-static double most_of(const Looking *k, const BucketRow *row) {
+static double touched_row_score(const TouchedSearch *k, const BucketRow *row) {
         Likeness like;
 
         if (!row)
                 return 0;
         like = likeness_most(k->lexicon, k->there, &row->evidence.naming, row->evidence.memory, row->evidence.n_memory);
-        return resolve_score(&(ResolveCandidate){.overlap = like.overlap, .alias = like.alias, .reference = like.reference});
+        return resolve_score(
+                &(ResolveCandidate){.overlap = like.overlap, .alias = like.alias, .reference = like.reference});
 }
 
-static double score_most(Looking *k, uint64_t terms) {
+static double touched_best_score(TouchedSearch *k, uint64_t terms) {
         size_t at = (size_t)((terms * UINT64_C(0x9e3779b97f4a7c15)) >> 56) % KNOWN;
         double most;
 
@@ -117,18 +118,20 @@ static double score_most(Looking *k, uint64_t terms) {
                 return k->known[at].most;
         for (size_t i = 0; i < k->n_words; i++)
                 k->there[k->number[i]] = terms >> i & 1;
-        most = k->n > k->n_words && terms >> k->n_words ? 1 : MAX(most_of(k, k->now), most_of(k, k->was));
+        most = MAX(touched_row_score(k, k->now), touched_row_score(k, k->was));
+        if (k->n > k->n_words && terms >> k->n_words) /* a name of the row */
+                most = 1;
         k->known[at].known = true;
         k->known[at].terms = terms;
         k->known[at].most = most;
         return most;
 }
 
-static bool is_better(double most, uint64_t terms, const Group *g) {
+static bool touched_is_better(double most, uint64_t terms, const TouchedGroup *g) {
         return most != g->most ? most > g->most : terms < g->terms;
 }
 
-static void keep(Group *g, uint64_t id, uint16_t length) {
+static void touched_keep(TouchedGroup *g, uint64_t id, uint16_t length) {
         size_t at = g->n;
 
         if (at == EACH_MOST && length >= g->length[at - 1])
@@ -143,36 +146,37 @@ static void keep(Group *g, uint64_t id, uint16_t length) {
         g->length[at] = length;
 }
 
-/* They come in order of their numbers. */
-static int look(void *user, const RankOverlap *o) {
+/* The items come in the order of their numbers. */
+static int touched_look(void *user, const RankOverlap *o) {
         uint64_t terms = o->terms[INDEX_TEXT] | o->unread;
-        Looking *k = user;
+        TouchedSearch *k = user;
         size_t at = 0;
         double most;
-        int r = k->weighed ? 0 : weigh_row(k->lexicon, k->now);
+        int r = k->weighed ? 0 : touched_weigh_row(k->lexicon, k->now);
 
         if (r == 0 && !k->weighed)
-                r = weigh_row(k->lexicon, k->was);
+                r = touched_weigh_row(k->lexicon, k->was);
         if (r < 0)
                 return r;
         k->weighed = true;
         while (at < k->n_groups && k->groups[at].terms != terms)
                 at++;
         if (at == k->n_groups) {
-                most = score_most(k, terms);
-                if (most < k->least || (at == TOUCHED_SHARING_MOST && !is_better(most, terms, &k->groups[at - 1])))
+                most = touched_best_score(k, terms);
+                if (most < k->least ||
+                    (at == TOUCHED_SHARING_MOST && !touched_is_better(most, terms, &k->groups[at - 1])))
                         return 0;
                 at -= at == TOUCHED_SHARING_MOST;
                 k->n_groups = at + 1;
-                for (; at > 0 && is_better(most, terms, &k->groups[at - 1]); at--)
+                for (; at > 0 && touched_is_better(most, terms, &k->groups[at - 1]); at--)
                         k->groups[at] = k->groups[at - 1];
-                k->groups[at] = (Group){.terms = terms, .most = most};
+                k->groups[at] = (TouchedGroup){.terms = terms, .most = most};
         }
-        keep(&k->groups[at], o->number, o->length[INDEX_TEXT]);
+        touched_keep(&k->groups[at], o->number, o->length[INDEX_TEXT]);
         return 0;
 }
 
-static void add(Touched *ret, uint64_t id, bool had) {
+static void touched_add(Touched *ret, uint64_t id, bool had) {
         size_t at = ret->n;
 
         for (size_t i = 0; i < ret->n; i++)
@@ -186,42 +190,43 @@ static void add(Touched *ret, uint64_t id, bool had) {
         ret->had[at] = had;
 }
 
-/* The best groups first. */
-static void take(const Looking *k, Touched *ret) {
+/* Takes the items of the best groups first. */
+static void touched_take(const TouchedSearch *k, Touched *ret) {
         size_t left = TOUCHED_SHARING_MOST;
 
         for (size_t g = 0; g < k->n_groups; g++)
                 for (size_t i = 0; i < k->groups[g].n && left > 0; i++, left--)
-                        add(ret, k->groups[g].ids[i], false);
+                        touched_add(ret, k->groups[g].ids[i], false);
 }
 
-static int find_sharing(Bucket *b, Lexicon *l, Looking *k, const char *id, Touched *ret) {
+static int touched_find_sharing(Bucket *b, Lexicon *l, TouchedSearch *k, const char *id, Touched *ret) {
         int r;
 
-        ask_row(k, k->now);
-        ask_row(k, k->was);
+        touched_ask_row(k, k->now);
+        touched_ask_row(k, k->was);
         for (size_t i = 0; i < k->n_words; i++) {
                 size_t n;
 
                 k->terms[i].p = lexicon_term(l, k->number[i], &n);
                 k->terms[i].n = (uint8_t)n;
         }
-        r = ask_names(k, b, id);
+        r = touched_ask_names(k, b, id);
         if (r < 0 || k->n == 0)
                 return r;
         k->there = malloc(lexicon_terms(l));
         if (!k->there)
                 return -ENOMEM;
         memset(k->there, 1, lexicon_terms(l));
-        r = wait_sharing(b->txn, b->scope, b->kind, k->terms, k->n, look, k);
+        r = wait_sharing(b->txn, b->scope, b->kind, k->terms, k->n, touched_look, k);
         free(k->there);
-        take(k, ret);
+        touched_take(k, ret);
         return r;
 }
 
 int touched_find(Bucket *b, const char *id, const BucketRow *was, const ResolvePolicy *policy, Touched *ret) {
-        bool fixed = b->kind == KIND_PLAN || b->kind == KIND_TASK_STATE; /* blocked ones: any word will do */
-        Looking k = {.was = was, .least = fixed ? 0 : concern_least(!was, policy)};
+        /* these items are blocked: any shared word is enough */
+        bool fixed = b->kind == KIND_PLAN || b->kind == KIND_TASK_STATE;
+        TouchedSearch k = {.was = was, .least = fixed ? 0 : concern_least(!was, policy)};
         uint64_t having[WAIT_HAVING_MOST];
         size_t n = 0;
         Lexicon *l;
@@ -229,7 +234,7 @@ int touched_find(Bucket *b, const char *id, const BucketRow *was, const ResolveP
 
         *ret = (Touched){0};
         for (size_t i = 0; r == 0 && i < n; i++)
-                add(ret, having[i], true);
+                touched_add(ret, having[i], true);
         if (r == 0)
                 r = bucket_lexicon(b, &l);
         if (r > 0)
@@ -238,6 +243,6 @@ int touched_find(Bucket *b, const char *id, const BucketRow *was, const ResolveP
                 return r;
         k.lexicon = l;
         if (r == 0)
-                r = find_sharing(b, l, &k, id, ret);
+                r = touched_find_sharing(b, l, &k, id, ret);
         return r == -ENOENT ? -EUCLEAN : r;
 }

@@ -1,6 +1,6 @@
-/* Runs: supervisor, CLI. Which of those that wait are looked at again after a row was committed: those that had it for a candidate, and those that have
- * so much of its words, or its name, that it may concern them (concern.h). By the index alone, and however many wait, boundedly many; the same ones for
- * the same store. */
+/* Runs: supervisor, CLI. The pending items to be tried again after the commit of a row: items with the row as a
+ * candidate, and items that share enough words with the row, or have its name, to be concerned (concern.h). By the
+ * index alone. The number is bounded however many items wait, and the same store gives the same items. */
 #pragma once
 
 #include "belief/bucket.h"
@@ -10,8 +10,8 @@
 
 typedef struct Touched {
         uint64_t ids[WAIT_HAVING_MOST + TOUCHED_SHARING_MOST]; /* oldest first */
-        bool had[WAIT_HAVING_MOST + TOUCHED_SHARING_MOST];     /* it had the row for a candidate */
+        bool had[WAIT_HAVING_MOST + TOUCHED_SHARING_MOST];     /* the item had the row as a candidate */
         size_t n;
 } Touched;
-/* was: the row before, or NULL. Returns 0 or -errno. */
+/* was: the old row, or NULL. Returns 0 or -errno. */
 int touched_find(Bucket *b, const char *id, const BucketRow *was, const ResolvePolicy *policy, Touched *ret);

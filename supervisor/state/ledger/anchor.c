@@ -62,9 +62,9 @@ char *anchor_path(const Store *s, bool *ret_inside) {
         return n < 0 ? NULL : path;
 }
 
-/* A checkpoint of the same length goes over the old one in one write of one sector: a third of the cost of a new file
- * and a rename, which is paid at the end of each run. */
-static int write_over(const char *path, const char *note, size_t n) {
+/* A checkpoint of the same length overwrites the old anchor with one write of one sector. This costs a third of a new
+ * file and a rename, and each run pays the cost at its end. */
+static int anchor_overwrite(const char *path, const char *note, size_t n) {
         _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         struct stat st;
 
@@ -78,10 +78,11 @@ void anchor_write(Store *s, const char *note, size_t n) {
         const char *path = store_anchor(s);
         _cleanup_waiting_ Waiting w = path ? waiting_for("the anchor", path) : (Waiting){};
         static atomic_flag said = ATOMIC_FLAG_INIT;
-        int r = path ? write_over(path, note, n) : -ENOENT;
+        int r = path ? anchor_overwrite(path, note, n) : -ENOENT;
 
         if (path && r < 0)
-                r = io_write_file(AT_FDCWD, path, note, n, 0600, true); /* seldom: a power cut may not leave it empty, which would be refused */
+                /* seldom; a power cut must not leave an empty anchor, which would be refused */
+                r = io_write_file(AT_FDCWD, path, note, n, 0600, true);
         if (path && r == -ENOENT) {
                 _cleanup_free_ char *folder = strdup(path);
                 char *slash = folder ? strrchr(folder, '/') : NULL;
@@ -99,8 +100,8 @@ void anchor_write(Store *s, const char *note, size_t n) {
         }
 }
 
-/* Returns 0, -errno or NOTE_E_* with the reason. Once more after a bad one: it may have been written at that moment. */
-static int read_anchor(const char *path, char **ret, size_t *ret_n, Checkpoint *ret_checkpoint, Diag *reterr) {
+/* Returns 0, -errno or NOTE_E_* with the reason. Reads an invalid anchor twice, because a writer may be at work. */
+static int anchor_read(const char *path, char **ret, size_t *ret_n, Checkpoint *ret_checkpoint, Diag *reterr) {
         _cleanup_waiting_ Waiting w = waiting_for("the anchor", path);
         int r = 0;
 
@@ -116,27 +117,29 @@ static int read_anchor(const char *path, char **ret, size_t *ret_n, Checkpoint *
         return r;
 }
 
-/* An anchor that somebody named is what they trust: whatever is wrong with it they are told, and it stays as it is. One that Lethe keeps by itself says nothing
- * then, and is made anew. */
-static int anchor_useless(const Store *s, const char *path, const char *why, Diag *reterr) {
+/* The operator trusts an anchor that the operator named: any fault in the anchor is reported, and the file stays
+ * unchanged. Lethe's own anchor is made anew without an error. */
+static int anchor_reject(const Store *s, const char *path, const char *why, Diag *reterr) {
         if (anchor_said())
                 return diag(reterr, STORE_E_ROLLBACK,
-                            "anchor %s %s: nothing says that store %s is not an older copy. Name the anchor of this store, or a file that is not there yet (it is made)", path, why,
-                            store_dir(s));
+                            "anchor %s %s: nothing says that store %s is not an older copy. Name the anchor of the "
+                            "store, or a new file, which Lethe then makes",
+                            path, why, store_dir(s));
         if (store_mode(s) != STORE_READ)
                 log_warning("anchor %s %s: it is not used", path, why);
         return 0;
 }
 
-/* The anchor was not read, and nothing is known of it. It may be readable again in a moment. Lethe's own anchor would be made anew, behind what the old one had
- * seen. */
+/* The anchor could not be read; a later try may succeed. Lethe's own anchor must not be made anew from an older
+ * state. */
 static bool anchor_may_be_good(int r) {
         return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EINTR ||
                (anchor_said() && r < 0 && r != -EISDIR && r != -ELOOP && r != -ENXIO && r != -EFBIG);
 }
 
-/* Does the store have all that the anchor saw? Returns 0, STORE_E_*, -errno; *ret_late: and more. */
-static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr) {
+/* Compares the store with its anchor. Returns 0 when the store has everything that the anchor saw, STORE_E_*, -errno;
+ * *ret_late: the store has more entries than the anchor. */
+static int anchor_compare(Store *s, const char *path, bool *ret_late, Diag *reterr) {
         _cleanup_free_ char *note = NULL;
         _cleanup_txn_ Txn *t = NULL;
         Checkpoint anchor, now;
@@ -145,7 +148,7 @@ static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr
         Bytes newest;
         Diag why;
         size_t n;
-        int r = read_anchor(path, &note, &n, &anchor, &why);
+        int r = anchor_read(path, &note, &n, &anchor, &why);
 
         *ret_late = false;
         if (r == -ENOENT || r == -EACCES || r == -ENOTDIR)
@@ -154,22 +157,22 @@ static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr
                 return diag(reterr, r, "store %s: its anchor %s cannot be read: %s", store_dir(s), path, strerror(-r));
         if (r != 0) {
                 diag_prefix(&why, "is no checkpoint");
-                return anchor_useless(s, path, why.text, reterr);
+                return anchor_reject(s, path, why.text, reterr);
         }
         if (strcmp(anchor.origin, store_origin(s)) != 0) {
-                diag(&why, 0, "is of another ledger, %s, and this store's is %s", anchor.origin, store_origin(s));
-                return anchor_useless(s, path, why.text, reterr);
+                diag(&why, 0, "is of another ledger, %s, and the store has ledger %s", anchor.origin, store_origin(s));
+                return anchor_reject(s, path, why.text, reterr);
         }
         r = store_begin(s, false, &t, reterr);
         if (r != 0)
                 return r;
-        /* Nothing happened since it was written: the usual case, for which no signature need be verified. */
+        /* No change since the anchor was written: the usual case, for which no signature need be verified. */
         if (ledger_checkpoint(t, &newest) == 0 && newest.n == n && memcmp(newest.p, note, n) == 0)
                 return 0;
         r = note_open(note, n, store_public_key(s), &anchor, &why);
         if (r != 0) {
                 diag_prefix(&why, "does not verify");
-                return anchor_useless(s, path, why.text, reterr);
+                return anchor_reject(s, path, why.text, reterr);
         }
         r = ledger_tree_read(t, &tree);
         if (r < 0)
@@ -213,11 +216,11 @@ int anchor_check(Store *s, Diag *reterr) {
         r = store_mode(s) == STORE_READ ? 0 : owner_check(path, geteuid(), &other);
         if (r > 0)
                 return diag(reterr, STORE_E_OWNER, "anchor %s is not its operator's alone: %s", path, other.text);
-        r = hold_against(s, path, &late, reterr);
+        r = anchor_compare(s, path, &late, reterr);
         if (r != 0)
                 return r;
         store_set_anchor(s, TAKE_PTR(path));
-        /* A supervisor that was killed had told of more than it wrote here. */
+        /* A killed supervisor had reported more entries than the anchor has. */
         if (late && store_mode(s) != STORE_READ)
                 txn_bring_in(s);
         return 0;

@@ -42,7 +42,8 @@ int key_parse_pem(const char *text, size_t n, uint8_t ret[static 32]) {
         uint8_t der[DER_BYTES], key[32];
         char again[KEY_PEM_MAX];
 
-        if (n < sizeof(head) + 60 || memcmp(text, head, sizeof(head) - 1) != 0 || base64_decode(text + sizeof(head) - 1, 60, der, sizeof(der)) != sizeof(der))
+        if (n < sizeof(head) + 60 || memcmp(text, head, sizeof(head) - 1) != 0 ||
+            base64_decode(text + sizeof(head) - 1, 60, der, sizeof(der)) != sizeof(der))
                 return -EINVAL;
         memcpy(key, der + 12, sizeof(key));
         if (strlen(key_pem(key, again)) != n || memcmp(again, text, n) != 0)
@@ -51,14 +52,15 @@ int key_parse_pem(const char *text, size_t n, uint8_t ret[static 32]) {
         return 0;
 }
 
-/* The bytes that are signed: pre-authentication encoding. */
-static int encode(const char *type, const void *payload, size_t n, Buf *ret) {
+/* The signed bytes: pre-authentication encoding. */
+static int dsse_encode(const char *type, const void *payload, size_t n, Buf *ret) {
         int r = buf_printf(ret, "DSSEv1 %zu %s %zu ", strlen(type), type, n);
 
         return r == 0 ? buf_add(ret, payload, n) : r;
 }
 
-static int envelope(const char *type, const void *payload, size_t n, const char *keyid, const uint8_t signature[static 64], Buf *ret) {
+static int dsse_envelope(const char *type, const void *payload, size_t n, const char *keyid,
+                         const uint8_t signature[static 64], Buf *ret) {
         _cleanup_free_ char *b64 = base64_encode(payload, n), *sig = base64_encode(signature, 64), *text = NULL;
         _cleanup_json_ json_t *o = NULL;
         size_t n_text;
@@ -66,7 +68,8 @@ static int envelope(const char *type, const void *payload, size_t n, const char 
 
         if (!b64 || !sig)
                 return -ENOMEM;
-        o = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", b64, "payloadType", type, "signatures", "keyid", keyid, "sig", sig);
+        o = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", b64, "payloadType", type, "signatures", "keyid", keyid,
+                      "sig", sig);
         r = o ? json_canonical(o, &text, &n_text) : -ENOMEM;
         if (r == 0)
                 r = buf_add(ret, text, n_text);
@@ -80,23 +83,24 @@ int dsse_seal(Store *s, const char *type, const void *payload, size_t n, Buf *re
         int r = store_need_key(s, reterr);
 
         if (r == 0)
-                r = encode(type, payload, n, &pae);
+                r = dsse_encode(type, payload, n, &pae);
         if (r == 0)
                 r = store_sign(s, pae.data, pae.n, signature);
-        return r == 0 ? envelope(type, payload, n, key_id(store_public_key(s), id), signature, ret) : r;
+        return r == 0 ? dsse_envelope(type, payload, n, key_id(store_public_key(s), id), signature, ret) : r;
 }
 
-static int form(Diag *reterr, const char *what) {
-        return diag(reterr, DSSE_E_FORM, "not an envelope of ours: %s", what);
+static int dsse_bad_form(Diag *reterr, const char *what) {
+        return diag(reterr, DSSE_E_FORM, "not an envelope in the form that Lethe writes: %s", what);
 }
 
-static const char *text_of(const json_t *o, const char *key) {
+static const char *dsse_text(const json_t *o, const char *key) {
         const char *s = json_text(json_object_get(o, key));
 
         return s ? s : "";
 }
 
-int dsse_open(const char *text, size_t n, const char *type, const uint8_t public_key[static 32], char **ret, size_t *ret_n, Diag *reterr) {
+int dsse_open(const char *text, size_t n, const char *type, const uint8_t public_key[static 32], char **ret,
+              size_t *ret_n, Diag *reterr) {
         _cleanup_buf_ Buf pae = {0}, again = {0};
         _cleanup_free_ char *payload = NULL;
         _cleanup_json_ json_t *o = NULL;
@@ -110,28 +114,28 @@ int dsse_open(const char *text, size_t n, const char *type, const uint8_t public
         if (r != 0)
                 return r > 0 ? DSSE_E_FORM : r;
         first = json_array_get(json_object_get(o, "signatures"), 0);
-        b64 = text_of(o, "payload");
-        sig = text_of(first, "sig");
+        b64 = dsse_text(o, "payload");
+        sig = dsse_text(first, "sig");
         payload = malloc(strlen(b64) + 1);
         if (!payload)
                 return -ENOMEM;
         n_payload = base64_decode(b64, strlen(b64), payload, strlen(b64));
         if (n_payload < 0)
-                return form(reterr, "payload is not base64");
+                return dsse_bad_form(reterr, "payload is not base64");
         payload[n_payload] = 0;
         if (base64_decode(sig, strlen(sig), signature, sizeof(signature)) != sizeof(signature))
-                return form(reterr, "the signature is not one of Ed25519");
-        if (strcmp(text_of(o, "payloadType"), type) != 0)
-                return form(reterr, "payloadType is another");
-        if (strcmp(text_of(first, "keyid"), key_id(public_key, id)) != 0)
+                return dsse_bad_form(reterr, "the signature is not one of Ed25519");
+        if (strcmp(dsse_text(o, "payloadType"), type) != 0)
+                return dsse_bad_form(reterr, "payloadType is not the expected type");
+        if (strcmp(dsse_text(first, "keyid"), key_id(public_key, id)) != 0)
                 return diag(reterr, DSSE_E_KEY, "signed by another key than %s", id);
-        r = envelope(type, payload, (size_t)n_payload, id, signature, &again);
+        r = dsse_envelope(type, payload, (size_t)n_payload, id, signature, &again);
         if (r == 0)
-                r = encode(type, payload, (size_t)n_payload, &pae);
+                r = dsse_encode(type, payload, (size_t)n_payload, &pae);
         if (r < 0)
                 return r;
         if (!again.data || again.n != n || memcmp(again.data, text, n) != 0)
-                return form(reterr, "it is written in another way");
+                return dsse_bad_form(reterr, "the bytes differ from that form");
         if (crypto_sign_verify_detached(signature, (const uint8_t *)pae.data, pae.n, public_key) != 0)
                 return diag(reterr, DSSE_E_SIGNATURE, "the signature does not verify");
         *ret = TAKE_PTR(payload);

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,7 +31,7 @@ void export_tile_path(int level, uint64_t n, unsigned width, char out[static EXP
                 snprintf(out + o, EXPORT_PATH_MAX - o, ".p/%u", width);
 }
 
-static int write_file(int dir_fd, const char *path, const void *p, size_t n) {
+static int export_file(int dir_fd, const char *path, const void *p, size_t n) {
         char folder[EXPORT_PATH_MAX];
         int r = io_write_file(dir_fd, path, p, n, 0644, false);
 
@@ -48,7 +47,7 @@ static int write_file(int dir_fd, const char *path, const void *p, size_t n) {
 }
 
 /* The tiles of one level: `n` hashes of nodes of 2^(8 level) leaves. */
-static int write_hashes(Txn *t, int dir_fd, unsigned level, uint64_t n) {
+static int export_hashes(Txn *t, int dir_fd, unsigned level, uint64_t n) {
         uint8_t tile[TILE_WIDTH * HASH_BYTES], from[HASH_KEY_BYTES], key[HASH_KEY_BYTES];
         _cleanup_cursor_ Cursor *c = NULL;
         int r;
@@ -69,13 +68,13 @@ static int write_hashes(Txn *t, int dir_fd, unsigned level, uint64_t n) {
                 memcpy(tile + in_tile * HASH_BYTES, v.p, HASH_BYTES);
                 if (in_tile + 1 == TILE_WIDTH || i + 1 == n) {
                         export_tile_path((int)level, i / TILE_WIDTH, in_tile + 1, path);
-                        r = write_file(dir_fd, path, tile, (in_tile + 1) * HASH_BYTES);
+                        r = export_file(dir_fd, path, tile, (in_tile + 1) * HASH_BYTES);
                 }
         }
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
-static int write_entries(Txn *t, int dir_fd, uint64_t n) {
+static int export_entries(Txn *t, int dir_fd, uint64_t n) {
         _cleanup_walk_ LedgerWalk w = {0};
         _cleanup_buf_ Buf b = {0};
         int r = ledger_walk(t, 0, &w);
@@ -95,15 +94,15 @@ static int write_entries(Txn *t, int dir_fd, uint64_t n) {
                         r = buf_add(&b, e.p, e.n);
                 if (r == 0 && (in_tile + 1 == TILE_WIDTH || i + 1 == n)) {
                         export_tile_path(-1, i / TILE_WIDTH, in_tile + 1, path);
-                        r = write_file(dir_fd, path, b.data, b.n);
+                        r = export_file(dir_fd, path, b.data, b.n);
                         b.n = 0;
                 }
         }
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* 1: not empty. */
-static int has_files(int dir_fd) {
+/* Returns 1 when the folder is not empty, 0 or -errno. */
+static int export_has_files(int dir_fd) {
         int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
         DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
         struct dirent *e;
@@ -118,7 +117,7 @@ static int has_files(int dir_fd) {
         return found;
 }
 
-static int place_code(int e) {
+static int export_code(int e) {
         return e == ENOSPC || e == EDQUOT ? STORE_E_FULL : EXPORT_E_PLACE;
 }
 
@@ -130,11 +129,11 @@ int export_write(Txn *t, const char *dir, Checkpoint *ret, Diag *reterr) {
         int r;
 
         if (mkdir(dir, 0755) < 0 && errno != EEXIST)
-                return diag(reterr, place_code(errno), "%s cannot be made: %s", dir, strerror(errno));
+                return diag(reterr, export_code(errno), "%s cannot be made: %s", dir, strerror(errno));
         fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return diag(reterr, EXPORT_E_PLACE, "%s cannot be opened as a folder: %s", dir, strerror(errno));
-        r = has_files(fd);
+        r = export_has_files(fd);
         if (r < 0)
                 return r;
         if (r > 0)
@@ -146,17 +145,17 @@ int export_write(Txn *t, const char *dir, Checkpoint *ret, Diag *reterr) {
         if (r == 0 && note_parse(note.p, note.n, ret, reterr) != 0)
                 r = -EUCLEAN;
         for (unsigned level = 0; r == 0 && tree.edge.size >> (level * TILE_HEIGHT) > 0; level++)
-                r = write_hashes(t, fd, level, tree.edge.size >> (level * TILE_HEIGHT));
+                r = export_hashes(t, fd, level, tree.edge.size >> (level * TILE_HEIGHT));
         if (r == 0)
-                r = write_entries(t, fd, tree.edge.size);
+                r = export_entries(t, fd, tree.edge.size);
         if (r == 0) {
                 note_vkey(store_origin(txn_store(t)), store_public_key(txn_store(t)), vkey);
                 strcat(vkey, "\n");
-                r = write_file(fd, "vkey", vkey, strlen(vkey));
+                r = export_file(fd, "vkey", vkey, strlen(vkey));
         }
         if (r == 0)
-                r = write_file(fd, "checkpoint", note.p, note.n);
+                r = export_file(fd, "checkpoint", note.p, note.n);
         if (r == -ENOSPC || r == -EACCES || r == -EROFS || r == -EDQUOT || r == -EFBIG || r == -EIO)
-                return diag(reterr, place_code(-r), "%s cannot be written: %s", dir, strerror(-r));
+                return diag(reterr, export_code(-r), "%s cannot be written: %s", dir, strerror(-r));
         return r;
 }

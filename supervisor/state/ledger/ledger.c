@@ -1,20 +1,11 @@
-#include "ledger/ledger.h"
+#include "ledger/ledger-batch.h"
 
 #include "base/log.h"
-#include "ledger/anchor.h"
 #include "store/hooks.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-
-typedef struct State {
-        LedgerTree tree;
-        uint64_t begun; /* size at the start of the batch */
-        bool anchor;
-        char note[NOTE_MAX]; /* set by before_commit */
-        size_t n_note;
-} State;
 
 /* Lower levels sort last, so that the busy end of the table is its end, where LMDB fills pages whole. */
 void ledger_hash_key(unsigned level, uint64_t index, uint8_t ret[static HASH_KEY_BYTES]) {
@@ -46,58 +37,51 @@ int ledger_tree_read(Txn *t, LedgerTree *ret) {
         return 0;
 }
 
-static int tree_write(Txn *t, const LedgerTree *tree) {
-        uint8_t row[16 + sizeof(tree->edge.node)];
-        size_t n = tree->edge.n * sizeof(MerkleHash);
-
-        be64_put(row, tree->edge.size);
-        be64_put(row + 8, tree->last_usec);
-        memcpy(row + 16, tree->edge.node, n);
-        return table_put(t, TABLE_META, BYTES_STR("tree"), BYTES(row, 16 + n));
-}
-
 static_assert(sizeof(((StoreSeen *)NULL)->edge) >= sizeof(((MerkleEdge *)NULL)->node), "all of it");
 
-static void state_is_seen(Txn *t, const LedgerTree *tree) {
+void ledger_mark_seen(Txn *t, const LedgerTree *tree) {
         StoreSeen *seen = store_seen(txn_store(t));
 
         seen->size = tree->edge.size;
         memcpy(seen->edge, tree->edge.node, tree->edge.n * sizeof(MerkleHash));
 }
 
-/* A process that has the store open goes on with what it finds there: an older copy that somebody put in its place must not be continued, nor told to the
- * anchor. */
-static int state_is_behind(Txn *t, const LedgerTree *tree) {
+/* A process with an open store continues from the tables' state. An older copy of the store, put in its place, must be
+ * neither continued nor written to the anchor. */
+int ledger_is_behind(Txn *t, const LedgerTree *tree) {
         const StoreSeen *seen = store_seen(txn_store(t));
 
-        if (tree->edge.size > seen->size || (tree->edge.size == seen->size && memcmp(tree->edge.node, seen->edge, tree->edge.n * sizeof(MerkleHash)) == 0))
+        if (tree->edge.size > seen->size ||
+            (tree->edge.size == seen->size &&
+             memcmp(tree->edge.node, seen->edge, tree->edge.n * sizeof(MerkleHash)) == 0))
                 return 0;
-        log_error("store %s: the ledger has %" PRIu64 " entries, and had %" PRIu64 " when this process looked last: an older copy was put in its place",
+        log_error("store %s: the ledger has %" PRIu64 " entries, and had %" PRIu64
+                  " when this process looked last: an older copy was put in its place",
                   store_dir(txn_store(t)), tree->edge.size, seen->size);
         return -EUCLEAN;
 }
 
-static int state_get(Txn *t, State **ret) {
-        State *s = txn_ledger(t);
+int ledger_batch(Txn *t, LedgerBatch **ret) {
+        LedgerBatch *s = txn_ledger(t);
 
         if (!s) {
-                const State *before = txn_ledger_before(t);
+                const LedgerBatch *before = txn_ledger_before(t);
                 int r;
 
                 s = calloc(1, sizeof(*s));
                 if (!s)
                         return -ENOMEM;
-                if (before) /* its tree is not in the table yet: that is written once for all, before the commit */
+                if (before) /* the batch's tree is not in the table yet: the table is written once, before the commit */
                         *s = *before;
                 else {
                         r = ledger_tree_read(t, &s->tree);
                         if (r == 0)
-                                r = state_is_behind(t, &s->tree);
+                                r = ledger_is_behind(t, &s->tree);
                         if (r < 0) {
                                 free(s);
                                 return r;
                         }
-                        state_is_seen(t, &s->tree);
+                        ledger_mark_seen(t, &s->tree);
                         s->begun = s->tree.edge.size;
                 }
                 txn_set_ledger(t, s);
@@ -106,7 +90,7 @@ static int state_get(Txn *t, State **ret) {
         return 0;
 }
 
-static int keep_node(void *ctx, unsigned level, uint64_t index, const MerkleHash *h) {
+static int ledger_keep_node(void *ctx, unsigned level, uint64_t index, const MerkleHash *h) {
         uint8_t key[HASH_KEY_BYTES];
 
         if (level % TILE_HEIGHT != 0)
@@ -118,12 +102,12 @@ static int keep_node(void *ctx, unsigned level, uint64_t index, const MerkleHash
 int ledger_append(Txn *t, const char *entry, size_t n, uint64_t time_usec, uint64_t *ret_seq) {
         MerkleHash leaf;
         uint8_t key[8];
-        State *s;
+        LedgerBatch *s;
         int r;
 
         if (n > LEDGER_ENTRY_MAX)
                 return -EMSGSIZE;
-        r = state_get(t, &s);
+        r = ledger_batch(t, &s);
         if (r < 0)
                 return r;
         be64_put(key, s->tree.edge.size);
@@ -134,17 +118,17 @@ int ledger_append(Txn *t, const char *entry, size_t n, uint64_t time_usec, uint6
         if (ret_seq)
                 *ret_seq = s->tree.edge.size;
         s->tree.last_usec = MAX(s->tree.last_usec, time_usec);
-        r = merkle_append(&s->tree.edge, &leaf, keep_node, t);
+        r = merkle_append(&s->tree.edge, &leaf, ledger_keep_node, t);
         return r == -EEXIST ? -EUCLEAN : r;
 }
 
 int ledger_state(Txn *t, uint64_t *ret_size, uint64_t *ret_last_usec) {
-        State *s = txn_ledger(t);
+        LedgerBatch *s = txn_ledger(t);
         LedgerTree tree;
         int r;
 
         if (txn_writes(t)) {
-                r = state_get(t, &s);
+                r = ledger_batch(t, &s);
                 if (r < 0)
                         return r;
                 tree = s->tree;
@@ -167,8 +151,8 @@ int ledger_get(Txn *t, uint64_t seq, Bytes *ret) {
 }
 
 int ledger_want_anchor(Txn *t) {
-        State *s;
-        int r = state_get(t, &s);
+        LedgerBatch *s;
+        int r = ledger_batch(t, &s);
 
         if (r == 0)
                 s->anchor = true;
@@ -230,63 +214,3 @@ void ledger_walk_deinit(LedgerWalk *w) {
         cursor_free(w->cursor);
         w->cursor = NULL;
 }
-
-static int before_commit(Txn *t) {
-        State *s = txn_ledger(t);
-        Store *store = txn_store(t);
-        Checkpoint c = {.size = s->tree.edge.size};
-        char text[NOTE_MAX];
-        uint8_t signature[64];
-        size_t n;
-        int r;
-
-        if (s->tree.edge.size == s->begun)
-                return 0;
-        merkle_edge_root(&s->tree.edge, &c.root);
-        strcpy(c.origin, store_origin(store));
-        n = note_text(&c, text);
-        r = store_sign(store, text, n, signature);
-        if (r < 0)
-                return r;
-        s->n_note = note_build(&c, store_public_key(store), signature, s->note);
-        r = tree_write(t, &s->tree);
-        if (r == 0)
-                r = table_put(t, TABLE_META, BYTES_STR("checkpoint"), BYTES(s->note, s->n_note));
-        return r;
-}
-
-static void after_commit(Txn *t, bool more) {
-        State *s = txn_ledger(t);
-
-        state_is_seen(t, &s->tree);
-        if ((s->anchor || more) && s->n_note > 0)
-                anchor_write(txn_store(t), s->note, s->n_note);
-}
-
-static void brought_in(Store *store) {
-        _cleanup_txn_ Txn *t = NULL;
-        Diag d = {};
-        Checkpoint c;
-        LedgerTree tree;
-        Bytes note;
-
-        if (!store_anchor(store) || store_begin_at_once(store, &t, &d) != 0 || ledger_checkpoint(t, &note) != 0 || ledger_tree_read(t, &tree) < 0)
-                return;
-        /* It is a row of the tables: one that is not of this tree, an older one say, must not take the anchor back. */
-        if (note_open((const char *)note.p, note.n, store_public_key(store), &c, &d) == 0 && c.size == tree.edge.size && state_is_behind(t, &tree) == 0)
-                anchor_write(store, note.p, note.n);
-}
-
-static void ended(Txn *t) {
-        free(txn_ledger(t));
-        txn_set_ledger(t, NULL);
-}
-
-const StoreHooks store_hooks = {
-        .created = ledger_created,
-        .opened = anchor_check,
-        .before_commit = before_commit,
-        .after_commit = after_commit,
-        .brought_in = brought_in,
-        .ended = ended,
-};

@@ -1,5 +1,6 @@
-/* Runs: supervisor, CLI. The ledger: an append-only list of entries, each one line of canonical JSON, under a Merkle tree. It takes the
- * caller's transaction, so a change without its record cannot be expressed; store_commit() signs a checkpoint of the new size. */
+/* Runs: supervisor, CLI. The ledger: an append-only list of entries, lines of canonical JSON, under a Merkle tree.
+ * Entries go into the caller's transaction: no change is without its record. store_commit() signs a checkpoint of the
+ * new size. */
 #pragma once
 
 #include "base/util.h"
@@ -8,16 +9,16 @@
 #include "store/table.h"
 
 #define LEDGER_ENTRY_MAX 65535 /* c2sp.org/tlog-tiles: entries have a length of 16 bits */
-#define TILE_HEIGHT 8          /* hashes are kept for levels 0, 8, 16 … : what tiles are made of */
+#define TILE_HEIGHT 8          /* hashes are stored for levels 0, 8, 16 …, of which tiles are made */
 
-/* Appends; only engine/ calls it. time_usec: of the entry, kept so that the next one is not earlier. Returns 0, -EMSGSIZE, -errno. */
+/* Appends; only engine/ calls it. time_usec: of the entry, a bound for the next entry. Returns 0, -EMSGSIZE, -errno. */
 int ledger_append(Txn *t, const char *entry, size_t n, uint64_t time_usec, uint64_t *ret_seq);
-/* Number of entries and the time of the last one, with those of this transaction. */
+/* Number of entries and the time of the last entry, this transaction's own included. */
 int ledger_state(Txn *t, uint64_t *ret_size, uint64_t *ret_last_usec);
 /* -ENOENT: no such entry. */
 int ledger_get(Txn *t, uint64_t seq, Bytes *ret);
 
-/* The commit is to leave a copy of its checkpoint outside the store (anchor.h). */
+/* Asks for a copy of this commit's checkpoint outside the store (anchor.h). */
 int ledger_want_anchor(Txn *t);
 
 /* The signed checkpoint as last committed. */
@@ -43,6 +44,3 @@ typedef struct LedgerTree {
         uint64_t last_usec;
 } LedgerTree;
 int ledger_tree_read(Txn *t, LedgerTree *ret);
-
-/* The first transaction of a new store: writes vkey and appends ledger.created. */
-int ledger_created(Txn *t, Diag *reterr);

@@ -7,7 +7,8 @@ void merkle_leaf(const void *entry, size_t n, MerkleHash *ret) {
         hash_two((const uint8_t[]){0}, 1, entry, n, ret->b);
 }
 
-void merkle_node(const MerkleHash *left, const MerkleHash *right, MerkleHash *ret) {
+/* SHA256(01 || left || right) */
+static void merkle_node(const MerkleHash *left, const MerkleHash *right, MerkleHash *ret) {
         uint8_t both[1 + 2 * HASH_BYTES] = {1};
 
         memcpy(both + 1, left->b, HASH_BYTES);
@@ -49,13 +50,12 @@ void merkle_edge_root(const MerkleEdge *e, MerkleHash *ret) {
 }
 
 /* The largest power of two below n (n > 1). */
-static unsigned split_level(uint64_t n) {
+static unsigned merkle_split_level(uint64_t n) {
         return 63U - (unsigned)__builtin_clzll(n - 1);
 }
 
-/* The hash of the leaves [from, from + n): MTH of RFC 6962. `from` is a multiple of the power of two that is not below
- * n. */
-static int range(uint64_t from, uint64_t n, MerkleRead rd, void *ctx, MerkleHash *ret) {
+/* The hash of the leaves [from, from + n): MTH of RFC 6962. `from` is a multiple of the smallest power of two ≥ n. */
+static int merkle_range(uint64_t from, uint64_t n, MerkleRead rd, void *ctx, MerkleHash *ret) {
         MerkleHash left, right;
         unsigned level;
         int r;
@@ -64,10 +64,10 @@ static int range(uint64_t from, uint64_t n, MerkleRead rd, void *ctx, MerkleHash
                 level = (unsigned)__builtin_ctzll(n);
                 return rd(ctx, level, from >> level, ret);
         }
-        level = split_level(n);
+        level = merkle_split_level(n);
         r = rd(ctx, level, from >> level, &left);
         if (r == 0)
-                r = range(from + (UINT64_C(1) << level), n - (UINT64_C(1) << level), rd, ctx, &right);
+                r = merkle_range(from + (UINT64_C(1) << level), n - (UINT64_C(1) << level), rd, ctx, &right);
         if (r == 0)
                 merkle_node(&left, &right, ret);
         return r;
@@ -78,7 +78,7 @@ int merkle_root(uint64_t size, MerkleRead rd, void *ctx, MerkleHash *ret) {
                 hash_bytes("", 0, ret->b);
                 return 0;
         }
-        return range(0, size, rd, ctx, ret);
+        return merkle_range(0, size, rd, ctx, ret);
 }
 
 int merkle_prove_inclusion(uint64_t size, uint64_t index, MerkleRead rd, void *ctx, MerkleHash *ret, unsigned *ret_n) {
@@ -89,14 +89,14 @@ int merkle_prove_inclusion(uint64_t size, uint64_t index, MerkleRead rd, void *c
                 return -ERANGE;
         /* PATH(m, D[n]) goes down from the root; the proof lists the siblings from the leaf up. */
         while (n > 1) {
-                uint64_t half = UINT64_C(1) << split_level(n);
+                uint64_t half = UINT64_C(1) << merkle_split_level(n);
                 int r;
 
                 if (index - from < half) {
-                        r = range(from + half, n - half, rd, ctx, &ret[k++]);
+                        r = merkle_range(from + half, n - half, rd, ctx, &ret[k++]);
                         n = half;
                 } else {
-                        r = range(from, half, rd, ctx, &ret[k++]);
+                        r = merkle_range(from, half, rd, ctx, &ret[k++]);
                         from += half;
                         n -= half;
                 }

@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. Merkle trees of RFC 6962 section 2.1 with SHA-256; pure. A node (level, index) is the perfect subtree over the
- * leaves [index << level, (index + 1) << level). */
+/* Runs: supervisor, CLI. Merkle trees of RFC 6962 section 2.1 with SHA-256; pure. A node (level, index) is the perfect
+ * subtree over the leaves [index << level, (index + 1) << level). */
 #pragma once
 
 #include "base/hash.h"
@@ -11,22 +11,21 @@ typedef struct MerkleHash {
         uint8_t b[HASH_BYTES];
 } MerkleHash;
 
-/* The right edge of a growing tree: the roots of its perfect subtrees, widest first, one for each bit of size. */
+/* The right edge of a growing tree: the roots of its perfect subtrees, widest first, as many as `size` has 1 bits. */
 typedef struct MerkleEdge {
         uint64_t size;
         unsigned n;
         MerkleHash node[MERKLE_LEVELS];
 } MerkleEdge;
 
-void merkle_leaf(const void *entry, size_t n, MerkleHash *ret);                        /* SHA256(00 || entry) */
-void merkle_node(const MerkleHash *left, const MerkleHash *right, MerkleHash *ret); /* SHA256(01 || left || right) */
+void merkle_leaf(const void *entry, size_t n, MerkleHash *ret); /* SHA256(00 || entry) */
 
-/* Adds a leaf. `done` (may be NULL) is told each node that the leaf completes, the leaf itself first; it returns 0 or -errno. */
+/* Adds a leaf. `done` (may be NULL) is called for each completed node, the leaf first; returns 0 or -errno. */
 int merkle_append(MerkleEdge *e, const MerkleHash *leaf,
                   int (*done)(void *ctx, unsigned level, uint64_t index, const MerkleHash *h), void *ctx);
-void merkle_edge_root(const MerkleEdge *e, MerkleHash *ret); /* of no leaves: SHA256 of nothing */
+void merkle_edge_root(const MerkleEdge *e, MerkleHash *ret); /* without leaves: SHA256("") */
 
-/* Gives the hash of a complete node. Returns 0 or -errno, which is passed on. */
+/* Gives the hash of a complete node. Returns 0 or -errno; the caller passes the error on. */
 typedef int (*MerkleRead)(void *ctx, unsigned level, uint64_t index, MerkleHash *ret);
 
 int merkle_root(uint64_t size, MerkleRead rd, void *ctx, MerkleHash *ret);

@@ -1,6 +1,5 @@
 #include "ledger/note.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -9,7 +8,8 @@
 #define ALGORITHM_ED25519 1
 #define DASH "\xe2\x80\x94" /* U+2014, which begins a signature line */
 
-void note_key_id(const char *name, const uint8_t public_key[static 32], uint8_t ret[static 4]) {
+/* First four bytes of SHA256(name || 0A || 01 || key). */
+static void note_key_id(const char *name, const uint8_t public_key[static 32], uint8_t ret[static 4]) {
         crypto_hash_sha256_state st;
         uint8_t hash[HASH_BYTES];
 
@@ -22,7 +22,7 @@ void note_key_id(const char *name, const uint8_t public_key[static 32], uint8_t 
 }
 
 /* sodium writes base64 without the allocation that base64_encode makes. */
-static void base64(const uint8_t *p, size_t n, char *out, size_t n_out) {
+static void note_base64(const uint8_t *p, size_t n, char *out, size_t n_out) {
         sodium_bin2base64(out, n_out, p, n, sodium_base64_VARIANT_ORIGINAL);
 }
 
@@ -32,14 +32,14 @@ void note_vkey(const char *name, const uint8_t public_key[static 32], char out[s
 
         note_key_id(name, public_key, id);
         memcpy(key + 1, public_key, 32);
-        base64(key, sizeof(key), b64, sizeof(b64));
+        note_base64(key, sizeof(key), b64, sizeof(b64));
         snprintf(out, VKEY_MAX, "%s+%s+%s", name, hex_encode(id, 4, hex), b64);
 }
 
 size_t note_text(const Checkpoint *c, char out[static NOTE_MAX]) {
         char b64[64];
 
-        base64(c->root.b, sizeof(c->root.b), b64, sizeof(b64));
+        note_base64(c->root.b, sizeof(c->root.b), b64, sizeof(b64));
         return (size_t)snprintf(out, NOTE_MAX, "%s\n%" PRIu64 "\n%s\n", c->origin, c->size, b64);
 }
 
@@ -51,12 +51,11 @@ size_t note_build(const Checkpoint *c, const uint8_t public_key[static 32], cons
 
         note_key_id(c->origin, public_key, blob);
         memcpy(blob + 4, signature, 64);
-        base64(blob, sizeof(blob), b64, sizeof(b64));
+        note_base64(blob, sizeof(blob), b64, sizeof(b64));
         return n + (size_t)snprintf(out + n, NOTE_MAX - n, "\n" DASH " %s %s\n", c->origin, b64);
 }
 
-/* Takes one line off the text; *line is not terminated. False when no newline is left. */
-static bool take_line(const char **p, size_t *n, const char **line, size_t *n_line) {
+bool note_line(const char **p, size_t *n, const char **line, size_t *n_line) {
         const char *nl = memchr(*p, '\n', *n);
 
         if (!nl)
@@ -68,7 +67,20 @@ static bool take_line(const char **p, size_t *n, const char **line, size_t *n_li
         return true;
 }
 
-static int parse(const char *note, size_t n, Checkpoint *ret, const char **ret_signatures, size_t *ret_n,
+bool note_number(const char *s, size_t n, uint64_t *ret) {
+        uint64_t v = 0;
+
+        if (n == 0 || n > 20 || (*s == '0' && n > 1))
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (s[i] < '0' || s[i] > '9' || __builtin_mul_overflow(v, 10, &v) ||
+                    __builtin_add_overflow(v, (uint64_t)(s[i] - '0'), &v))
+                        return false;
+        *ret = v;
+        return true;
+}
+
+static int note_read(const char *note, size_t n, Checkpoint *ret, const char **ret_signatures, size_t *ret_n,
                  Diag *reterr) {
         Checkpoint c = {0};
         const char *line;
@@ -78,20 +90,15 @@ static int parse(const char *note, size_t n, Checkpoint *ret, const char **ret_s
                 return diag(reterr, NOTE_E_FORM, "a checkpoint of %zu bytes: at most %d are allowed", n, NOTE_MAX);
         if (memchr(note, 0, n))
                 return diag(reterr, NOTE_E_FORM, "the checkpoint has a NUL byte");
-        if (!take_line(&note, &n, &line, &k) || k == 0 || k >= sizeof(c.origin))
+        if (!note_line(&note, &n, &line, &k) || k == 0 || k >= sizeof(c.origin))
                 return diag(reterr, NOTE_E_FORM, "the checkpoint's first line is no origin");
         memcpy(c.origin, line, k);
-        if (!take_line(&note, &n, &line, &k) || k == 0 || k > 20 || (*line == '0' && k > 1))
+        if (!note_line(&note, &n, &line, &k) || !note_number(line, k, &c.size))
                 return diag(reterr, NOTE_E_FORM, "the checkpoint's second line is no size");
-        for (size_t i = 0; i < k; i++) {
-                if (line[i] < '0' || line[i] > '9' || __builtin_mul_overflow(c.size, 10, &c.size) ||
-                    __builtin_add_overflow(c.size, (uint64_t)(line[i] - '0'), &c.size))
-                        return diag(reterr, NOTE_E_FORM, "the checkpoint's second line is no size");
-        }
-        if (!take_line(&note, &n, &line, &k) ||
+        if (!note_line(&note, &n, &line, &k) ||
             base64_decode(line, k, c.root.b, sizeof(c.root.b)) != (ssize_t)sizeof(c.root.b))
                 return diag(reterr, NOTE_E_FORM, "the checkpoint's third line is no root hash");
-        if (!take_line(&note, &n, &line, &k) || k != 0)
+        if (!note_line(&note, &n, &line, &k) || k != 0)
                 return diag(reterr, NOTE_E_FORM, "the checkpoint's fourth line is not empty");
         if (n == 0)
                 return diag(reterr, NOTE_E_FORM, "the checkpoint has no signature");
@@ -105,7 +112,7 @@ int note_parse(const char *note, size_t n, Checkpoint *ret, Diag *reterr) {
         const char *signatures;
         size_t n_signatures;
 
-        return parse(note, n, ret, &signatures, &n_signatures, reterr);
+        return note_read(note, n, ret, &signatures, &n_signatures, reterr);
 }
 
 int note_open(const char *note, size_t n, const uint8_t public_key[static 32], Checkpoint *ret, Diag *reterr) {
@@ -115,7 +122,7 @@ int note_open(const char *note, size_t n, const uint8_t public_key[static 32], C
         uint8_t id[4];
         size_t n_sigs, k, n_text;
         bool seen = false;
-        int r = parse(note, n, &c, &sigs, &n_sigs, reterr);
+        int r = note_read(note, n, &c, &sigs, &n_sigs, reterr);
 
         if (r != 0)
                 return r;
@@ -125,12 +132,12 @@ int note_open(const char *note, size_t n, const uint8_t public_key[static 32], C
                 uint8_t blob[68];
                 size_t n_origin = strlen(c.origin);
 
-                if (!take_line(&sigs, &n_sigs, &line, &k) || k < 4 || memcmp(line, DASH " ", 4) != 0)
+                if (!note_line(&sigs, &n_sigs, &line, &k) || k < 4 || memcmp(line, DASH " ", 4) != 0)
                         return diag(reterr, NOTE_E_FORM, "a line below the checkpoint is no signature");
                 if (k < 5 + n_origin || memcmp(line + 4, c.origin, n_origin) != 0 || line[4 + n_origin] != ' ')
-                        continue; /* another signer's */
+                        continue; /* the signature of a different signer */
                 if (base64_decode(line + 5 + n_origin, k - 5 - n_origin, blob, sizeof(blob)) != (ssize_t)sizeof(blob))
-                        return diag(reterr, NOTE_E_FORM, "the signature of %s is not one", c.origin);
+                        return diag(reterr, NOTE_E_FORM, "the signature of %s is malformed", c.origin);
                 if (memcmp(blob, id, 4) != 0)
                         continue;
                 seen = true;

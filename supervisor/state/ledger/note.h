@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. Checkpoints as C2SP signed notes (c2sp.org/signed-note, c2sp.org/tlog-checkpoint) with one Ed25519 key; pure but
- * for the signature. */
+/* Runs: supervisor, CLI. Checkpoints as C2SP signed notes (c2sp.org/signed-note, c2sp.org/tlog-checkpoint) with one
+ * Ed25519 key. Only the signature is not pure. */
 #pragma once
 
 #include "base/diag.h"
@@ -10,7 +10,7 @@
 #define VKEY_MAX 256
 
 enum {
-        NOTE_E_FORM = 1,  /* not a checkpoint: message says where */
+        NOTE_E_FORM = 1,  /* not a checkpoint: the message says where */
         NOTE_E_KEY,       /* no signature by this key */
         NOTE_E_SIGNATURE, /* the signature does not verify */
 };
@@ -21,16 +21,20 @@ typedef struct Checkpoint {
         MerkleHash root;
 } Checkpoint;
 
-/* "origin\nsize\nroot\n": what is signed. Returns its length. */
+/* The signed text: "origin\nsize\nroot\n". Returns its length. */
 size_t note_text(const Checkpoint *c, char out[static NOTE_MAX]);
 /* The whole note for a signature over note_text(). Returns its length. */
-size_t note_build(const Checkpoint *c, const uint8_t public_key[static 32], const uint8_t signature[static 64], char out[static NOTE_MAX]);
-/* Reads a note and verifies it with the key. Returns 0 or NOTE_E_*. */
+size_t note_build(const Checkpoint *c, const uint8_t public_key[static 32], const uint8_t signature[static 64],
+                  char out[static NOTE_MAX]);
+/* Reads a note and verifies the signature with the key. Returns 0 or NOTE_E_*. */
 int note_open(const char *note, size_t n, const uint8_t public_key[static 32], Checkpoint *ret, Diag *reterr);
-/* The same without a key: form only. */
+/* Checks the form only, without a key. */
 int note_parse(const char *note, size_t n, Checkpoint *ret, Diag *reterr);
 
-/* First four bytes of SHA256(name || 0A || 01 || key). */
-void note_key_id(const char *name, const uint8_t public_key[static 32], uint8_t ret[static 4]);
 /* "name+keyid+base64(01 || key)", without newline. */
 void note_vkey(const char *name, const uint8_t public_key[static 32], char out[static VKEY_MAX]);
+
+/* Takes the next line from the text *p of *n bytes; *line is not terminated. Returns false when no newline is left. */
+bool note_line(const char **p, size_t *n, const char **line, size_t *n_line);
+/* A decimal number without a leading zero, and below 2^64. */
+bool note_number(const char *s, size_t n, uint64_t *ret);

@@ -39,46 +39,35 @@ int proof_build(Txn *t, uint64_t seq, Buf *ret, Diag *reterr) {
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* The next line without its newline, or NULL. */
-static const char *line(const char **p, const char *end, size_t *ret_n) {
-        const char *s = *p, *nl = memchr(s, '\n', (size_t)(end - s));
-
-        if (!nl)
-                return NULL;
-        *ret_n = (size_t)(nl - s);
-        *p = nl + 1;
-        return s;
-}
-
 int proof_check(const char *text, size_t n, const void *entry, size_t n_entry, const uint8_t public_key[static 32],
                 uint64_t *ret_index, Checkpoint *ret, Diag *reterr) {
-        const char *p = text, *end = text + n, *l;
+        const char *p, *l;
         MerkleHash path[MERKLE_LEVELS], leaf;
         uint64_t index = 0;
         Checkpoint c;
         unsigned n_path = 0;
+        bool more;
         size_t k;
 
         if (n > PROOF_MAX || n < strlen(HEAD) || memcmp(text, HEAD, strlen(HEAD)) != 0)
                 return diag(reterr, PROOF_E_FORM, "line 1 is not c2sp.org/tlog-proof@v1");
-        p += strlen(HEAD);
-        l = line(&p, end, &k);
-        if (l && k > 6 && memcmp(l, "extra ", 6) == 0)
-                l = line(&p, end, &k);
-        if (!l || k < 7 || k > 26 || memcmp(l, "index ", 6) != 0 || (l[6] == '0' && k > 7))
+        p = text + strlen(HEAD);
+        n -= strlen(HEAD);
+        more = note_line(&p, &n, &l, &k);
+        if (more && k > 6 && memcmp(l, "extra ", 6) == 0)
+                more = note_line(&p, &n, &l, &k);
+        if (!more || k < 7 || memcmp(l, "index ", 6) != 0)
                 return diag(reterr, PROOF_E_FORM, "there is no line with the index");
-        for (size_t i = 6; i < k; i++)
-                if (l[i] < '0' || l[i] > '9' || __builtin_mul_overflow(index, 10, &index) ||
-                    __builtin_add_overflow(index, (uint64_t)(l[i] - '0'), &index))
-                        return diag(reterr, PROOF_E_FORM, "the index is not a number");
-        while ((l = line(&p, end, &k)) && k > 0) {
+        if (!note_number(l + 6, k - 6, &index))
+                return diag(reterr, PROOF_E_FORM, "the index is not a number");
+        while ((more = note_line(&p, &n, &l, &k)) && k > 0) {
                 if (n_path == MERKLE_LEVELS || base64_decode(l, k, path[n_path].b, HASH_BYTES) != HASH_BYTES)
-                        return diag(reterr, PROOF_E_FORM, "hash %u of the path is not one", n_path);
+                        return diag(reterr, PROOF_E_FORM, "hash %u of the path is no hash", n_path);
                 n_path++;
         }
-        if (!l)
-                return diag(reterr, PROOF_E_FORM, "it ends before the checkpoint");
-        if (note_open(p, (size_t)(end - p), public_key, &c, reterr) != 0)
+        if (!more)
+                return diag(reterr, PROOF_E_FORM, "the file ends before the checkpoint");
+        if (note_open(p, n, public_key, &c, reterr) != 0)
                 return PROOF_E_WRONG;
         merkle_leaf(entry, n_entry, &leaf);
         if (!merkle_verify_inclusion(c.size, &c.root, index, &leaf, path, n_path))
@@ -98,7 +87,10 @@ int proof_entry(Txn *t, uint64_t seq, Bytes entry, Diag *reterr) {
 
         if (r < 0)
                 return r;
-        if (r > 0 || proof_check(proof.data, proof.n, entry.p, entry.n, store_public_key(txn_store(t)), &index, &c, NULL) != 0)
-                return diag(reterr, PROOF_E_WRONG, "entry %" PRIu64 " is not the one that the checkpoint was signed for; `lethe audit` tells more", seq);
+        if (r > 0 ||
+            proof_check(proof.data, proof.n, entry.p, entry.n, store_public_key(txn_store(t)), &index, &c, NULL) != 0)
+                return diag(reterr, PROOF_E_WRONG,
+                            "entry %" PRIu64 " is not the entry under the signed checkpoint; `lethe audit` tells more",
+                            seq);
         return 0;
 }

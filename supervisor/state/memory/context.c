@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-static int core(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
+static int context_core(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
         static const struct {
                 Kind kind;
                 const char *name;
@@ -25,7 +25,8 @@ static int core(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
                         const char *lifecycle = json_text(json_object_get(rule, "lifecycle"));
 
                         if (r == 0 && lifecycle && strcmp(lifecycle, "active") == 0 &&
-                            json_array_append_new(a, json_pack("{s:s, s:O, s:O}", "kernel", kernels[k].name, "id", json_object_get(rule, "id"), "statement",
+                            json_array_append_new(a, json_pack("{s:s, s:O, s:O}", "kernel", kernels[k].name, "id",
+                                                               json_object_get(rule, "id"), "statement",
                                                                json_object_get(rule, "statement"))) < 0)
                                 r = -ENOMEM;
                 }
@@ -35,23 +36,23 @@ static int core(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
         return r;
 }
 
-/* Of what grows for ever, the newest. */
-static bool is_bounded(Kind k) {
+/* The kinds that grow without end; only their newest rows are served. */
+static bool context_is_bounded(Kind k) {
         return k == KIND_RESULT || k == KIND_LEARNING;
 }
 
-static int row(Txn *t, const Record *rec, json_t *a) {
+static int context_row(Txn *t, const Record *rec, json_t *a) {
         _cleanup_json_ json_t *payload = NULL, *o = NULL;
         int r = record_payload(t, rec, &payload);
 
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        o = json_pack("{s:s, s:s, s:o, s:o}", "id", rec->key.id, "state", record_state_name(rec->state), "version", json_u64(rec->version), "seq",
-                      json_u64(rec->last));
+        o = json_pack("{s:s, s:s, s:o, s:o}", "id", rec->key.id, "state", record_state_name(rec->state), "version",
+                      json_u64(rec->version), "seq", json_u64(rec->last));
         return o && json_object_set(o, "payload", payload) == 0 && json_array_append(a, o) == 0 ? 0 : -ENOMEM;
 }
 
-static int by_seq_down(const void *a, const void *b) {
+static int context_by_seq_down(const void *a, const void *b) {
         uint64_t x = 0, y = 0;
 
         json_get_u64(json_object_get(*(json_t *const *)a, "seq"), &x);
@@ -59,7 +60,7 @@ static int by_seq_down(const void *a, const void *b) {
         return (x < y) - (x > y);
 }
 
-static int newest(json_t **list, size_t most) {
+static int context_newest(json_t **list, size_t most) {
         size_t n = json_array_size(*list);
         _cleanup_free_ json_t **v = calloc(n + 1, sizeof(*v));
         _cleanup_json_ json_t *a = json_array();
@@ -68,7 +69,7 @@ static int newest(json_t **list, size_t most) {
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++)
                 v[i] = json_array_get(*list, i);
-        qsort(v, n, sizeof(*v), by_seq_down);
+        qsort(v, n, sizeof(*v), context_by_seq_down);
         for (size_t i = 0; i < n && i < most; i++)
                 if (json_array_append(a, v[i]) < 0)
                         return -ENOMEM;
@@ -77,7 +78,7 @@ static int newest(json_t **list, size_t most) {
         return 0;
 }
 
-static int belief(Txn *t, uint64_t scope, size_t lane, json_t **ret) {
+static int context_belief(Txn *t, uint64_t scope, size_t lane, json_t **ret) {
         _cleanup_json_ json_t *all = json_object();
         int r = all ? 0 : -ENOMEM;
 
@@ -92,10 +93,10 @@ static int belief(Txn *t, uint64_t scope, size_t lane, json_t **ret) {
                 r = a ? record_walk(t, scope, *k, &w) : -ENOMEM;
                 while (r == 0 && (r = record_walk_next(&w, &rec)) == 0)
                         if (rec.state == RECORD_ACTIVE || rec.state == RECORD_OPEN)
-                                r = row(t, &rec, a);
+                                r = context_row(t, &rec, a);
                 if (r != -ENOENT)
                         return r;
-                r = is_bounded(*k) ? newest(&a, lane) : 0;
+                r = context_is_bounded(*k) ? context_newest(&a, lane) : 0;
                 if (r == 0 && json_array_size(a) > 0 && json_object_set(all, kind_name(*k), a) < 0)
                         r = -ENOMEM;
         }
@@ -104,13 +105,14 @@ static int belief(Txn *t, uint64_t scope, size_t lane, json_t **ret) {
         return r;
 }
 
-/* The rows of a lane: of a search, or the newest; active ones, whatever the query says. */
-static int rows_of(Txn *t, const char *scope, Kind kind, const Query *query, unsigned lane, json_t **ret, Diag *reterr) {
+/* The rows of a lane: the result of a search, or the newest records; only active records, whatever the query says. */
+static int context_lane_rows(Txn *t, const char *scope, Kind kind, const MemoryQuery *query, unsigned lane,
+                             json_t **ret, Diag *reterr) {
         RecordFilter f = {.kinds = {kind}, .n_kinds = 1, .states = 1U << RECORD_ACTIVE};
         int r;
 
         if (query) {
-                Query q = *query; /* which owns what both point to */
+                MemoryQuery q = *query; /* the caller's query owns the phrases and the bag */
 
                 q.filter.types = 0;
                 if (!filter_takes_kind(&q.filter, kind, ""))
@@ -122,62 +124,68 @@ static int rows_of(Txn *t, const char *scope, Kind kind, const Query *query, uns
                 return memory_search(t, scope, &q, ret, reterr);
         }
         r = memory_list(t, scope, &f, ret, reterr);
-        while (r == 0 && json_array_size(*ret) > lane) /* the oldest go */
+        while (r == 0 && json_array_size(*ret) > lane) /* the oldest first */
                 json_array_remove(*ret, 0);
         return r;
 }
 
-static int lane_of(Txn *t, const char *scope, const char *name, Kind kind, const Query *query, unsigned lane, json_t *lanes, Diag *reterr) {
+static int context_lane(Txn *t, const char *scope, const char *name, Kind kind, const MemoryQuery *query, unsigned lane,
+                        json_t *lanes, Diag *reterr) {
         _cleanup_json_ json_t *rows = NULL, *records = json_array();
         json_t *o;
         size_t i;
-        int r = records ? rows_of(t, scope, kind, query, lane, &rows, reterr) : -ENOMEM;
+        int r = records ? context_lane_rows(t, scope, kind, query, lane, &rows, reterr) : -ENOMEM;
 
         json_array_foreach(rows, i, o) {
                 _cleanup_json_ json_t *record = NULL;
 
                 if (r == 0)
                         r = memory_load(t, scope, kind, json_text(json_object_get(o, "id")), &record, reterr);
-                if (r == 0 && json_array_append_new(records, json_pack("{s:O, s:O*, s:O, s:O, s:O, s:O*}", "id", json_object_get(record, "id"), "type",
-                                                                       json_object_get(record, "type"), "payload", json_object_get(record,
-                                                                                                                                   "payload"), "version",
-                                                                       json_object_get(record, "version"), "time", json_object_get(o, "time"), "score",
-                                                                       json_object_get(o, "score"))) < 0)
+                if (r == 0 &&
+                    json_array_append_new(
+                            records,
+                            json_pack("{s:O, s:O*, s:O, s:O, s:O, s:O*}", "id", json_object_get(record, "id"), "type",
+                                      json_object_get(record, "type"), "payload", json_object_get(record, "payload"),
+                                      "version", json_object_get(record, "version"), "time", json_object_get(o, "time"),
+                                      "score", json_object_get(o, "score"))) < 0)
                         r = -ENOMEM;
         }
-        if (r == 0 && json_array_append_new(lanes, json_pack("{s:s, s:b, s:O}", "lane", name, "advisory", 1, "records", records)) < 0)
+        if (r == 0 && json_array_append_new(
+                              lanes, json_pack("{s:s, s:b, s:O}", "lane", name, "advisory", 1, "records", records)) < 0)
                 r = -ENOMEM;
         return r;
 }
 
-/* What was archived or removed is never served, and so is not asked for. */
-static int asked(const char *query, unsigned lane, uint64_t now, Query *ret, Diag *reterr) {
+/* Archived and removed records are never served, so a query must not ask for them. */
+static int context_query(const char *query, unsigned lane, uint64_t now, MemoryQuery *ret, Diag *reterr) {
         int r = query_parse(query, strlen(query), lane, now, ret, reterr);
         char quoted[400];
 
         if (r == 0 && ret->filter.states && ret->filter.states != 1U << RECORD_ACTIVE)
-                r = diag(reterr, QUERY_E_BAD, "query \"%s\": state: only active records are served", diag_quote(query, strlen(query), quoted, sizeof(quoted)));
+                r = diag(reterr, QUERY_E_BAD, "query \"%s\": state: only active records are served",
+                         diag_quote(query, strlen(query), quoted, sizeof(quoted)));
         return r > 0 ? ENGINE_E_BAD_QUERY : r;
 }
 
-int memory_context(Txn *t, const char *scope, const char *query, unsigned lane, uint64_t now, json_t **ret, Diag *reterr) {
+int memory_context(Txn *t, const char *scope, const char *query, unsigned lane, uint64_t now, json_t **ret,
+                   Diag *reterr) {
         static const struct {
                 const char *name;
                 Kind kind;
         } lanes[] = {{"memory", KIND_MEMORY}, {"knowledge", KIND_KNOWLEDGE}, {"skill", KIND_SKILL}};
         _cleanup_json_ json_t *truth = NULL, *rows = NULL, *advice = json_array();
-        _cleanup_query_ Query q = QUERY_NULL;
+        _cleanup_query_ MemoryQuery q = QUERY_NULL;
         uint64_t number;
         int r = advice ? scope_find(t, scope, &number, reterr) : -ENOMEM;
 
         if (r == 0 && query)
-                r = asked(query, lane, now, &q, reterr);
+                r = context_query(query, lane, now, &q, reterr);
         if (r == 0)
-                r = core(t, scope, &truth, reterr);
+                r = context_core(t, scope, &truth, reterr);
         if (r == 0)
-                r = belief(t, number, lane, &rows);
+                r = context_belief(t, number, lane, &rows);
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lanes); i++)
-                r = lane_of(t, scope, lanes[i].name, lanes[i].kind, query ? &q : NULL, lane, advice, reterr);
+                r = context_lane(t, scope, lanes[i].name, lanes[i].kind, query ? &q : NULL, lane, advice, reterr);
         if (r != 0)
                 return r;
         *ret = json_pack("{s:s, s:O, s:O, s:O}", "scope", scope, "core", truth, "belief", rows, "advisory", advice);

@@ -12,19 +12,19 @@
 
 #define NAMED_MAX (32 + RECORD_ID_MAX)
 
-static const char *word(const json_t *o, const char *member) {
+static const char *digest_text(const json_t *o, const char *member) {
         const char *s = json_text(json_object_get(o, member));
 
         return s ? s : "";
 }
 
-static const char *name_of(const char *kind, const char *id, char out[static NAMED_MAX]) {
+static const char *digest_name(const char *kind, const char *id, char out[static NAMED_MAX]) {
         snprintf(out, NAMED_MAX, "%.31s/%.64s", kind, id);
         return out;
 }
 
-/* What was scanned, by name: there may be as many candidates as records. */
-static int index_of(const json_t *scan, json_t **ret) {
+/* The scanned records by name, because there may be as many candidates as records. */
+static int digest_index(const json_t *scan, json_t **ret) {
         const json_t *records = json_object_get(scan, "records");
         _cleanup_json_ json_t *all = json_object();
         char name[NAMED_MAX];
@@ -32,65 +32,68 @@ static int index_of(const json_t *scan, json_t **ret) {
         for (size_t i = 0; all && i < json_array_size(records); i++) {
                 json_t *o = json_array_get(records, i);
 
-                if (json_object_set(all, name_of(word(o, "kind"), word(o, "id"), name), o) < 0)
+                if (json_object_set(all, digest_name(digest_text(o, "kind"), digest_text(o, "id"), name), o) < 0)
                         return -ENOMEM;
         }
         *ret = TAKE_PTR(all);
         return *ret ? 0 : -ENOMEM;
 }
 
-/* One entry of what was proposed, from who may say anything. */
-static int read_step(const Digest *d, uint64_t scope, const json_t *o, size_t i, PassStep *ret, Diag *reterr) {
-        const char *op = word(o, "op"), *kind = word(o, "kind"), *id = word(o, "id");
+/* An entry of the proposals. The proposer is not trusted. */
+static int digest_read_step(const Digest *d, uint64_t scope, const json_t *o, size_t i, PassStep *ret, Diag *reterr) {
+        const char *op = digest_text(o, "op"), *kind = digest_text(o, "kind"), *id = digest_text(o, "id");
         Kind k = kind_from_name(kind);
         int r;
 
         if (!json_is_object(o) || (strcmp(op, "archive") && strcmp(op, "remove")) || !k || !record_id_valid(k, id))
-                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "proposals[%zu] is none: it needs op, kind, id and reason", i);
+                return diag(reterr, ENGINE_E_BAD_PAYLOAD,
+                            "proposals[%zu] is no proposal: op, kind, id and reason are needed", i);
         *ret = (PassStep){.op = op_from_name(op), .key = record_key_of(scope, k, id)};
         r = reason_parse(json_object_get(o, "reason"), scope, &ret->reason, reterr);
         if (r > 0)
                 diag_prefix(reterr, "proposals[%zu]", i);
         if (r == 0 && !(d->reasons & 1U << ret->reason.code))
-                r = diag(reterr, ENGINE_E_BAD_PAYLOAD, "proposals[%zu]: reason %s was not asked for", i, reason_name(ret->reason.code));
+                r = diag(reterr, ENGINE_E_BAD_PAYLOAD, "proposals[%zu]: reason %s was not asked for", i,
+                         reason_name(ret->reason.code));
         return r;
 }
 
-static bool by_name(const Digest *d, const PassStep *s) {
+static bool digest_is_named(const Digest *d, const PassStep *s) {
         char name[NAMED_MAX];
 
-        name_of(kind_name(s->key.kind), s->key.id, name);
+        digest_name(kind_name(s->key.kind), s->key.id, name);
         for (size_t i = 0; i < d->n_names; i++)
                 if (strcmp(d->names[i], name) == 0 || strcmp(d->names[i], s->key.id) == 0)
                         return true;
         return false;
 }
 
-/* Who nothing refers to, and since when: for the pass after this one. */
-static int unsupported(const Digest *d, const json_t *pass, json_t **ret) {
+/* Records that no other record supports, each with the first pass of the lack: for the next pass. */
+static int digest_unsupported(const Digest *d, const json_t *pass, json_t **ret) {
         const json_t *records = json_object_get(d->scan, "records");
         _cleanup_json_ json_t *all = json_object();
 
         for (size_t i = 0; all && i < json_array_size(records); i++) {
                 const json_t *o = json_array_get(records, i), *in = json_object_get(o, "in");
                 json_t *since = json_object_get(o, "since"), *of;
-                bool alone = strcmp(word(o, "state"), "active") == 0;
+                bool alone = strcmp(digest_text(o, "state"), "active") == 0;
 
                 for (size_t k = 0; alone && k < json_array_size(in); k++)
-                        alone = strcmp(word(json_array_get(in, k), "role"), REF_ROLE_SUPERSEDES) == 0;
+                        alone = strcmp(digest_text(json_array_get(in, k), "role"), REF_ROLE_SUPERSEDES) == 0;
                 if (!alone)
                         continue;
-                of = json_object_get(all, word(o, "kind"));
-                if (!of && (json_object_set_new(all, word(o, "kind"), json_object()) < 0 || !(of = json_object_get(all, word(o, "kind")))))
+                of = json_object_get(all, digest_text(o, "kind"));
+                if (!of && (json_object_set_new(all, digest_text(o, "kind"), json_object()) < 0 ||
+                            !(of = json_object_get(all, digest_text(o, "kind")))))
                         return -ENOMEM;
-                if (json_object_set(of, word(o, "id"), since ? since : (json_t *)pass) < 0)
+                if (json_object_set(of, digest_text(o, "id"), since ? since : (json_t *)pass) < 0)
                         return -ENOMEM;
         }
         *ret = TAKE_PTR(all);
         return *ret ? 0 : -ENOMEM;
 }
 
-static json_t *names(unsigned reasons) {
+json_t *memory_reason_names(unsigned reasons) {
         _cleanup_json_ json_t *a = json_array();
 
         for (ReasonCode c = REASON_BROKEN_REF; c < REASON_COUNT_; c++)
@@ -99,29 +102,33 @@ static json_t *names(unsigned reasons) {
         return TAKE_PTR(a);
 }
 
-/* The run record: what each step rests on, as it was (M-47). */
-static int record_of(const Digest *d, const json_t *candidates, const json_t *blocked, json_t **ret) {
-        _cleanup_json_ json_t *list = json_array(), *policy = names(d->automatic), *removal = names(d->automatic_removal), *o = NULL;
+/* The run record: the evidence of each step at the time of the pass (M-47). */
+static int digest_run_record(const Digest *d, const json_t *candidates, const json_t *blocked, json_t **ret) {
+        _cleanup_json_ json_t *list = json_array(), *policy = memory_reason_names(d->automatic),
+                              *removal = memory_reason_names(d->automatic_removal), *o = NULL;
         _cleanup_json_ json_t *alone = NULL, *scanned = NULL;
         const json_t *pass = json_object_get(d->scan, "pass");
         char name[NAMED_MAX];
 
-        if (!list || !policy || !removal || index_of(d->scan, &scanned) < 0)
+        if (!list || !policy || !removal || digest_index(d->scan, &scanned) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(candidates); i++) {
                 _cleanup_json_ json_t *one = json_copy(json_array_get(candidates, i));
-                const json_t *seen = json_object_get(scanned, name_of(word(one, "kind"), word(one, "id"), name));
+                const json_t *seen =
+                        json_object_get(scanned, digest_name(digest_text(one, "kind"), digest_text(one, "id"), name));
 
-                if (!one || (seen && (json_object_set(one, "in", json_object_get(seen, "in")) < 0 || json_object_set(one, "out", json_object_get(seen,
-                                                                                                                                                 "out")) < 0)) ||
+                if (!one ||
+                    (seen && (json_object_set(one, "in", json_object_get(seen, "in")) < 0 ||
+                              json_object_set(one, "out", json_object_get(seen, "out")) < 0)) ||
                     json_array_append(list, one) < 0)
                         return -ENOMEM;
         }
-        o = json_pack("{s:O, s:O, s:O, s:O, s:s*, s:O, s:i}", "candidates", list, "blocked", blocked, "automatic", policy, "automatic_removal", removal, "approval",
-                      d->approval, "reasons", json_object_get(d->scan, "reasons"),
-                      "scanned", (int)json_array_size(json_object_get(d->scan, "records")));
+        o = json_pack("{s:O, s:O, s:O, s:O, s:s*, s:O, s:i}", "candidates", list, "blocked", blocked, "automatic",
+                      policy, "automatic_removal", removal, "approval", d->approval, "reasons",
+                      json_object_get(d->scan, "reasons"), "scanned",
+                      (int)json_array_size(json_object_get(d->scan, "records")));
         if (o && d->reasons & 1U << REASON_UNSUPPORTED_SINCE) {
-                int r = unsupported(d, pass, &alone);
+                int r = digest_unsupported(d, pass, &alone);
 
                 if (r < 0 || json_object_set(o, "unsupported", alone) < 0)
                         return -ENOMEM;
@@ -130,8 +137,9 @@ static int record_of(const Digest *d, const json_t *candidates, const json_t *bl
         return *ret ? 0 : -ENOMEM;
 }
 
-/* The steps that are approved, and all candidates with who approved them. */
-static int approve(const Digest *d, uint64_t scope, PassStep *steps, size_t *ret_n, json_t *candidates, Diag *reterr) {
+/* The approved steps, and all candidates with their approval. */
+static int digest_approve(const Digest *d, uint64_t scope, PassStep *steps, size_t *ret_n, json_t *candidates,
+                          Diag *reterr) {
         const json_t *proposals = json_object_get(d->proposed, "proposals");
         size_t n = 0;
 
@@ -140,16 +148,16 @@ static int approve(const Digest *d, uint64_t scope, PassStep *steps, size_t *ret
                 _cleanup_json_ json_t *copy = NULL;
                 PassStep s;
                 bool automatic;
-                int r = read_step(d, scope, o, i, &s, reterr);
+                int r = digest_read_step(d, scope, o, i, &s, reterr);
 
                 if (r != 0)
                         return r;
                 automatic = (s.op == OP_REMOVE ? d->automatic_removal : d->automatic) & 1U << s.reason.code;
-                s.by_person = !automatic && by_name(d, &s);
-                /* nothing of it but what was understood: the run record keeps no text of whoever proposes */
-                copy = json_pack("{s:s, s:s, s:s, s:o, s:s}", "op", op_name(s.op), "kind", kind_name(s.key.kind), "id", s.key.id, "reason",
-                                 reason_json(&s.reason),
-                                 "approved", automatic ? "policy" : s.by_person ? "name" : "no");
+                s.by_person = !automatic && digest_is_named(d, &s);
+                /* only understood fields are copied: the run record keeps no text of the proposer */
+                copy = json_pack("{s:s, s:s, s:s, s:o, s:s}", "op", op_name(s.op), "kind", kind_name(s.key.kind), "id",
+                                 s.key.id, "reason", reason_json(&s.reason), "approved",
+                                 automatic ? "policy" : s.by_person ? "name" : "no");
                 if (!copy || json_array_append(candidates, copy) < 0)
                         return -ENOMEM;
                 if (automatic || s.by_person)
@@ -159,15 +167,15 @@ static int approve(const Digest *d, uint64_t scope, PassStep *steps, size_t *ret
         return 0;
 }
 
-/* What stays where it is, and why. */
-static int blocked_of(Txn *t, const Digest *d, uint64_t scope, json_t *blocked, Diag *reterr) {
+/* The removals that do not take place, with the reasons. */
+static int digest_blocked(Txn *t, const Digest *d, uint64_t scope, json_t *blocked, Diag *reterr) {
         const json_t *list = json_object_get(d->proposed, "blocked");
 
         for (size_t i = 0; i < json_array_size(list); i++) {
                 _cleanup_json_ json_t *blockers = NULL;
                 RecordState state;
                 PassStep s;
-                int r = read_step(d, scope, json_array_get(list, i), i, &s, reterr);
+                int r = digest_read_step(d, scope, json_array_get(list, i), i, &s, reterr);
 
                 if (r == 0)
                         r = graph_state(t, &s.key, &state);
@@ -177,23 +185,30 @@ static int blocked_of(Txn *t, const Digest *d, uint64_t scope, json_t *blocked, 
                         r = memory_blockers(t, &s.key, &blockers);
                 if (r != 0)
                         return r;
-                if (json_array_append_new(blocked, json_pack("{s:s, s:s, s:s, s:o, s:O}", "op", op_name(s.op), "kind", kind_name(s.key.kind), "id", s.key.id,
-                                                             "reason",
+                if (json_array_append_new(blocked, json_pack("{s:s, s:s, s:s, s:o, s:O}", "op", op_name(s.op), "kind",
+                                                             kind_name(s.key.kind), "id", s.key.id, "reason",
                                                              reason_json(&s.reason), "blockers", blockers)) < 0)
                         return -ENOMEM;
         }
         return 0;
 }
 
-static int run(Txn *t, const Digest *d, const PassStep *steps, size_t n, const json_t *candidates, const json_t *blocked, uint64_t *ret_seq, Diag *reterr) {
+static int digest_pass(Txn *t, const Digest *d, const PassStep *steps, size_t n, const json_t *candidates,
+                       const json_t *blocked, uint64_t *ret_seq, Diag *reterr) {
         _cleanup_json_ json_t *record = NULL;
         uint64_t number;
-        int r = json_get_u64(json_object_get(d->scan, "pass"), &number) < 0 ? -EINVAL : record_of(d, candidates, blocked, &record);
+        int r;
 
-        return r < 0 ? r
-                     : engine_pass(t, &(Pass){.routine = "digest", .scope = d->scope, .number = number, .admitted = d->automatic,
-                                              .admitted_removal = d->automatic_removal, .steps = steps, .n = n,
-                                              .record = record, .who = d->who, .proposer = d->proposer}, ret_seq, reterr);
+        if (json_get_u64(json_object_get(d->scan, "pass"), &number) < 0)
+                return -EINVAL;
+        r = digest_run_record(d, candidates, blocked, &record);
+        if (r < 0)
+                return r;
+        return engine_pass(t,
+                           &(Pass){.routine = "digest", .scope = d->scope, .number = number, .admitted = d->automatic,
+                                   .admitted_removal = d->automatic_removal, .steps = steps, .n = n, .record = record,
+                                   .who = d->who, .proposer = d->proposer},
+                           ret_seq, reterr);
 }
 
 int memory_digest(Txn *t, const Digest *d, json_t **ret, Diag *reterr) {
@@ -205,21 +220,28 @@ int memory_digest(Txn *t, const Digest *d, json_t **ret, Diag *reterr) {
 
         if (r != 0)
                 return r;
-        if (!json_is_array(json_object_get(d->proposed, "proposals")) || !json_is_array(json_object_get(d->proposed, "blocked")) ||
-            !json_equal(json_object_get(d->proposed, "pass"), json_object_get(d->scan, "pass")) || most > PASS_STEPS_MAX)
-                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "what was proposed is not an answer to this pass: {\"version\",\"pass\",\"proposals\",\"blocked\"}");
-        r = approve(d, scope, steps, &n, candidates, reterr);
+        if (!json_is_array(json_object_get(d->proposed, "proposals")) ||
+            !json_is_array(json_object_get(d->proposed, "blocked")) ||
+            !json_equal(json_object_get(d->proposed, "pass"), json_object_get(d->scan, "pass")) ||
+            most > PASS_STEPS_MAX)
+                return diag(reterr, ENGINE_E_BAD_PAYLOAD,
+                            "the proposals are no answer to this pass: "
+                            "{\"version\",\"pass\",\"proposals\",\"blocked\"}");
+        r = digest_approve(d, scope, steps, &n, candidates, reterr);
         if (r == 0)
-                r = blocked_of(t, d, scope, blocked, reterr);
+                r = digest_blocked(t, d, scope, blocked, reterr);
         if (r == 0 && d->apply)
-                r = run(t, d, steps, n, candidates, blocked, &seq, reterr);
+                r = digest_pass(t, d, steps, n, candidates, blocked, &seq, reterr);
         if (r != 0)
                 return r;
         for (size_t i = 0; i < n; i++)
                 archived += steps[i].op == OP_ARCHIVE;
-        *ret = json_pack("{s:s, s:O, s:b, s:o*, s:O, s:O, s:i, s:i}", "scope", d->scope, "pass", json_object_get(d->scan, "pass"), "applied", (int)d->apply, "seq",
-                         seq ? json_u64(seq) : NULL, "candidates", candidates, "blocked", blocked, "archived", (int)archived, "removed", (int)(n - archived));
-        if (*ret && json_is_true(json_object_get(d->proposed, "cut")) && json_object_set_new(*ret, "cut", json_true()) < 0) {
+        *ret = json_pack("{s:s, s:O, s:b, s:o*, s:O, s:O, s:i, s:i}", "scope", d->scope, "pass",
+                         json_object_get(d->scan, "pass"), "applied", (int)d->apply, "seq", seq ? json_u64(seq) : NULL,
+                         "candidates", candidates, "blocked", blocked, "archived", (int)archived, "removed",
+                         (int)(n - archived));
+        if (*ret && json_is_true(json_object_get(d->proposed, "cut")) &&
+            json_object_set_new(*ret, "cut", json_true()) < 0) {
                 json_decref(*ret);
                 *ret = NULL;
         }

@@ -9,11 +9,11 @@
 
 const char *const filter_types[] = {"episodic", "semantic", "observational", NULL};
 
-/* Bits of `said`. Bounds of time are two. */
+/* Bits of `said`. A time has two bounds. */
 enum { SAID_KIND, SAID_TYPE, SAID_STATE, SAID_ID, SAID_REF, SAID_CREATED, SAID_PREFIX, SAID_UNTIL };
 static const char *const names[] = {"kind", "type", "state", "id", "ref", "created", "prefix"};
 
-static int field_of(const char *name, size_t n) {
+static int filter_field(const char *name, size_t n) {
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
                         return (int)i;
@@ -21,22 +21,22 @@ static int field_of(const char *name, size_t n) {
 }
 
 bool filter_has_field(const char *name, size_t n) {
-        return field_of(name, n) >= 0;
+        return filter_field(name, n) >= 0;
 }
 
 /* A value in quotes, for a message. */
-typedef struct Shown {
+typedef struct FilterQuote {
         char text[128];
-} Shown;
+} FilterQuote;
 
-static Shown show(const char *value, size_t n) {
-        Shown s;
+static FilterQuote filter_quote(const char *value, size_t n) {
+        FilterQuote s;
 
         diag_quote(value, n, s.text, sizeof(s.text));
         return s;
 }
 
-static int add_kind(RecordFilter *f, const char *name) {
+static int filter_add_kind(RecordFilter *f, const char *name) {
         Kind one = kind_from_name(name);
         bool any = false;
 
@@ -55,7 +55,7 @@ static int add_kind(RecordFilter *f, const char *name) {
         return any ? 0 : -1;
 }
 
-static int add_type(RecordFilter *f, const char *name) {
+static int filter_add_type(RecordFilter *f, const char *name) {
         for (unsigned i = 0; filter_types[i]; i++)
                 if (strcmp(filter_types[i], name) == 0) {
                         f->types |= 1U << i;
@@ -64,31 +64,33 @@ static int add_type(RecordFilter *f, const char *name) {
         return -1;
 }
 
-static int add_state(RecordFilter *f, const char *name) {
+static int filter_add_state(RecordFilter *f, const char *name) {
         RecordState s = record_state_from_name(name);
 
         f->states |= s == RECORD_NONE ? 0 : 1U << s;
         return s == RECORD_NONE ? -1 : 0;
 }
 
-/* A list of names without spaces, each of which `add` takes. */
-static int add_names(RecordFilter *f, const char *value, size_t n, int (*add)(RecordFilter *f, const char *name), const char *what, Diag *reterr) {
+/* A list of names without spaces; `add` reads each name. */
+static int filter_add_names(RecordFilter *f, const char *value, size_t n, int (*add)(RecordFilter *f, const char *name),
+                            const char *what, Diag *reterr) {
         for (size_t at = 0; at <= n;) {
                 const char *comma = at < n ? memchr(value + at, ',', n - at) : NULL;
                 size_t len = comma ? (size_t)(comma - value) - at : n - at;
                 char name[64];
 
                 if (len == 0)
-                        return diag(reterr, FILTER_E_BAD, "\"%s\": a name is missing beside a comma", show(value, n).text);
+                        return diag(reterr, FILTER_E_BAD, "\"%s\": a name is missing beside a comma",
+                                    filter_quote(value, n).text);
                 snprintf(name, sizeof(name), "%.*s", (int)MIN(len, sizeof(name)), value + at);
                 if (len >= sizeof(name) || add(f, name) < 0)
-                        return diag(reterr, FILTER_E_BAD, "\"%s\" is %s", show(value + at, len).text, what);
+                        return diag(reterr, FILTER_E_BAD, "\"%s\" is %s", filter_quote(value + at, len).text, what);
                 at += len + 1;
         }
         return 0;
 }
 
-static int set_id(char ret[static RECORD_ID_MAX], const char *value, size_t n) {
+static int filter_set_id(char ret[static RECORD_ID_MAX], const char *value, size_t n) {
         if (n == 0 || n >= RECORD_ID_MAX)
                 return -1;
         memcpy(ret, value, n);
@@ -96,32 +98,37 @@ static int set_id(char ret[static RECORD_ID_MAX], const char *value, size_t n) {
         return 0;
 }
 
-static int set_ref(RecordFilter *f, const char *value, size_t n, Diag *reterr) {
+static int filter_set_ref(RecordFilter *f, const char *value, size_t n, Diag *reterr) {
         const char *slash = memchr(value, '/', n);
         char name[64];
 
         if (!slash)
-                return diag(reterr, FILTER_E_BAD, "ref \"%s\": must be KIND/ID, for example issues/import_blocker", show(value, n).text);
+                return diag(reterr, FILTER_E_BAD, "ref \"%s\": must be KIND/ID, for example issues/import_blocker",
+                            filter_quote(value, n).text);
         snprintf(name, sizeof(name), "%.*s", (int)MIN((size_t)(slash - value), sizeof(name)), value);
         f->ref_kind = (size_t)(slash - value) < sizeof(name) ? kind_from_name(name) : KIND_NONE;
         if (f->ref_kind == KIND_NONE || f->ref_kind == KIND_WORKING)
-                return diag(reterr, FILTER_E_BAD, "ref \"%s\": \"%s\" is no kind of record", show(value, n).text, show(value, (size_t)(slash - value)).text);
+                return diag(reterr, FILTER_E_BAD, "ref \"%s\": \"%s\" is no kind of record",
+                            filter_quote(value, n).text, filter_quote(value, (size_t)(slash - value)).text);
         n -= (size_t)(slash + 1 - value);
-        if (set_id(f->ref_id, slash + 1, n) < 0 || !record_id_valid(f->ref_kind, f->ref_id))
-                return diag(reterr, FILTER_E_BAD, "ref \"%s\" is no id of %s: %s", show(slash + 1, n).text, kind_name(f->ref_kind), record_id_rule(f->ref_kind));
+        if (filter_set_id(f->ref_id, slash + 1, n) < 0 || !record_id_valid(f->ref_kind, f->ref_id))
+                return diag(reterr, FILTER_E_BAD, "ref \"%s\" is no id of %s: %s", filter_quote(slash + 1, n).text,
+                            kind_name(f->ref_kind), record_id_rule(f->ref_kind));
         return 0;
 }
 
-/* A bound that is said twice would leave open which one holds. */
-static int set_bound(RecordFilter *f, uint64_t *bound, unsigned bit, uint64_t v, Diag *reterr) {
+/* A bound is said at most once, because a second value would contradict the first. */
+static int filter_set_bound(RecordFilter *f, uint64_t *bound, unsigned bit, uint64_t v, Diag *reterr) {
         if (f->said & 1U << bit)
-                return diag(reterr, FILTER_E_BAD, "created has this bound already: one after which and one before which is all that it takes");
+                return diag(reterr, FILTER_E_BAD,
+                            "created has this bound already: at most one lower and one upper bound are allowed");
         f->said |= 1U << bit;
         *bound = v;
         return 0;
 }
 
-static int set_created(RecordFilter *f, const char *op, const char *value, size_t n, uint64_t now, Diag *reterr) {
+static int filter_set_created(RecordFilter *f, const char *op, const char *value, size_t n, uint64_t now,
+                              Diag *reterr) {
         bool day = strcmp(op, ":") == 0, equal = op[1] == '=';
         char text[CLOCK_TEXT_MAX];
         uint64_t at;
@@ -129,54 +136,69 @@ static int set_created(RecordFilter *f, const char *op, const char *value, size_
 
         snprintf(text, sizeof(text), "%.*s", (int)MIN(n, sizeof(text)), value);
         if (n >= sizeof(text) || clock_parse_moment(text, now, &at) < 0 || (day && n != strlen("2026-11-21")))
-                return diag(reterr, FILTER_E_BAD, "created%s\"%s\": must be %s", op, show(value, n).text,
-                            day ? "a day such as 2026-11-21; with > >= < <= also a time, or how long ago (7d)" : "a time such as 2026-11-21, 2026-11-21T10:29, or how long ago (7d, 12h, 30m)");
+                return diag(reterr, FILTER_E_BAD, "created%s\"%s\": must be %s", op, filter_quote(value, n).text,
+                            day ? "a day such as 2026-11-21; with > >= < <= also a time, or how long ago (7d)"
+                                : "a time such as 2026-11-21, 2026-11-21T10:29, or how long ago (7d, 12h, 30m)");
         if (day || *op == '>')
-                r = set_bound(f, &f->created_from, SAID_CREATED, day || equal ? at : at + 1, reterr);
+                r = filter_set_bound(f, &f->created_from, SAID_CREATED, day || equal ? at : at + 1, reterr);
         if (r == 0 && (day || *op == '<'))
-                r = set_bound(f, &f->created_until, SAID_UNTIL, day ? at + DAY_USEC : equal ? at + 1 : at, reterr);
+                r = filter_set_bound(f, &f->created_until, SAID_UNTIL, at + (day ? DAY_USEC : equal), reterr);
         if (r == 0 && f->created_until && f->created_from >= f->created_until)
                 return diag(reterr, FILTER_E_BAD, "created%s%s: no time is within both bounds", op, text);
         return r;
 }
 
-int filter_add(RecordFilter *f, const char *name, size_t n_name, const char *op, const char *value, size_t n, bool search, uint64_t now_usec, Diag *reterr) {
-        int field = field_of(name, n_name);
+int filter_add(RecordFilter *f, const char *name, size_t n_name, const char *op, const char *value, size_t n,
+               bool search, uint64_t now_usec, Diag *reterr) {
+        int field = filter_field(name, n_name);
 
         if (field < 0)
-                return diag(reterr, FILTER_E_BAD, "\"%s\" is no field; the fields are " FILTER_FIELDS "; text with %s in it stands in quotes", show(name, n_name).text, op);
+                return diag(reterr, FILTER_E_BAD,
+                            "\"%s\" is no field; the fields are " FILTER_FIELDS "; write a text with %s in quotes",
+                            filter_quote(name, n_name).text, op);
         if (field != SAID_CREATED && strcmp(op, ":") != 0)
-                return diag(reterr, FILTER_E_BAD, "%s%s: only created can be compared; write %s:VALUE", names[field], op, names[field]);
+                return diag(reterr, FILTER_E_BAD, "%s%s: only created can be compared; write %s:VALUE", names[field],
+                            op, names[field]);
         if (n == 0)
                 return diag(reterr, FILTER_E_BAD, "%s has no value", names[field]);
         if (field == SAID_CREATED)
-                return set_created(f, op, value, n, now_usec, reterr);
+                return filter_set_created(f, op, value, n, now_usec, reterr);
         if (f->said & 1U << field)
-                return diag(reterr, FILTER_E_BAD, "%s is said twice%s", names[field], field <= SAID_STATE ? "; several values stand behind one another, with commas" : "");
+                return diag(reterr, FILTER_E_BAD, "%s is said twice%s", names[field],
+                            field <= SAID_STATE ? "; write several values with commas between" : "");
         f->said |= 1U << field;
         switch (field) {
         case SAID_KIND:
-                return add_names(f, value, n, add_kind, "no kind of record that is kept, and no class of them", reterr);
+                return filter_add_names(f, value, n, filter_add_kind,
+                                        "no kind of stored record, and no class of kinds", reterr);
         case SAID_TYPE:
-                return add_names(f, value, n, add_type, "no type of a memory record: they are episodic, semantic, observational", reterr);
+                return filter_add_names(f, value, n, filter_add_type,
+                                        "no type of a memory record: the types are episodic, semantic, observational",
+                                        reterr);
         case SAID_STATE: {
-                int r = add_names(f, value, n, add_state, "no state: they are open, resolved, active, invalidated, superseded, archived, removed", reterr);
+                int r = filter_add_names(
+                        f, value, n, filter_add_state,
+                        "no state: the states are open, resolved, active, invalidated, superseded, archived, removed",
+                        reterr);
 
                 if (r == 0 && search && f->states & 1U << RECORD_REMOVED)
-                        return diag(reterr, FILTER_E_BAD, "what is removed is in no search; `list` has it");
+                        return diag(reterr, FILTER_E_BAD, "removed records are in no search; use `list`");
                 return r;
         }
         case SAID_ID:
-                if (set_id(f->id, value, n) < 0 || !(record_id_valid(KIND_MEMORY, f->id) || record_id_valid(KIND_ISSUE, f->id)))
-                        return diag(reterr, FILTER_E_BAD, "id \"%s\": %s", show(value, n).text, record_id_rule(KIND_MEMORY));
+                if (filter_set_id(f->id, value, n) < 0 ||
+                    !(record_id_valid(KIND_MEMORY, f->id) || record_id_valid(KIND_ISSUE, f->id)))
+                        return diag(reterr, FILTER_E_BAD, "id \"%s\": %s", filter_quote(value, n).text,
+                                    record_id_rule(KIND_MEMORY));
                 return 0;
         case SAID_REF:
-                return set_ref(f, value, n, reterr);
+                return filter_set_ref(f, value, n, reterr);
         default:
                 if (search)
                         return diag(reterr, FILTER_E_BAD, "prefix is for lists; a search takes words and phrases");
                 if (n > FILTER_PREFIX_MAX)
-                        return diag(reterr, FILTER_E_BAD, "prefix has %zu bytes, at most %d are allowed", n, FILTER_PREFIX_MAX);
+                        return diag(reterr, FILTER_E_BAD, "prefix has %zu bytes, at most %d are allowed", n,
+                                    FILTER_PREFIX_MAX);
                 memcpy(f->prefix, value, n);
                 f->prefix[n] = '\0';
                 return 0;

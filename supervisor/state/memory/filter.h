@@ -1,14 +1,15 @@
-/* Runs: supervisor, CLI. Which records a list or a search is to have (M-13, M-14): fields with a value, all of which must hold. Pure.
+/* Runs: supervisor, CLI. The records that a list or a search is to have (M-13, M-14): fields with a value, all of which
+ * must hold. Pure.
  *
  *   kind:NAME[,NAME...]    a kind ("issues"), or all of a class ("memory")
  *   type:NAME[,NAME...]    episodic, semantic, observational
  *   state:NAME[,NAME...]   open, resolved, active, invalidated, superseded, archived, removed
- *   id:ID                  the one with this id, in each kind
- *   ref:KIND/ID            those that refer to that record
- *   created>TIME           also >= < <=, and twice for a range; TIME is 2026-11-21, with a time after it or without, or 7d, 12h, 30m ago;
- *   created:DAY            on that day (UTC)
- *   prefix:"TEXT"          whose text begins so (lists alone)
- */
+ *   id:ID                  the record with the id, in each kind
+ *   ref:KIND/ID            records that refer to the named record
+ *   created>TIME           also >= < <=, twice for a range; TIME: 2026-11-21, with a time of day or without, or an age:
+ *                          7d, 12h, 30m
+ *   created:DAY            on the day (UTC)
+ *   prefix:"TEXT"          the text begins with TEXT (lists alone) */
 #pragma once
 
 #include "base/diag.h"
@@ -27,21 +28,22 @@ typedef struct RecordFilter {
         char id[RECORD_ID_MAX];       /* "": not said */
         Kind ref_kind;                /* KIND_NONE: not said */
         char ref_id[RECORD_ID_MAX];
-        uint64_t created_from, created_until; /* microseconds since 1970; the second is not within, 0: no end */
+        uint64_t created_from, created_until; /* microseconds since 1970; created_until is excluded; 0: no end */
         char prefix[FILTER_PREFIX_MAX + 1];
-        unsigned said;                /* bits of fields, so that none is said twice */
+        unsigned said;                /* bits of the fields that were given; no field may be given twice */
 } RecordFilter;
-extern const char *const filter_types[]; /* NULL ends it */
+extern const char *const filter_types[]; /* the last entry is NULL */
 
-/* Is it the name of a field? */
+/* Tells whether the text is the name of a field. */
 bool filter_has_field(const char *name, size_t n);
 /* All names, for messages. */
 #define FILTER_FIELDS "kind, type, state, id, ref, created, prefix"
-/* Adds one field to the filter. op: ":", ">", ">=", "<", "<=". The value has neither NUL nor control characters. search: what only a list takes is refused.
- * Returns 0 or FILTER_E_BAD with a message that names field, value and rule. */
-int filter_add(RecordFilter *f, const char *name, size_t n_name, const char *op, const char *value, size_t n, bool search, uint64_t now_usec, Diag *reterr);
+/* Adds a field to the filter. op: ":", ">", ">=", "<", "<=". The value has neither NUL nor control characters. search:
+ * fields for lists alone are refused. Returns 0 or FILTER_E_BAD with a message that names field, value and rule. */
+int filter_add(RecordFilter *f, const char *name, size_t n_name, const char *op, const char *value, size_t n,
+               bool search, uint64_t now_usec, Diag *reterr);
 
-/* What the filter says of kind and type, state, and id. */
+/* Tests of the filter's fields. */
 bool filter_takes_kind(const RecordFilter *f, Kind kind, const char *type);
 bool filter_takes_state(const RecordFilter *f, RecordState state);
 bool filter_takes_id(const RecordFilter *f, const char *id);

@@ -6,31 +6,18 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *change_of(Op op, uint64_t version) {
-        switch (op) {
-        case OP_SAVE:
+static const char *history_change_name(Op op, uint64_t version) {
+        static const char *const names[] = {
+                [OP_ARCHIVE] = "archived", [OP_RESTORE] = "restored", [OP_REMOVE] = "removed",
+                [OP_DELETE] = "deleted",   [OP_PATCH] = "patched",
+        };
+
+        if (op == OP_SAVE)
                 return version == 1 ? "created" : "updated";
-        case OP_ARCHIVE:
-                return "archived";
-        case OP_RESTORE:
-                return "restored";
-        case OP_REMOVE:
-                return "removed";
-        case OP_DELETE:
-                return "deleted";
-        case OP_PATCH:
-                return "patched";
-        case OP_NONE:
-        case OP_UPSERT:
-        case OP_APPEND:
-        case OP_INVALIDATE:
-        case OP_RESOLVE:
-                break;
-        }
-        return op_name(op);
+        return (size_t)op < ARRAY_SIZE(names) && names[op] ? names[op] : op_name(op);
 }
 
-static int one(Txn *t, uint64_t seq, Op op, json_t **ret) {
+static int history_change(Txn *t, uint64_t seq, Op op, json_t **ret) {
         static const char *const kept[] = {"version", "time", "who", "region", "pass", "reason", "dependents", "with"};
         _cleanup_json_ json_t *entry = NULL, *o = json_pack("{s:o}", "seq", json_u64(seq)), *body = NULL;
         const json_t *reason;
@@ -50,33 +37,31 @@ static int one(Txn *t, uint64_t seq, Op op, json_t **ret) {
         r = op == OP_DELETE ? record_body(t, seq, &body) : 0;
         if (r < 0 && r != -ENOENT)
                 return r;
-        reason = json_object_get(body, "reason"); /* of a deletion: what a person said */
-        if (json_object_set_new(o, "change", json_string(change_of(op, version))) < 0 || (reason && json_object_set(o, "reason", (json_t *)reason) < 0))
+        reason = json_object_get(body, "reason"); /* the person's reason for a deletion */
+        if (json_object_set_new(o, "change", json_string(history_change_name(op, version))) < 0 ||
+            (reason && json_object_set(o, "reason", (json_t *)reason) < 0))
                 return -ENOMEM;
-        /* The hash of what was deleted; of what is there, load has the payload itself. */
-        if (op == OP_DELETE && json_object_get(entry, "payload") && json_object_set(o, "payload", json_object_get(entry, "payload")) < 0)
+        /* A deletion shows the hash of the payload; memory_load() shows the payload of an existing record. */
+        if (op == OP_DELETE && json_object_get(entry, "payload") &&
+            json_object_set(o, "payload", json_object_get(entry, "payload")) < 0)
                 return -ENOMEM;
         *ret = TAKE_PTR(o);
         return 0;
 }
 
-int memory_changes(Txn *t, const char *scope, Kind kind, const char *id, uint64_t after, size_t limit, json_t **ret, uint64_t *ret_next, Diag *reterr) {
+int memory_changes(Txn *t, const char *scope, Kind kind, const char *id, uint64_t after, size_t limit, json_t **ret,
+                   uint64_t *ret_next, Diag *reterr) {
         _cleanup_json_ json_t *a = json_array();
         _cleanup_change_walk_ ChangeWalk w = {0};
-        char quoted[400];
-        uint64_t number, seq, last = 0;
+        uint64_t seq, last = 0;
         bool known = false;
         RecordKey k;
         Op op;
-        int r = a ? scope_find(t, scope, &number, reterr) : -ENOMEM;
+        int r = a ? memory_key(t, scope, kind, id, &k, reterr) : -ENOMEM;
 
         *ret_next = 0;
         if (r != 0)
                 return r;
-        if (!record_id_valid(kind, id))
-                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s", diag_quote(id, strlen(id), quoted, sizeof(quoted)), kind_name(kind),
-                            record_id_rule(kind));
-        k = record_key_of(number, kind, id);
         r = change_walk(t, &k, &w);
         while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0) {
                 json_t *o = NULL;
@@ -89,14 +74,15 @@ int memory_changes(Txn *t, const char *scope, Kind kind, const char *id, uint64_
                         break;
                 }
                 last = seq;
-                r = one(t, seq, op, &o);
+                r = history_change(t, seq, op, &o);
                 if (r == 0 && json_array_append_new(a, o) < 0)
                         r = -ENOMEM;
         }
         if (r < 0 && r != -ENOENT)
                 return r;
         if (!known)
-                return diag(reterr, ENGINE_E_NO_RECORD, "there has never been a record %s of %s in scope %s", id, kind_name(kind), scope);
+                return diag(reterr, ENGINE_E_NO_RECORD, "there has never been a record %s of %s in scope %s", id,
+                            kind_name(kind), scope);
         *ret = TAKE_PTR(a);
         return 0;
 }

@@ -10,70 +10,68 @@
 #define SUPERSEDES "supersedes"
 #define STRONG 1.0
 #define WEAK 0.35
-#define REASONS_MOST 64 /* of one record, as the engine looks at, and blockers that are named */
-/* An answer has 262144 bytes at most: of more, the first ones are for this pass, and the others for those after it. */
+#define REASONS_MOST 64 /* reasons of a record, as many as the engine looks at, and named blockers */
+/* An answer has 262144 bytes at most. A longer list is cut: later passes take the rest. */
 #define PROPOSALS_BYTES (160 * 1024)
 #define BLOCKED_BYTES (64 * 1024)
 
-static const char *word(const json_t *o, const char *member) {
+static const char *propose_text(const json_t *o, const char *member) {
         const char *s = json_text(json_object_get(o, member));
 
         return s ? s : "";
 }
 
-static bool is(const json_t *o, const char *member, const char *value) {
-        return strcmp(word(o, member), value) == 0;
+static bool propose_has(const json_t *o, const char *member, const char *value) {
+        return json_text_is(json_object_get(o, member), value);
 }
 
-static bool wanted(const json_t *scan, const char *reason) {
+static bool propose_wants(const json_t *scan, const char *reason) {
         const json_t *list = json_object_get(scan, "reasons");
 
-        for (size_t i = 0; i < json_array_size(list); i++) {
-                const char *s = json_text(json_array_get(list, i));
-
-                if (s && strcmp(s, reason) == 0)
+        for (size_t i = 0; i < json_array_size(list); i++)
+                if (json_text_is(json_array_get(list, i), reason))
                         return true;
-        }
         return false;
 }
 
-static bool strong(const json_t *edge) {
-        return is(edge, "strength", "strong");
+static bool propose_is_strong(const json_t *edge) {
+        return propose_has(edge, "strength", "strong");
 }
 
-static bool gone(const json_t *edge) {
-        return is(edge, "state", "deleted") || is(edge, "state", "removed");
+static bool propose_is_gone(const json_t *edge) {
+        return propose_has(edge, "state", "deleted") || propose_has(edge, "state", "removed");
 }
 
-static bool of_kernel(const json_t *edge) {
-        const char *kind = word(edge, "kind");
+static bool propose_is_of_kernel(const json_t *edge) {
+        const char *kind = propose_text(edge, "kind");
         size_t n = strlen(kind), tail = strlen("_kernel");
 
         return n > tail && strcmp(kind + n - tail, "_kernel") == 0;
 }
 
-static double score_of(const json_t *record) {
+static double propose_score(const json_t *record) {
         const json_t *in = json_object_get(record, "in");
         double score = 0;
 
         for (size_t i = 0; i < json_array_size(in); i++) {
                 const json_t *edge = json_array_get(in, i);
 
-                if (!gone(edge) && !is(edge, "role", SUPERSEDES))
-                        score += strong(edge) ? STRONG : WEAK;
+                if (!propose_is_gone(edge) && !propose_has(edge, "role", SUPERSEDES))
+                        score += propose_is_strong(edge) ? STRONG : WEAK;
         }
         return score;
 }
 
-static int add(json_t *reasons, const char *name, const json_t *edge, const char *member, json_t *value) {
+static int propose_add_reason(json_t *reasons, const char *name, const json_t *edge, const char *member,
+                              json_t *value) {
         json_t *o;
 
         if (json_array_size(reasons) == REASONS_MOST)
                 return 0;
-        o = json_pack("{s:s, s:O*, s:O*, s:O*}", "reason", name, "kind", json_object_get(edge, "kind"), "id", json_object_get(edge, "id"),
-                      member ? member : "event", value);
+        o = json_pack("{s:s, s:O*, s:O*, s:O*}", "reason", name, "kind", json_object_get(edge, "kind"), "id",
+                      json_object_get(edge, "id"), member ? member : "event", value);
         for (size_t i = 0; o && i < json_array_size(reasons); i++)
-                if (json_equal(json_array_get(reasons, i), o)) { /* by another role */
+                if (json_equal(json_array_get(reasons, i), o)) { /* the same reason by a different role */
                         json_decref(o);
                         return 0;
                 }
@@ -81,92 +79,99 @@ static int add(json_t *reasons, const char *name, const json_t *edge, const char
 }
 
 /* In the order of the admitted types. */
-static int reasons_of(const json_t *scan, const json_t *record, json_t *reasons) {
+static int propose_reasons(const json_t *scan, const json_t *record, json_t *reasons) {
         const json_t *out = json_object_get(record, "out"), *in = json_object_get(record, "in");
         json_t *since = json_object_get(record, "since"), *edge;
         size_t i;
         int r = 0;
 
-        if (wanted(scan, "broken_ref"))
+        if (propose_wants(scan, "broken_ref"))
                 json_array_foreach((json_t *)out, i, edge)
-                        if (r == 0 && gone(edge) && !is(edge, "role", SUPERSEDES))
-                                r = add(reasons, "broken_ref", edge, NULL, NULL);
-        if (wanted(scan, "superseded_by"))
+                        if (r == 0 && propose_is_gone(edge) && !propose_has(edge, "role", SUPERSEDES))
+                                r = propose_add_reason(reasons, "broken_ref", edge, NULL, NULL);
+        if (propose_wants(scan, "superseded_by"))
                 json_array_foreach((json_t *)in, i, edge)
-                        if (r == 0 && is(edge, "state", "active") && is(edge, "role", SUPERSEDES) && !json_is_false(json_object_get(edge, "granted")))
-                                r = add(reasons, "superseded_by", edge, NULL, NULL);
-        if (wanted(scan, "retired_dependency"))
+                        if (r == 0 && propose_has(edge, "state", "active") && propose_has(edge, "role", SUPERSEDES) &&
+                            !json_is_false(json_object_get(edge, "granted")))
+                                r = propose_add_reason(reasons, "superseded_by", edge, NULL, NULL);
+        if (propose_wants(scan, "retired_dependency"))
                 json_array_foreach((json_t *)out, i, edge)
-                        if (r == 0 && is(edge, "state", "archived") && strong(edge) && !is(edge, "role", SUPERSEDES))
-                                r = add(reasons, "retired_dependency", edge, "event", json_object_get(edge, "event"));
-        if (r == 0 && since && score_of(record) == 0 && wanted(scan, "unsupported_since"))
-                r = add(reasons, "unsupported_since", NULL, "pass", since);
+                        if (r == 0 && propose_has(edge, "state", "archived") && propose_is_strong(edge) &&
+                            !propose_has(edge, "role", SUPERSEDES))
+                                r = propose_add_reason(reasons, "retired_dependency", edge, "event",
+                                                       json_object_get(edge, "event"));
+        if (r == 0 && since && propose_score(record) == 0 && propose_wants(scan, "unsupported_since"))
+                r = propose_add_reason(reasons, "unsupported_since", NULL, "pass", since);
         return r;
 }
 
-static int blockers_of(const json_t *record, json_t *blockers) {
+static int propose_blockers(const json_t *record, json_t *blockers) {
         const json_t *in = json_object_get(record, "in");
 
         for (size_t i = 0; i < json_array_size(in) && json_array_size(blockers) < REASONS_MOST; i++) {
                 const json_t *edge = json_array_get(in, i);
 
-                if (gone(edge) || is(edge, "role", SUPERSEDES) || !(strong(edge) || of_kernel(edge) || is(edge, "state", "active")))
+                if (propose_is_gone(edge) || propose_has(edge, "role", SUPERSEDES) ||
+                    !(propose_is_strong(edge) || propose_is_of_kernel(edge) || propose_has(edge, "state", "active")))
                         continue;
-                if (json_array_append_new(blockers, json_pack("{s:O, s:O, s:O, s:O}", "kind", json_object_get(edge, "kind"), "id", json_object_get(edge, "id"),
-                                                              "strength", json_object_get(edge, "strength"), "role", json_object_get(edge, "role"))) < 0)
+                if (json_array_append_new(blockers,
+                                          json_pack("{s:O, s:O, s:O, s:O}", "kind", json_object_get(edge, "kind"), "id",
+                                                    json_object_get(edge, "id"), "strength",
+                                                    json_object_get(edge, "strength"), "role",
+                                                    json_object_get(edge, "role"))) < 0)
                         return -ENOMEM;
         }
         return 0;
 }
 
-/* One record: a proposal, a blocked one, or nothing. */
-static int judge(const json_t *scan, const json_t *record, json_t *proposals, json_t *blocked) {
-        json_t *reasons = json_array(), *blockers = json_array(), *first, *o = NULL;
-        bool archived = is(record, "state", "archived");
-        int r = reasons && blockers ? reasons_of(scan, record, reasons) : -ENOMEM;
+/* A record gives a proposal, a blocked removal, or no entry. */
+static int propose_one(const json_t *scan, const json_t *record, json_t *proposals, json_t *blocked) {
+        _cleanup_json_ json_t *reasons = json_array(), *blockers = json_array(), *o = NULL;
+        json_t *first;
+        bool archived = propose_has(record, "state", "archived");
+        int r = reasons && blockers ? propose_reasons(scan, record, reasons) : -ENOMEM;
 
         if (r == 0 && archived)
-                r = blockers_of(record, blockers);
+                r = propose_blockers(record, blockers);
         if (r == 0 && json_array_size(reasons) > 0) {
                 first = json_incref(json_array_get(reasons, 0));
                 json_array_remove(reasons, 0);
-                o = json_pack("{s:s, s:O, s:O, s:f, s:o, s:O}", "op", archived ? "remove" : "archive", "kind", json_object_get(record, "kind"), "id",
-                              json_object_get(record, "id"), "score", score_of(record), "reason", first, "also", reasons);
+                o = json_pack("{s:s, s:O, s:O, s:f, s:o, s:O}", "op", archived ? "remove" : "archive", "kind",
+                              json_object_get(record, "kind"), "id", json_object_get(record, "id"), "score",
+                              propose_score(record), "reason", first, "also", reasons);
                 if (!o || (json_array_size(blockers) > 0 && json_object_set(o, "blockers", blockers) < 0) ||
                     json_array_append(json_array_size(blockers) > 0 ? blocked : proposals, o) < 0)
                         r = -ENOMEM;
         }
-        json_decref(o);
-        json_decref(reasons);
-        json_decref(blockers);
         return r;
 }
 
-static int lane(const json_t *o) {
-        return is(o, "kind", "knowledge_projections") ? 0 : is(o, "kind", "skill_artifacts") ? 1 : 2;
+static int propose_lane(const json_t *o) {
+        return propose_has(o, "kind", "knowledge_projections") ? 0 : propose_has(o, "kind", "skill_artifacts") ? 1 : 2;
 }
 
-static int compare(const void *a, const void *b) {
+static int propose_compare(const void *a, const void *b) {
         const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
         double s = json_number_value(json_object_get(x, "score")), t = json_number_value(json_object_get(y, "score"));
 
-        if (lane(x) != lane(y))
-                return lane(x) - lane(y);
+        if (propose_lane(x) != propose_lane(y))
+                return propose_lane(x) - propose_lane(y);
         if (s != t)
                 return s < t ? -1 : 1;
-        return strcmp(word(x, "id"), word(y, "id"));
+        return strcmp(propose_text(x, "id"), propose_text(y, "id"));
 }
 
-/* In order, and no more than so many bytes of them. */
-static int sorted(const json_t *list, size_t most, json_t **ret, bool *ret_cut) {
+/* Sorts the list and keeps at most `most` bytes. */
+static int propose_sort(const json_t *list, size_t most, json_t **ret, bool *ret_cut) {
         size_t n = json_array_size(list);
-        json_t **v = calloc(n + 1, sizeof(*v)), *out = json_array();
+        _cleanup_free_ json_t **v = calloc(n + 1, sizeof(*v));
+        _cleanup_json_ json_t *out = json_array();
         int r = v && out ? 0 : -ENOMEM;
 
         for (size_t i = 0; r == 0 && i < n; i++)
                 v[i] = json_array_get(list, i);
         if (r == 0)
-                qsort(v, n, sizeof(*v), compare);
+                qsort(v, n, sizeof(*v), propose_compare);
         for (size_t i = 0; r == 0 && i < n; i++) {
                 size_t bytes = json_dumpb(v[i], NULL, 0, JSON_COMPACT) + 1;
 
@@ -177,36 +182,30 @@ static int sorted(const json_t *list, size_t most, json_t **ret, bool *ret_cut) 
                 most -= bytes;
                 r = json_array_append(out, v[i]) < 0 ? -ENOMEM : 0;
         }
-        free(v);
-        if (r < 0)
-                json_decref(out);
-        else
-                *ret = out;
+        if (r == 0)
+                *ret = TAKE_PTR(out);
         return r;
 }
 
 int propose(const json_t *scan, json_t **ret) {
         const json_t *records = json_object_get(scan, "records");
-        json_t *proposals = json_array(), *blocked = json_array(), *a = NULL, *b = NULL;
+        _cleanup_json_ json_t *proposals = json_array(), *blocked = json_array(), *a = NULL, *b = NULL;
         int r = proposals && blocked ? 0 : -ENOMEM;
         bool cut = false;
 
-        if (json_integer_value(json_object_get(scan, "version")) != PROPOSE_VERSION || !json_is_array(records) || !json_object_get(scan, "pass"))
+        if (json_integer_value(json_object_get(scan, "version")) != PROPOSE_VERSION || !json_is_array(records) ||
+            !json_object_get(scan, "pass"))
                 r = -EINVAL;
         for (size_t i = 0; r == 0 && i < json_array_size(records); i++)
-                r = judge(scan, json_array_get(records, i), proposals, blocked);
+                r = propose_one(scan, json_array_get(records, i), proposals, blocked);
         if (r == 0)
-                r = sorted(proposals, PROPOSALS_BYTES, &a, &cut);
+                r = propose_sort(proposals, PROPOSALS_BYTES, &a, &cut);
         if (r == 0)
-                r = sorted(blocked, BLOCKED_BYTES, &b, &cut);
-        if (r == 0 && !(*ret = json_pack("{s:i, s:O, s:O, s:O}", "version", PROPOSE_VERSION, "pass", json_object_get(scan, "pass"), "proposals", a,
-                                         "blocked", b)))
+                r = propose_sort(blocked, BLOCKED_BYTES, &b, &cut);
+        if (r == 0 && !(*ret = json_pack("{s:i, s:O, s:O, s:O}", "version", PROPOSE_VERSION, "pass",
+                                         json_object_get(scan, "pass"), "proposals", a, "blocked", b)))
                 r = -ENOMEM;
         if (r == 0 && cut && json_object_set_new(*ret, "cut", json_true()) < 0)
                 r = -ENOMEM;
-        json_decref(a);
-        json_decref(b);
-        json_decref(proposals);
-        json_decref(blocked);
         return r;
 }

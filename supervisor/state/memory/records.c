@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "record/event.h"
 #include "refs/graph.h"
-#include "record/creation-index.h"
 #include "engine/payload.h"
 
 #include <errno.h>
@@ -29,34 +28,46 @@ int memory_family(const char *name, Kind *ret, Diag *reterr) {
                 if (strcmp(brief[i].name, name) == 0)
                         k = brief[i].kind;
         if (!memory_is_family(k))
-                return diag(reterr, ENGINE_E_BAD_OPERATION, "\"%s\" is none of memory_substrate, knowledge_projections, skill_artifacts%s",
+                return diag(reterr, ENGINE_E_BAD_OPERATION,
+                            "\"%s\" is none of memory_substrate, knowledge_projections, skill_artifacts%s",
                             diag_quote(name, strlen(name), quoted, sizeof(quoted)),
                             kind_class(k) == CLASS_KERNEL    ? ": kernels are patched"
                             : kind_class(k) == CLASS_WORKING ? ": working state is not stored"
-                            : kind_class(k) == CLASS_CANON   ? ": that is governed memory, into which notes are promoted"
-                                                             : "");
+                            : kind_class(k) == CLASS_CANON ? ": governed memory is written by the promotion of notes"
+                                                           : "");
         *ret = k;
         return 0;
 }
 
-int memory_find(Txn *t, const char *scope, Kind kind, const char *id, Record *ret, Diag *reterr) {
+int memory_key(Txn *t, const char *scope, Kind kind, const char *id, RecordKey *ret, Diag *reterr) {
         char quoted[400];
         uint64_t number;
-        RecordKey k;
         int r = scope_find(t, scope, &number, reterr);
 
         if (r != 0)
                 return r;
         if (!record_id_valid(kind, id))
-                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s", diag_quote(id, strlen(id), quoted, sizeof(quoted)), kind_name(kind),
-                            record_id_rule(kind));
-        k = record_key_of(number, kind, id);
-        r = record_get(t, &k, ret);
-        return r == -ENOENT ? diag(reterr, ENGINE_E_NO_RECORD, "there is no record %s of %s in scope %s", id, kind_name(kind), scope) : r;
+                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s",
+                            diag_quote(id, strlen(id), quoted, sizeof(quoted)), kind_name(kind), record_id_rule(kind));
+        *ret = record_key_of(number, kind, id);
+        return 0;
 }
 
-/* As people read it: what it is about first. The rest follows by the members' names. */
-static json_t *in_reading_order(const json_t *payload) {
+int memory_find(Txn *t, const char *scope, Kind kind, const char *id, Record *ret, Diag *reterr) {
+        RecordKey k;
+        int r = memory_key(t, scope, kind, id, &k, reterr);
+
+        if (r != 0)
+                return r;
+        r = record_get(t, &k, ret);
+        if (r == -ENOENT)
+                r = diag(reterr, ENGINE_E_NO_RECORD, "there is no record %s of %s in scope %s", id, kind_name(kind),
+                         scope);
+        return r;
+}
+
+/* In the order of reading: the subject first, the rest by the members' names. */
+static json_t *records_reading_order(const json_t *payload) {
         static const char *const first[] = {"title", "name", "subject", "predicate", "object", "observed", "summary"};
         _cleanup_json_ json_t *rest = json_copy((json_t *)payload), *parts = json_array();
 
@@ -65,16 +76,17 @@ static json_t *in_reading_order(const json_t *payload) {
         for (size_t i = 0; i < ARRAY_SIZE(first); i++) {
                 if (!json_object_get(rest, first[i]))
                         continue;
-                if (json_array_append(parts, json_object_get(rest, first[i])) < 0 || json_object_del(rest, first[i]) < 0)
+                if (json_array_append(parts, json_object_get(rest, first[i])) < 0 ||
+                    json_object_del(rest, first[i]) < 0)
                         return NULL;
         }
         return json_array_append(parts, rest) < 0 ? NULL : TAKE_PTR(parts);
 }
 
-/* In one line: a line's end, a tab, a carriage return (behind which a terminal writes over what it wrote) and the other control characters of ASCII, which
- * older records may have, are blanks. */
-static int text_as_read(const json_t *payload, char **ret, size_t *ret_n) {
-        _cleanup_json_ json_t *ordered = in_reading_order(payload);
+/* One line. Line feeds, tabs, carriage returns (a terminal overwrites the line after one) and other ASCII control
+ * characters, which older records may have, become blanks. */
+static int records_text(const json_t *payload, char **ret, size_t *ret_n) {
+        _cleanup_json_ json_t *ordered = records_reading_order(payload);
         int r = ordered ? payload_text(ordered, ret, ret_n) : -ENOMEM;
 
         if (r < 0)
@@ -87,7 +99,7 @@ static int text_as_read(const json_t *payload, char **ret, size_t *ret_n) {
         return 0;
 }
 
-static json_t *begin_of(const char *text, size_t n, size_t most) {
+static json_t *records_begin(const char *text, size_t n, size_t most) {
         if (n > most)
                 for (n = most; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;)
                         n--;
@@ -98,12 +110,12 @@ json_t *memory_text(const json_t *payload, size_t most) {
         _cleanup_free_ char *text = NULL;
         size_t n;
 
-        return text_as_read(payload, &text, &n) == 0 ? begin_of(text, n, most) : NULL;
+        return records_text(payload, &text, &n) == 0 ? records_begin(text, n, most) : NULL;
 }
 
-/* Checked once more: bytes that were changed in the store are an error, and no answer. Which characters a text may have is judged when it is saved alone: that
- * has become less since older records were. */
-static int sound_payload(Txn *t, const Record *rec, json_t **ret) {
+/* Checks the payload again: bytes that were changed in the store are an error. Rules for characters apply only when a
+ * record is saved, because older records were saved under weaker rules. */
+static int records_payload(Txn *t, const Record *rec, json_t **ret) {
         int r = record_payload(t, rec, ret);
         Op op = kind_class(rec->key.kind) == CLASS_KERNEL ? OP_PATCH : OP_SAVE;
         int e = r == 0 && rec->content ? payload_check(rec->key.kind, op, record_type(rec), *ret, NULL) : 0;
@@ -115,24 +127,25 @@ static int sound_payload(Txn *t, const Record *rec, json_t **ret) {
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
-static int refs_out(Txn *t, const RecordKey *k, json_t *list) {
+static int records_refs_out(Txn *t, const RecordKey *k, json_t *list) {
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
         int r = ref_walk(t, k, false, &w);
 
         while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0)
-                if (json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "kind", kind_name(ref.target.kind), "id", ref.target.id, "strength",
+                if (json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "kind", kind_name(ref.target.kind),
+                                                          "id", ref.target.id, "strength",
                                                           ref.strong ? "strong" : "weak", "role", ref.role)) < 0)
                         r = -ENOMEM;
         return r == -ENOENT ? 0 : r;
 }
 
-static int put_payload(Txn *t, const Record *rec, json_t *o) {
+static int records_put_payload(Txn *t, const Record *rec, json_t *o) {
         _cleanup_json_ json_t *payload = NULL, *entry = NULL;
         int r;
 
         if (rec->state != RECORD_REMOVED) {
-                r = sound_payload(t, rec, &payload);
+                r = records_payload(t, rec, &payload);
                 return r < 0 ? r : json_object_set(o, "payload", payload) < 0 ? -ENOMEM : 0;
         }
         r = event_get(t, rec->content, &entry);
@@ -146,18 +159,19 @@ int memory_load(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
 
         if (r != 0)
                 return r;
-        o = json_pack("{s:s, s:s, s:s, s:s*, s:s, s:o, s:o, s:o, s:O}", "scope", scope, "kind", kind_name(kind), "id", id, "type",
-                      *record_type(&rec) ? record_type(&rec) : NULL, "state", record_state_name(rec.state), "version", json_u64(rec.version), "created",
-                      json_u64(rec.created), "last", json_u64(rec.last), "refs", refs);
-        r = o ? put_payload(t, &rec, o) : -ENOMEM;
+        o = json_pack("{s:s, s:s, s:s, s:s*, s:s, s:o, s:o, s:o, s:O}", "scope", scope, "kind", kind_name(kind), "id",
+                      id, "type", *record_type(&rec) ? record_type(&rec) : NULL, "state", record_state_name(rec.state),
+                      "version", json_u64(rec.version), "created", json_u64(rec.created), "last", json_u64(rec.last),
+                      "refs", refs);
+        r = o ? records_put_payload(t, &rec, o) : -ENOMEM;
         if (r == 0)
-                r = refs_out(t, &rec.key, refs);
+                r = records_refs_out(t, &rec.key, refs);
         if (r == 0)
                 *ret = TAKE_PTR(o);
         return r;
 }
 
-static int refers_to(Txn *t, const Record *rec, Kind kind, const char *id) {
+static int records_refers_to(Txn *t, const Record *rec, Kind kind, const char *id) {
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
         int r = ref_walk(t, &rec->key, false, &w);
@@ -168,7 +182,8 @@ static int refers_to(Txn *t, const Record *rec, Kind kind, const char *id) {
         return r == -ENOENT ? 0 : r;
 }
 
-int memory_row(Txn *t, const RecordFilter *f, const Query *q, const Record *rec, json_t **ret_row, size_t *ret_text) {
+int memory_row(Txn *t, const RecordFilter *f, const MemoryQuery *q, const Record *rec, json_t **ret_row,
+               size_t *ret_text) {
         _cleanup_json_ json_t *payload = NULL, *entry = NULL, *begin = NULL;
         _cleanup_free_ char *text = NULL;
         const char *time, *said;
@@ -177,11 +192,12 @@ int memory_row(Txn *t, const RecordFilter *f, const Query *q, const Record *rec,
         int r;
 
         *ret_text = 0;
-        if (!memory_is_family(rec->key.kind) || !filter_takes_kind(f, rec->key.kind, record_type(rec)) || !filter_takes_id(f, rec->key.id))
+        if (!memory_is_family(rec->key.kind) || !filter_takes_kind(f, rec->key.kind, record_type(rec)) ||
+            !filter_takes_id(f, rec->key.id))
                 return 0;
         if (f->states ? !filter_takes_state(f, rec->state) : rec->state == RECORD_REMOVED)
                 return 0;
-        r = f->ref_kind ? refers_to(t, rec, f->ref_kind, f->ref_id) : 1;
+        r = f->ref_kind ? records_refers_to(t, rec, f->ref_kind, f->ref_id) : 1;
         if (r <= 0)
                 return r;
         r = event_get(t, rec->created, &entry);
@@ -189,43 +205,19 @@ int memory_row(Txn *t, const RecordFilter *f, const Query *q, const Record *rec,
         if (r == 0 && (!time || clock_parse(time, &usec) < 0))
                 r = -EUCLEAN;
         if (r == 0 && rec->state != RECORD_REMOVED)
-                r = sound_payload(t, rec, &payload);
+                r = records_payload(t, rec, &payload);
         if (r == 0 && payload)
-                r = text_as_read(payload, &text, &n);
+                r = records_text(payload, &text, &n);
         if (r < 0)
                 return r;
-        said = text ?: ""; /* a tombstone says nothing */
+        said = text ?: ""; /* a removed record has no text */
         *ret_text = n;
         if (!filter_takes_time(f, usec) || !filter_takes_text(f, said, n) || (q && !query_phrases_in(q, &said, &n, 1)))
                 return 0;
-        begin = begin_of(said, n, TEXT_MAX);
-        *ret_row = json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:s, s:O*}", "kind", kind_name(rec->key.kind), "id", rec->key.id, "type",
-                             *record_type(rec) ? record_type(rec) : NULL, "state", record_state_name(rec->state), "version", json_u64(rec->version), "created",
+        begin = records_begin(said, n, TEXT_MAX);
+        *ret_row = json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:s, s:O*}", "kind", kind_name(rec->key.kind), "id",
+                             rec->key.id, "type", *record_type(rec) ? record_type(rec) : NULL, "state",
+                             record_state_name(rec->state), "version", json_u64(rec->version), "created",
                              json_u64(rec->created), "time", time, "text", begin);
         return *ret_row && begin ? 1 : -ENOMEM;
-}
-
-int memory_list(Txn *t, const char *scope, const RecordFilter *f, json_t **ret, Diag *reterr) {
-        static const Kind families[] = {KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL};
-        _cleanup_record_ Record rec = RECORD_NULL;
-        _cleanup_creation_walk_ CreationWalk w = {0};
-        _cleanup_json_ json_t *a = json_array();
-        uint64_t number;
-        int r = scope_find(t, scope, &number, reterr);
-
-        if (r != 0)
-                return r;
-        r = a ? creation_walk(t, number, families, ARRAY_SIZE(families), f->states & 1U << RECORD_REMOVED, 0, &w) : -ENOMEM;
-        while (r == 0 && (r = creation_walk_next(&w, &rec)) == 0) {
-                _cleanup_json_ json_t *o = NULL;
-                size_t looked;
-
-                r = memory_row(t, f, NULL, &rec, &o, &looked);
-                if (r > 0)
-                        r = json_array_append(a, o) < 0 ? -ENOMEM : 0;
-        }
-        if (r != 0 && r != -ENOENT)
-                return r;
-        *ret = TAKE_PTR(a);
-        return 0;
 }

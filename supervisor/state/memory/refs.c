@@ -1,13 +1,13 @@
 #include "memory/refs.h"
 
 #include "refs/graph.h"
-#include "engine/scope.h"
+#include "memory/records.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char *state_word(RecordState s) {
+static const char *refs_state_word(RecordState s) {
         return s == RECORD_NONE ? "deleted" : record_state_name(s);
 }
 
@@ -17,18 +17,19 @@ int memory_edge_granted(Txn *t, const Ref *ref, json_t *edge) {
         return r < 0 ? r : r > 0 || json_object_set_new(edge, "granted", json_false()) == 0 ? 0 : -ENOMEM;
 }
 
-static int add_edge(Txn *t, const RecordKey *end, const Ref *ref, RecordState state, json_t *list) {
-        json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "kind", kind_name(end->kind), "id", end->id, "strength", ref->strong ? "strong" : "weak", "role",
-                              ref->role, "state", state_word(state), "seq", json_u64(ref->seq));
+static int refs_add_edge(Txn *t, const RecordKey *end, const Ref *ref, RecordState state, json_t *list) {
+        json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "kind", kind_name(end->kind), "id", end->id, "strength",
+                              ref->strong ? "strong" : "weak", "role", ref->role, "state", refs_state_word(state),
+                              "seq", json_u64(ref->seq));
 
         return json_array_append_new(list, o) < 0 ? -ENOMEM : memory_edge_granted(t, ref, o);
 }
 
-static bool gone(RecordState s) {
+static bool refs_is_gone(RecordState s) {
         return s == RECORD_NONE || s == RECORD_REMOVED;
 }
 
-static int edges(Txn *t, const RecordKey *k, bool incoming, bool only_broken, json_t **ret) {
+static int refs_edges(Txn *t, const RecordKey *k, bool incoming, bool only_broken, json_t **ret) {
         _cleanup_json_ json_t *a = json_array();
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
@@ -39,8 +40,8 @@ static int edges(Txn *t, const RecordKey *k, bool incoming, bool only_broken, js
                 RecordState state;
 
                 r = graph_state(t, end, &state);
-                if (r == 0 && (!only_broken || gone(state)))
-                        r = add_edge(t, end, &ref, state, a);
+                if (r == 0 && (!only_broken || refs_is_gone(state)))
+                        r = refs_add_edge(t, end, &ref, state, a);
         }
         if (r != -ENOENT)
                 return r;
@@ -49,7 +50,7 @@ static int edges(Txn *t, const RecordKey *k, bool incoming, bool only_broken, js
 }
 
 int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, json_t **ret) {
-        return edges(t, k, incoming, false, ret);
+        return refs_edges(t, k, incoming, false, ret);
 }
 
 int memory_blockers(Txn *t, const RecordKey *k, json_t **ret) {
@@ -63,7 +64,7 @@ int memory_blockers(Txn *t, const RecordKey *k, json_t **ret) {
 
                 r = graph_state(t, &v[i].source, &state);
                 if (r == 0)
-                        r = add_edge(t, &v[i].source, &v[i], state, a);
+                        r = refs_add_edge(t, &v[i].source, &v[i], state, a);
         }
         if (r == 0)
                 *ret = TAKE_PTR(a);
@@ -77,43 +78,31 @@ int memory_dependents(Txn *t, const RecordKey *k, json_t **ret) {
         int r = a ? graph_dependents(t, k, &v, &n) : -ENOMEM;
 
         for (size_t i = 0; r == 0 && i < n; i++)
-                if (json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:b}", "kind", kind_name(v[i].ref.source.kind), "id", v[i].ref.source.id,
-                                                       "strength", v[i].ref.strong ? "strong" : "weak", "role", v[i].ref.role, "depth", (int)v[i].depth, "state",
-                                                       state_word(v[i].state), "holds", (int)v[i].holds)) < 0)
+                if (json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:b}", "kind",
+                                                       kind_name(v[i].ref.source.kind), "id", v[i].ref.source.id,
+                                                       "strength", v[i].ref.strong ? "strong" : "weak", "role",
+                                                       v[i].ref.role, "depth", (int)v[i].depth, "state",
+                                                       refs_state_word(v[i].state), "holds", (int)v[i].holds)) < 0)
                         r = -ENOMEM;
         if (r == 0)
                 *ret = TAKE_PTR(a);
         return r;
 }
 
-static int key_of(Txn *t, const char *scope, Kind kind, const char *id, RecordKey *ret, Diag *reterr) {
-        char quoted[400];
-        uint64_t number;
-        int r = scope_find(t, scope, &number, reterr);
-
-        if (r != 0)
-                return r;
-        if (!record_id_valid(kind, id))
-                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s", diag_quote(id, strlen(id), quoted, sizeof(quoted)), kind_name(kind),
-                            record_id_rule(kind));
-        *ret = record_key_of(number, kind, id);
-        return 0;
-}
-
 int memory_refs(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *out = NULL, *in = NULL, *broken = NULL, *block = NULL, *deps = NULL;
         RecordState state = RECORD_NONE;
         RecordKey k;
-        int r = key_of(t, scope, kind, id, &k, reterr);
+        int r = memory_key(t, scope, kind, id, &k, reterr);
 
         if (r == 0)
                 r = graph_state(t, &k, &state);
         if (r == 0)
-                r = edges(t, &k, false, false, &out);
+                r = refs_edges(t, &k, false, false, &out);
         if (r == 0)
-                r = edges(t, &k, true, false, &in);
+                r = refs_edges(t, &k, true, false, &in);
         if (r == 0)
-                r = edges(t, &k, false, true, &broken);
+                r = refs_edges(t, &k, false, true, &broken);
         if (r == 0)
                 r = memory_blockers(t, &k, &block);
         if (r == 0)
@@ -121,34 +110,37 @@ int memory_refs(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
         if (r != 0)
                 return r;
         if (state == RECORD_NONE && json_array_size(in) == 0)
-                return diag(reterr, ENGINE_E_NO_RECORD, "there is no record %s of %s in scope %s, and nothing refers to one", id, kind_name(kind), scope);
-        *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id", id, "state", state_word(state), "outgoing",
-                         out, "incoming", in, "broken", broken, "blockers", block, "dependents", deps);
+                return diag(reterr, ENGINE_E_NO_RECORD,
+                            "there is no record %s of %s in scope %s, and nothing refers to one", id, kind_name(kind),
+                            scope);
+        *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id",
+                         id, "state", refs_state_word(state), "outgoing", out, "incoming", in, "broken", broken,
+                         "blockers", block, "dependents", deps);
         return *ret ? 0 : -ENOMEM;
 }
 
 #define NAME_MAX_ (32 + RECORD_ID_MAX)
 
-static const char *name_of(const RecordKey *k, char out[static NAME_MAX_]) {
+static const char *refs_name(const RecordKey *k, char out[static NAME_MAX_]) {
         snprintf(out, NAME_MAX_, "%.31s/%s", kind_name(k->kind), k->id);
         return out;
 }
 
-typedef struct Reach {
+typedef struct RefsReach {
         Txn *t;
         RecordKey *v; /* in the order of depth */
         unsigned *depth;
         size_t n;
         json_t *nodes, *edges, *seen;
         bool cut;
-} Reach;
+} RefsReach;
 
-static int reach_node(Reach *s, const RecordKey *k, unsigned depth) {
+static int refs_reach_node(RefsReach *s, const RecordKey *k, unsigned depth) {
         char name[NAME_MAX_];
         RecordState state;
         int r;
 
-        name_of(k, name);
+        refs_name(k, name);
         if (json_object_get(s->seen, name))
                 return 0;
         if (s->n == REFS_NODES_MAX) {
@@ -156,17 +148,17 @@ static int reach_node(Reach *s, const RecordKey *k, unsigned depth) {
                 return 0;
         }
         r = graph_state(s->t, k, &state);
-        if (r == 0 && (json_object_set_new(s->seen, name, json_true()) < 0 ||
-                       json_array_append_new(s->nodes, json_pack("{s:s, s:s, s:s, s:i}", "kind", kind_name(k->kind), "id", k->id, "state", state_word(state),
-                                                                 "depth",
-                                                                 (int)depth)) < 0))
+        if (r == 0 &&
+            (json_object_set_new(s->seen, name, json_true()) < 0 ||
+             json_array_append_new(s->nodes, json_pack("{s:s, s:s, s:s, s:i}", "kind", kind_name(k->kind), "id", k->id,
+                                                       "state", refs_state_word(state), "depth", (int)depth)) < 0))
                 r = -ENOMEM;
         s->v[s->n] = *k;
         s->depth[s->n++] = depth;
         return r;
 }
 
-static int reach_from(Reach *s, const RecordKey *k, unsigned depth, bool incoming) {
+static int refs_reach_from(RefsReach *s, const RecordKey *k, unsigned depth, bool incoming) {
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
         int r = ref_walk(s->t, k, incoming, &w);
@@ -178,28 +170,30 @@ static int reach_from(Reach *s, const RecordKey *k, unsigned depth, bool incomin
                         s->cut = true;
                         return 0;
                 }
-                if (json_array_append_new(s->edges, json_pack("{s:s, s:s, s:s, s:s}", "from", name_of(&ref.source, from), "to", name_of(&ref.target, to),
-                                                              "strength",
-                                                              ref.strong ? "strong" : "weak", "role", ref.role)) < 0)
+                if (json_array_append_new(s->edges,
+                                          json_pack("{s:s, s:s, s:s, s:s}", "from", refs_name(&ref.source, from), "to",
+                                                    refs_name(&ref.target, to), "strength",
+                                                    ref.strong ? "strong" : "weak", "role", ref.role)) < 0)
                         return -ENOMEM;
-                r = reach_node(s, incoming ? &ref.source : &ref.target, depth + 1);
+                r = refs_reach_node(s, incoming ? &ref.source : &ref.target, depth + 1);
         }
         return r == -ENOENT ? 0 : r;
 }
 
-int memory_reach(Txn *t, const char *scope, Kind kind, const char *id, bool incoming, unsigned depth, json_t **ret, Diag *reterr) {
+int memory_reach(Txn *t, const char *scope, Kind kind, const char *id, bool incoming, unsigned depth, json_t **ret,
+                 Diag *reterr) {
         _cleanup_json_ json_t *nodes = json_array(), *list = json_array(), *seen = json_object();
         _cleanup_free_ RecordKey *v = calloc(REFS_NODES_MAX, sizeof(*v));
         _cleanup_free_ unsigned *depths = calloc(REFS_NODES_MAX, sizeof(*depths));
-        Reach s = {.t = t, .v = v, .depth = depths, .nodes = nodes, .edges = list, .seen = seen};
+        RefsReach s = {.t = t, .v = v, .depth = depths, .nodes = nodes, .edges = list, .seen = seen};
         RecordKey k;
-        int r = nodes && list && seen && v && depths ? key_of(t, scope, kind, id, &k, reterr) : -ENOMEM;
+        int r = nodes && list && seen && v && depths ? memory_key(t, scope, kind, id, &k, reterr) : -ENOMEM;
 
         if (r == 0)
-                r = reach_node(&s, &k, 0);
+                r = refs_reach_node(&s, &k, 0);
         for (size_t at = 0; r == 0 && at < s.n; at++)
                 if (s.depth[at] < depth)
-                        r = reach_from(&s, &s.v[at], s.depth[at], incoming);
+                        r = refs_reach_from(&s, &s.v[at], s.depth[at], incoming);
         if (r != 0)
                 return r;
         *ret = json_pack("{s:O, s:O, s:b}", "nodes", nodes, "edges", list, "cut", (int)s.cut);
@@ -220,9 +214,10 @@ int memory_broken(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
                 json_t *o;
                 size_t i;
 
-                r = edges(t, &rec.key, false, true, &list);
+                r = refs_edges(t, &rec.key, false, true, &list);
                 json_array_foreach(list, i, o) {
-                        if (json_object_set(o, "to_kind", json_object_get(o, "kind")) < 0 || json_object_set(o, "to_id", json_object_get(o, "id")) < 0 ||
+                        if (json_object_set(o, "to_kind", json_object_get(o, "kind")) < 0 ||
+                            json_object_set(o, "to_id", json_object_get(o, "id")) < 0 ||
                             json_object_set_new(o, "kind", json_string(kind_name(rec.key.kind))) < 0 ||
                             json_object_set_new(o, "id", json_string(rec.key.id)) < 0 || json_array_append(a, o) < 0)
                                 r = -ENOMEM;

@@ -5,27 +5,29 @@
 
 #define REFS_DEPTH_STANDARD 3
 #define REFS_DEPTH_MAX 16
-#define REFS_NODES_MAX 1000 /* of one traversal: then it is cut, and says so */
+#define REFS_NODES_MAX 1000 /* of a traversal; a larger result is cut, and says so */
 
-/* Array of {"kind","id","strength","role","state","seq","granted"?}: the other end of each edge of the record, by kind, id and role; state: of that end,
- * "deleted" for none; granted: false on an edge of role supersedes that may not end its target (graph_supersedes()), else not there. */
+/* Array of {"kind","id","strength","role","state","seq","granted"?}: the far end of each edge of the record, by kind,
+ * id and role. state: of the far end, "deleted" when absent. granted: false on an edge of role supersedes without the
+ * right to end its target (graph_supersedes()), else absent. */
 int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, json_t **ret);
 
-/* Puts that member into the object of an edge. */
+/* Puts the member "granted" into the object of an edge. */
 int memory_edge_granted(Txn *t, const Ref *ref, json_t *edge);
 
 /* The sources of graph_blockers(), as above. */
 int memory_blockers(Txn *t, const RecordKey *k, json_t **ret);
 
-/* {"outgoing","incoming","broken","blockers","dependents"}: broken are those outgoing ones whose end was removed or deleted. Any record of the scope; what
- * is gone
- * has no outgoing ones, but those that refer to it are there. Returns 0, ENGINE_E_NO_SCOPE, ENGINE_E_BAD_NAME, -errno. */
+/* {"outgoing","incoming","broken","blockers","dependents"}; broken: outgoing edges to removed or deleted records. For
+ * any record of the scope; a removed or deleted record has only incoming edges. Returns 0, ENGINE_E_NO_SCOPE,
+ * ENGINE_E_BAD_NAME, ENGINE_E_NO_RECORD, -errno. */
 int memory_refs(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr);
 
-/* {"nodes":[{"kind","id","state","depth"}],"edges":[{"from","to","strength","role"}],"cut"}: what is reached from a record within so many steps, along the
- * edges or
- * against them; nodes by depth, kind and id; "from" and "to" are "kind/id". depth 1..REFS_DEPTH_MAX. */
-int memory_reach(Txn *t, const char *scope, Kind kind, const char *id, bool incoming, unsigned depth, json_t **ret, Diag *reterr);
+/* {"nodes":[{"kind","id","state","depth"}],"edges":[{"from","to","strength","role"}],"cut"}: the records within `depth`
+ * steps from a record, along the edges or against them; nodes by depth, kind and id; "from" and "to" are "kind/id".
+ * depth 1..REFS_DEPTH_MAX. */
+int memory_reach(Txn *t, const char *scope, Kind kind, const char *id, bool incoming, unsigned depth, json_t **ret,
+                 Diag *reterr);
 /* All broken edges of a scope: array of {"kind","id","to_kind","to_id","strength","role","state"} by source. */
 int memory_broken(Txn *t, const char *scope, json_t **ret, Diag *reterr);
 /* Array of {"kind","id","strength","role","depth","state","holds"} (graph_dependents). */

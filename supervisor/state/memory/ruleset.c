@@ -2,7 +2,6 @@
 
 #include "record/event.h"
 #include "engine/scope.h"
-#include "memory/ruleset-refs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,12 +10,14 @@
 #define ID "kernel"
 
 Kind ruleset_from_name(const char *name) {
-        Kind k = strcmp(name, "agent") == 0 ? KIND_AGENT_KERNEL : strcmp(name, "world") == 0 ? KIND_WORLD_KERNEL : kind_from_name(name);
+        Kind k = strcmp(name, "agent") == 0   ? KIND_AGENT_KERNEL
+                 : strcmp(name, "world") == 0 ? KIND_WORLD_KERNEL
+                                              : kind_from_name(name);
 
         return kind_class(k) == CLASS_KERNEL ? k : KIND_NONE;
 }
 
-static int find(Txn *t, const char *scope, Kind kind, Record *ret, Diag *reterr) {
+static int ruleset_find(Txn *t, const char *scope, Kind kind, Record *ret, Diag *reterr) {
         uint64_t number;
         RecordKey k;
         int r = scope_find(t, scope, &number, reterr);
@@ -25,11 +26,11 @@ static int find(Txn *t, const char *scope, Kind kind, Record *ret, Diag *reterr)
                 return r;
         k = record_key_of(number, kind, ID);
         r = record_get(t, &k, ret);
-        return r == -ENOENT ? -EUCLEAN : r; /* a scope has its kernels from the beginning */
+        return r == -ENOENT ? -EUCLEAN : r; /* each scope has its kernels from the beginning */
 }
 
-/* The event that made a version; 0 of version 1, which the scope came with. */
-static int event_of(Txn *t, const Record *rec, uint64_t version, uint64_t *ret, Diag *reterr) {
+/* The event that made a version; 0 for version 1, which a new scope has. */
+static int ruleset_event(Txn *t, const Record *rec, uint64_t version, uint64_t *ret, Diag *reterr) {
         _cleanup_change_walk_ ChangeWalk w = {0};
         const uint64_t asked = version;
         uint64_t seq;
@@ -45,64 +46,65 @@ static int event_of(Txn *t, const Record *rec, uint64_t version, uint64_t *ret, 
                         *ret = seq;
                         return 0;
                 }
-        return r != -ENOENT ? r
-                            : diag(reterr, ENGINE_E_NO_VALUE, "there is no version %" PRIu64 " of %s: the newest is %" PRIu64, asked,
-                                   kind_name(rec->key.kind), rec->version);
+        if (r == -ENOENT)
+                r = diag(reterr, ENGINE_E_NO_VALUE, "there is no version %" PRIu64 " of %s: the newest is %" PRIu64,
+                         asked, kind_name(rec->key.kind), rec->version);
+        return r;
 }
 
-static int by_id(const void *a, const void *b) {
-        return strcmp(json_text(json_object_get(*(json_t *const *)a, "id")), json_text(json_object_get(*(json_t *const *)b, "id")));
+static int ruleset_by_id(const void *a, const void *b) {
+        return strcmp(json_text(json_object_get(*(json_t *const *)a, "id")),
+                      json_text(json_object_get(*(json_t *const *)b, "id")));
 }
 
 /* The rules of a map id -> rule, in order. */
-static json_t *listed(json_t *map) {
+static json_t *ruleset_list(json_t *map) {
         _cleanup_free_ json_t **v = calloc(json_object_size(map) + 1, sizeof(json_t *));
-        json_t *a = v ? json_array() : NULL, *rule;
+        _cleanup_json_ json_t *a = json_array();
         const char *id;
+        json_t *rule;
         size_t n = 0;
 
-        if (!a)
+        if (!v || !a)
                 return NULL;
         json_object_foreach(map, id, rule)
                 v[n++] = rule;
-        qsort(v, n, sizeof(json_t *), by_id);
+        qsort(v, n, sizeof(json_t *), ruleset_by_id);
         for (size_t i = 0; i < n; i++)
-                if (json_array_append(a, v[i]) < 0) {
-                        json_decref(a);
+                if (json_array_append(a, v[i]) < 0)
                         return NULL;
-                }
-        return a;
+        return TAKE_PTR(a);
 }
 
-static json_t *mapped(const json_t *rules) {
-        json_t *map = json_object(), *rule;
+static json_t *ruleset_map(const json_t *rules) {
+        _cleanup_json_ json_t *map = json_object();
+        json_t *rule;
         size_t i;
 
         json_array_foreach((json_t *)rules, i, rule) {
                 const char *id = json_text(json_object_get(rule, "id"));
 
-                if (!map || !id || json_object_set(map, id, rule) < 0) {
-                        json_decref(map);
+                if (!map || !id || json_object_set(map, id, rule) < 0)
                         return NULL;
-                }
         }
-        return map;
+        return TAKE_PTR(map);
 }
 
-int ruleset_rules(Txn *t, const char *scope, Kind kind, uint64_t version, json_t **ret_rules, json_t **ret_refs, uint64_t *ret_version, Diag *reterr) {
+int ruleset_rules(Txn *t, const char *scope, Kind kind, uint64_t version, json_t **ret_rules, json_t **ret_refs,
+                  uint64_t *ret_version, Diag *reterr) {
         _cleanup_json_ json_t *body = NULL, *map = NULL, *rules = NULL, *refs = NULL;
         _cleanup_record_ Record rec = RECORD_NULL;
         uint64_t seq = 0;
-        int r = find(t, scope, kind, &rec, reterr);
+        int r = ruleset_find(t, scope, kind, &rec, reterr);
 
         if (r == 0)
-                r = event_of(t, &rec, version ? version : rec.version, &seq, reterr);
+                r = ruleset_event(t, &rec, version ? version : rec.version, &seq, reterr);
         if (r == 0 && seq)
                 r = record_body(t, seq, &body);
         if (r != 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        map = mapped(json_object_get(json_object_get(body, "payload"), "rules"));
-        rules = map ? listed(map) : NULL;
+        map = ruleset_map(json_object_get(json_object_get(body, "payload"), "rules"));
+        rules = map ? ruleset_list(map) : NULL;
         refs = json_object_get(body, "refs") ? json_incref(json_object_get(body, "refs")) : json_array();
         if (!rules || !refs)
                 return -ENOMEM;
@@ -114,16 +116,18 @@ int ruleset_rules(Txn *t, const char *scope, Kind kind, uint64_t version, json_t
 }
 
 /* All ids of up to three maps, in order. */
-static json_t *ids_of(json_t *a, json_t *b, json_t *c) {
+static json_t *ruleset_ids(json_t *a, json_t *b, json_t *c) {
         _cleanup_json_ json_t *all = json_object();
 
-        if (!all || json_object_update(all, a) < 0 || json_object_update(all, b) < 0 || (c && json_object_update(all, c) < 0))
+        if (!all || json_object_update(all, a) < 0 || json_object_update(all, b) < 0 ||
+            (c && json_object_update(all, c) < 0))
                 return NULL;
-        return listed(all);
+        return ruleset_list(all);
 }
 
 int ruleset_diff(const json_t *from, const json_t *to, json_t **ret) {
-        _cleanup_json_ json_t *a = mapped(from), *b = mapped(to), *ids = a && b ? ids_of(a, b, NULL) : NULL, *diff = json_array();
+        _cleanup_json_ json_t *a = ruleset_map(from), *b = ruleset_map(to),
+                              *ids = a && b ? ruleset_ids(a, b, NULL) : NULL, *diff = json_array();
         json_t *one;
         size_t i;
 
@@ -135,8 +139,8 @@ int ruleset_diff(const json_t *from, const json_t *to, json_t **ret) {
 
                 if (x && y && json_equal(x, y))
                         continue;
-                if (json_array_append_new(diff, json_pack("{s:s, s:s, s:O*, s:O*}", "id", id, "change", !x ? "added" : !y ? "removed" : "changed", "from", x,
-                                                          "to",
+                if (json_array_append_new(diff, json_pack("{s:s, s:s, s:O*, s:O*}", "id", id, "change",
+                                                          !x ? "added" : !y ? "removed" : "changed", "from", x, "to",
                                                           y)) < 0)
                         return -ENOMEM;
         }
@@ -144,7 +148,7 @@ int ruleset_diff(const json_t *from, const json_t *to, json_t **ret) {
         return 0;
 }
 
-static int check_patch(const json_t *patch, Diag *reterr) {
+static int ruleset_check_patch(const json_t *patch, Diag *reterr) {
         const char *key;
         char quoted[400];
         json_t *v;
@@ -153,20 +157,22 @@ static int check_patch(const json_t *patch, Diag *reterr) {
                 return diag(reterr, ENGINE_E_BAD_PAYLOAD, "a patch is an object {\"set\",\"remove\",\"refs\"}");
         json_object_foreach((json_t *)patch, key, v) {
                 if (strcmp(key, "set") && strcmp(key, "remove") && strcmp(key, "refs"))
-                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "\"%s\" is no member of a patch: set, remove, refs", diag_quote(key, strlen(key), quoted,
-                                                                                                                                  sizeof(quoted)));
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "\"%s\" is no member of a patch: set, remove, refs",
+                                    diag_quote(key, strlen(key), quoted, sizeof(quoted)));
                 if (!json_is_array(v))
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s is not an array", key);
         }
         return 0;
 }
 
-int ruleset_apply(const json_t *rules, const json_t *patch, json_t **ret, Diag *reterr) {
-        _cleanup_json_ json_t *map = mapped(rules), *seen = json_object();
+/* Applies a patch {"set"?:[rule…],"remove"?:[id…],"refs"?:[…]} to the rules. Returns 0, ENGINE_E_BAD_PAYLOAD (also:
+ * removes an unknown rule), -ENOMEM. */
+static int ruleset_apply(const json_t *rules, const json_t *patch, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *map = ruleset_map(rules), *seen = json_object();
         char quoted[400];
         json_t *v;
         size_t i;
-        int r = map && seen ? check_patch(patch, reterr) : -ENOMEM;
+        int r = map && seen ? ruleset_check_patch(patch, reterr) : -ENOMEM;
 
         if (r != 0)
                 return r;
@@ -183,25 +189,31 @@ int ruleset_apply(const json_t *rules, const json_t *patch, json_t **ret, Diag *
                 if (!id)
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "set[%zu] has no id", i);
                 if (json_object_get(seen, id))
-                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "set[%zu] is \"%s\", which is set already: a rule is set once", i,
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD,
+                                    "set[%zu] is \"%s\", which is set already: a rule is set once", i,
                                     diag_quote(id, strlen(id), quoted, sizeof(quoted)));
                 if (json_object_set(map, id, v) < 0 || json_object_set(seen, id, v) < 0)
                         return -ENOMEM;
         }
-        *ret = listed(map);
+        *ret = ruleset_list(map);
         return *ret ? 0 : -ENOMEM;
 }
 
-static json_t *or_null(json_t *v) {
+static json_t *ruleset_or_null(json_t *v) {
         return v ? json_incref(v) : json_null();
 }
 
-static bool same(const json_t *a, const json_t *b) {
+static bool ruleset_is_same(const json_t *a, const json_t *b) {
         return (!a && !b) || (a && b && json_equal(a, b));
 }
 
-int ruleset_merge(const json_t *base, const json_t *mine, const json_t *theirs, const json_t *resolve, json_t **ret_rules, json_t **ret_conflicts) {
-        _cleanup_json_ json_t *b = mapped(base), *m = mapped(mine), *t = mapped(theirs), *ids = b && m && t ? ids_of(b, m, t) : NULL;
+/* Three-way merge of rules, or of references with ids: base is the common version. resolve: {id:"mine"|"theirs"} for
+ * rules that both sides changed, or NULL. *ret_conflicts: array of {"id","base","mine","theirs"} (null: absent) without
+ * a decision; *ret_rules are merged only when the array is empty. Returns 0 or -ENOMEM. */
+static int ruleset_merge(const json_t *base, const json_t *mine, const json_t *theirs, const json_t *resolve,
+                  json_t **ret_rules, json_t **ret_conflicts) {
+        _cleanup_json_ json_t *b = ruleset_map(base), *m = ruleset_map(mine), *t = ruleset_map(theirs),
+                              *ids = b && m && t ? ruleset_ids(b, m, t) : NULL;
         _cleanup_json_ json_t *merged = json_object(), *conflicts = json_array();
         json_t *one;
         size_t i;
@@ -212,56 +224,100 @@ int ruleset_merge(const json_t *base, const json_t *mine, const json_t *theirs, 
                 const char *id = json_text(json_object_get(one, "id")), *side = json_text(json_object_get(resolve, id));
                 json_t *x = json_object_get(b, id), *y = json_object_get(m, id), *z = json_object_get(t, id), *took;
 
-                if (same(x, y) || same(y, z))
+                if (ruleset_is_same(x, y) || ruleset_is_same(y, z))
                         took = z;
-                else if (same(x, z))
+                else if (ruleset_is_same(x, z))
                         took = y;
                 else if (side && (strcmp(side, "mine") == 0 || strcmp(side, "theirs") == 0))
                         took = *side == 'm' ? y : z;
                 else {
-                        if (json_array_append_new(conflicts, json_pack("{s:s, s:o, s:o, s:o}", "id", id, "base", or_null(x), "mine", or_null(y), "theirs",
-                                                                       or_null(z))) < 0)
+                        if (json_array_append_new(conflicts, json_pack("{s:s, s:o, s:o, s:o}", "id", id, "base",
+                                                                       ruleset_or_null(x), "mine", ruleset_or_null(y),
+                                                                       "theirs", ruleset_or_null(z))) < 0)
                                 return -ENOMEM;
                         continue;
                 }
                 if (took && json_object_set(merged, id, took) < 0)
                         return -ENOMEM;
         }
-        *ret_rules = listed(merged);
+        *ret_rules = ruleset_list(merged);
         if (!*ret_rules)
                 return -ENOMEM;
         *ret_conflicts = TAKE_PTR(conflicts);
         return 0;
 }
 
-/* Of the version that is there now. */
-static int before_fields(Txn *t, const char *scope, const RulesetPatch *p, json_t **ret) {
+static json_t *ruleset_ref_named(const json_t *ref) {
+        _cleanup_json_ json_t *whole = json_pack("{s:s, s:s}", "role", "ref", "strength", "strong");
+        const char *role;
+
+        if (!whole || json_object_update(whole, (json_t *)ref) < 0)
+                return NULL;
+        role = json_text(json_object_get(whole, "role"));
+        return json_pack("{s:s++++, s:O}", "id", json_text(json_object_get(ref, "kind")), "/",
+                         json_text(json_object_get(ref, "id")), " ", role ? role : "?", "ref", whole);
+}
+
+static bool ruleset_is_ref(const json_t *ref) {
+        return json_is_string(json_object_get(ref, "kind")) && json_is_string(json_object_get(ref, "id"));
+}
+
+/* An array of references {"kind","id","strength","role"} as rules {"id":"KIND/ID ROLE","ref":{…}}, with the defaults
+ * filled in, so that ruleset_diff() and ruleset_merge() compare references by id (M-28). No rule has such an id. A
+ * reference without kind or id is left out. NULL: out of memory. */
+static json_t *ruleset_refs_named(const json_t *refs) {
+        _cleanup_json_ json_t *all = json_array();
+        json_t *ref;
+        size_t i;
+
+        json_array_foreach((json_t *)refs, i, ref)
+                if (ruleset_is_ref(ref) && json_array_append_new(all, ruleset_ref_named(ref)) < 0)
+                        return NULL;
+        return TAKE_PTR(all);
+}
+
+/* The reverse of ruleset_refs_named(). */
+static json_t *ruleset_refs_of(const json_t *named) {
+        _cleanup_json_ json_t *refs = json_array();
+        json_t *one;
+        size_t i;
+
+        json_array_foreach((json_t *)named, i, one)
+                if (json_array_append(refs, json_object_get(one, "ref")) < 0)
+                        return NULL;
+        return TAKE_PTR(refs);
+}
+
+/* The fields "base" and "before" of the current version. */
+static int ruleset_before_fields(Txn *t, const char *scope, const RulesetPatch *p, json_t **ret) {
         _cleanup_record_ Record rec = RECORD_NULL;
         _cleanup_json_ json_t *entry = NULL;
         json_t *body;
-        int r = find(t, scope, p->kind, &rec, NULL);
+        int r = ruleset_find(t, scope, p->kind, &rec, NULL);
 
         if (r == 0 && rec.content)
                 r = event_get(t, rec.content, &entry);
         if (r < 0)
                 return r;
         body = json_object_get(entry, "body");
-        *ret = json_pack("{s:o, s:O?}", "base", json_u64(rec.version), "before", body); /* null: version 1, which is empty and has no event */
+        /* null for version 1, which is empty and has no event */
+        *ret = json_pack("{s:o, s:O?}", "base", json_u64(rec.version), "before", body);
         return *ret ? 0 : -ENOMEM;
 }
 
-/* A kernel at one version, or what a patch makes of it. */
-typedef struct State {
+/* A ruleset at a version, or after a patch. */
+typedef struct RulesetSide {
         json_t *rules, *refs; /* refs: as ruleset_refs_named() */
-} State;
+} RulesetSide;
 
-static void state_deinit(State *s) {
+static void ruleset_side_deinit(RulesetSide *s) {
         json_decref(s->rules);
         json_decref(s->refs);
 }
 
-/* Others were faster. */
-static int late(const RulesetPatch *p, uint64_t now, const State *base, const State *theirs, json_t **ret_conflicts, Diag *reterr) {
+/* Lists the changes since the patch's base version, and refuses the patch. */
+static int ruleset_refuse_stale(const RulesetPatch *p, uint64_t now, const RulesetSide *base, const RulesetSide *theirs,
+                                json_t **ret_conflicts, Diag *reterr) {
         _cleanup_json_ json_t *refs = NULL;
         size_t rules;
         int r = ruleset_diff(base->rules, theirs->rules, ret_conflicts);
@@ -274,12 +330,15 @@ static int late(const RulesetPatch *p, uint64_t now, const State *base, const St
         if (json_array_extend(*ret_conflicts, refs) < 0)
                 return -ENOMEM;
         return diag(reterr, ENGINE_E_CONFLICT,
-                    "%s is at version %" PRIu64 ", the patch was made for %" PRIu64 ": %zu rule%s and %zu reference%s changed since; look, or merge",
-                    kind_name(p->kind), now, p->base, rules, rules == 1 ? "" : "s", json_array_size(refs), json_array_size(refs) == 1 ? "" : "s");
+                    "%s is at version %" PRIu64 ", the patch was made for %" PRIu64
+                    ": %zu rule%s and %zu reference%s changed since; look, or merge",
+                    kind_name(p->kind), now, p->base, rules, rules == 1 ? "" : "s", json_array_size(refs),
+                    json_array_size(refs) == 1 ? "" : "s");
 }
 
-/* What says which side is meant names rules and references that both sides changed, and nothing else. */
-static int check_resolve(const json_t *resolve, const State *base, const State *mine, const State *theirs, Diag *reterr) {
+/* `resolve` may name only rules and references that both sides changed. */
+static int ruleset_check_resolve(const json_t *resolve, const RulesetSide *base, const RulesetSide *mine,
+                                 const RulesetSide *theirs, Diag *reterr) {
         _cleanup_json_ json_t *rules = NULL, *refs = NULL, *left = NULL, *left_refs = NULL;
         char quoted[400];
         const char *id;
@@ -306,20 +365,24 @@ static int check_resolve(const json_t *resolve, const State *base, const State *
                 json_array_foreach(left, i, one)
                         both = both || json_text_is(json_object_get(one, "id"), id);
                 if (!both)
-                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve has \"%s\", which is nothing that both sides changed",
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD,
+                                    "resolve has \"%s\": both sides changed no such rule or reference",
                                     diag_quote(id, strlen(id), quoted, sizeof(quoted)));
                 if (!word || (strcmp(word, "mine") != 0 && strcmp(word, "theirs") != 0))
-                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve.%s is %s%s%s: it is mine or theirs", id, word ? "\"" : "",
-                                    word ? diag_quote(word, strlen(word), quoted, sizeof(quoted)) : "no text", word ? "\"" : "");
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve.%s is %s%s%s: it is mine or theirs", id,
+                                    word ? "\"" : "",
+                                    word ? diag_quote(word, strlen(word), quoted, sizeof(quoted)) : "no text",
+                                    word ? "\"" : "");
         }
         return 0;
 }
 
-/* Rules and references each for themselves: none of one side is lost because the other has changed another. */
-static int put_together(const RulesetPatch *p, const State *base, const State *mine, const State *theirs, State *ret, json_t **ret_conflicts, Diag *reterr) {
+/* taken as written when no newer version exists, or when an entry is invalid (refused later) */
+static int ruleset_merge_sides(const RulesetPatch *p, const RulesetSide *base, const RulesetSide *mine,
+                               const RulesetSide *theirs, RulesetSide *ret, json_t **ret_conflicts, Diag *reterr) {
         _cleanup_json_ json_t *conflicts = NULL, *of_refs = NULL;
         size_t n;
-        int r = check_resolve(p->resolve, base, mine, theirs, reterr);
+        int r = ruleset_check_resolve(p->resolve, base, mine, theirs, reterr);
 
         if (r == 0)
                 r = ruleset_merge(base->rules, mine->rules, theirs->rules, p->resolve, &ret->rules, &conflicts);
@@ -332,22 +395,27 @@ static int put_together(const RulesetPatch *p, const State *base, const State *m
         n = json_array_size(conflicts);
         if (n == 0)
                 return 0;
-        diag(reterr, ENGINE_E_CONFLICT, "%zu %s%s changed on both sides, first \"%s\": say for each whether mine or theirs", n,
-             n > json_array_size(of_refs) ? "rule" : "reference", n == 1 ? " was" : "s were", json_text(json_object_get(json_array_get(conflicts, 0), "id")));
+        diag(reterr, ENGINE_E_CONFLICT,
+             "%zu %s%s changed on both sides, first \"%s\": say for each whether mine or theirs", n,
+             n > json_array_size(of_refs) ? "rule" : "reference", n == 1 ? " was" : "s were",
+             json_text(json_object_get(json_array_get(conflicts, 0), "id")));
         *ret_conflicts = TAKE_PTR(conflicts);
         return ENGINE_E_CONFLICT;
 }
 
-/* The state at the patch's base version, what the patch makes of it, and the newest one. */
-static int three_sides(Txn *t, const RulesetPatch *p, State *base, State *mine, State *theirs, json_t **ret_refs, uint64_t *ret_now, Diag *reterr) {
+/* The rules at the patch's base version, the rules after the patch, and the newest rules. */
+static int ruleset_three_sides(Txn *t, const RulesetPatch *p, RulesetSide *base, RulesetSide *mine, RulesetSide *theirs,
+                               json_t **ret_refs, uint64_t *ret_now, Diag *reterr) {
         _cleanup_json_ json_t *base_refs = NULL;
         const json_t *refs = json_object_get(p->patch, "refs");
         uint64_t version;
         int r = ruleset_rules(t, p->scope, p->kind, 0, &theirs->rules, ret_refs, ret_now, reterr);
 
         if (r == 0 && p->base == 0)
-                return diag(reterr, ENGINE_E_CONFLICT, "the base is version %" PRIu64 ": a patch names the version that it was made for, from 1; the newest is %" PRIu64, p->base,
-                            *ret_now);
+                return diag(reterr, ENGINE_E_CONFLICT,
+                            "the base is version %" PRIu64
+                            ": a patch names the version that it was made for, from 1; the newest is %" PRIu64,
+                            p->base, *ret_now);
         if (r == 0)
                 r = ruleset_rules(t, p->scope, p->kind, p->base, &base->rules, &base_refs, &version, reterr);
         if (r == 0)
@@ -361,30 +429,35 @@ static int three_sides(Txn *t, const RulesetPatch *p, State *base, State *mine, 
 }
 
 int ruleset_patch(Txn *t, const RulesetPatch *p, Mutated *ret, json_t **ret_conflicts, Diag *reterr) {
-        _cleanup_(state_deinit) State base = {0}, mine = {0}, theirs = {0}, merged = {0};
+        _cleanup_(ruleset_side_deinit) RulesetSide base = {0}, mine = {0}, theirs = {0}, merged = {0};
         _cleanup_json_ json_t *refs = NULL, *fields = NULL, *payload = NULL;
         json_t *written = json_object_get(p->patch, "refs");
         uint64_t now;
         int r;
 
         *ret_conflicts = NULL;
-        r = three_sides(t, p, &base, &mine, &theirs, &refs, &now, reterr);
+        r = ruleset_three_sides(t, p, &base, &mine, &theirs, &refs, &now, reterr);
         if (r == 0 && now != p->base && !p->merge)
-                return late(p, now, &base, &theirs, ret_conflicts, reterr);
+                return ruleset_refuse_stale(p, now, &base, &theirs, ret_conflicts, reterr);
         if (r == 0)
-                r = put_together(p, &base, &mine, &theirs, &merged, ret_conflicts, reterr);
+                r = ruleset_merge_sides(p, &base, &mine, &theirs, &merged, ret_conflicts, reterr);
         if (r != 0)
                 return r;
-        if (written) { /* as they are written, where nobody else's are to be put with them, or one is none, which is refused then */
+        if (written) { /* taken unchanged when no second writer changed references; an invalid entry is refused later */
                 json_decref(refs);
-                refs = now == p->base || json_array_size(written) > json_array_size(mine.refs) ? json_incref(written) : ruleset_refs_of(merged.refs);
+                refs = now == p->base || json_array_size(written) > json_array_size(mine.refs)
+                               ? json_incref(written)
+                               : ruleset_refs_of(merged.refs);
         }
         payload = refs ? json_pack("{s:O}", "rules", merged.rules) : NULL;
-        r = payload ? before_fields(t, p->scope, p, &fields) : -ENOMEM;
+        r = payload ? ruleset_before_fields(t, p->scope, p, &fields) : -ENOMEM;
         if (r < 0)
                 return r;
-        return engine_mutate(t, &(Mutation){.scope = p->scope, .kind = p->kind, .op = OP_PATCH, .id = ID, .expect = now, .payload = payload, .fields = fields,
-                                            .refs = refs, .who = p->who, .region = p->region}, ret, reterr);
+        return engine_mutate(t,
+                             &(Mutation){.scope = p->scope, .kind = p->kind, .op = OP_PATCH, .id = ID, .expect = now,
+                                         .payload = payload, .fields = fields, .refs = refs, .who = p->who,
+                                         .region = p->region},
+                             ret, reterr);
 }
 
 int ruleset_log(Txn *t, const char *scope, Kind kind, json_t **ret, Diag *reterr) {
@@ -394,7 +467,7 @@ int ruleset_log(Txn *t, const char *scope, Kind kind, json_t **ret, Diag *reterr
         _cleanup_record_ Record rec = RECORD_NULL;
         uint64_t seq;
         Op op;
-        int r = a ? find(t, scope, kind, &rec, reterr) : -ENOMEM;
+        int r = a ? ruleset_find(t, scope, kind, &rec, reterr) : -ENOMEM;
 
         if (r == 0)
                 r = change_walk(t, &rec.key, &w);
@@ -405,9 +478,11 @@ int ruleset_log(Txn *t, const char *scope, Kind kind, json_t **ret, Diag *reterr
 
                 r = o ? event_get(t, seq, &entry) : -ENOMEM;
                 for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kept); i++)
-                        if (json_object_get(entry, kept[i]) && json_object_set(o, kept[i], json_object_get(entry, kept[i])) < 0)
+                        if (json_object_get(entry, kept[i]) &&
+                            json_object_set(o, kept[i], json_object_get(entry, kept[i])) < 0)
                                 r = -ENOMEM;
-                if (r == 0 && (json_object_set(o, "after", json_object_get(entry, "body")) < 0 || json_array_append(a, o) < 0))
+                if (r == 0 &&
+                    (json_object_set(o, "after", json_object_get(entry, "body")) < 0 || json_array_append(a, o) < 0))
                         r = -ENOMEM;
                 if (r < 0)
                         return r;

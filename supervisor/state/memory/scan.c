@@ -1,6 +1,5 @@
-#include "memory/scan.h"
+#include "memory/digest.h"
 
-#include "engine/pass.h"
 #include "engine/scope.h"
 #include "memory/propose.h"
 #include "memory/records.h"
@@ -8,7 +7,7 @@
 
 #include <errno.h>
 
-static int edge(Txn *t, const RecordKey *end, const Ref *ref, json_t *list) {
+static int scan_edge(Txn *t, const RecordKey *end, const Ref *ref, json_t *list) {
         _cleanup_record_ Record rec = RECORD_NULL;
         json_t *event, *o;
         int r = record_get(t, end, &rec);
@@ -17,35 +16,38 @@ static int edge(Txn *t, const RecordKey *end, const Ref *ref, json_t *list) {
                 return r;
         event = r == 0 && rec.state == RECORD_ARCHIVED ? json_object_get(rec.row, "closed") : NULL;
         o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:O*}", "kind", kind_name(end->kind), "id", end->id, "strength",
-                      ref->strong ? "strong" : "weak", "role", ref->role, "state", r == 0 ? record_state_name(rec.state) : "deleted", "event", event);
+                      ref->strong ? "strong" : "weak", "role", ref->role, "state",
+                      r == 0 ? record_state_name(rec.state) : "deleted", "event", event);
         return json_array_append_new(list, o) < 0 ? -ENOMEM : memory_edge_granted(t, ref, o);
 }
 
-static int edges(Txn *t, const RecordKey *k, bool incoming, json_t *list) {
+static int scan_edges(Txn *t, const RecordKey *k, bool incoming, json_t *list) {
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
         int r = ref_walk(t, k, incoming, &w);
 
         while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0)
-                r = edge(t, incoming ? &ref.source : &ref.target, &ref, list);
+                r = scan_edge(t, incoming ? &ref.source : &ref.target, &ref, list);
         return r == -ENOENT ? 0 : r;
 }
 
-static int add(Txn *t, const Record *rec, const json_t *unsupported, json_t *records) {
+static int scan_add(Txn *t, const Record *rec, const json_t *unsupported, json_t *records) {
         _cleanup_json_ json_t *in = json_array(), *out = json_array();
         json_t *since = json_object_get(json_object_get(unsupported, kind_name(rec->key.kind)), rec->key.id);
-        int r = in && out ? edges(t, &rec->key, true, in) : -ENOMEM;
+        int r = in && out ? scan_edges(t, &rec->key, true, in) : -ENOMEM;
 
         if (r == 0)
-                r = edges(t, &rec->key, false, out);
-        if (r == 0 && json_array_append_new(records, json_pack("{s:s, s:s, s:s, s:O, s:O, s:O*}", "kind", kind_name(rec->key.kind), "id", rec->key.id, "state",
-                                                               record_state_name(rec->state), "in", in, "out", out, "since", since)) < 0)
+                r = scan_edges(t, &rec->key, false, out);
+        if (r == 0 && json_array_append_new(records, json_pack("{s:s, s:s, s:s, s:O, s:O, s:O*}", "kind",
+                                                               kind_name(rec->key.kind), "id", rec->key.id, "state",
+                                                               record_state_name(rec->state), "in", in, "out", out,
+                                                               "since", since)) < 0)
                 r = -ENOMEM;
         return r;
 }
 
-/* What the last pass recorded as without support. */
-static int seen_unsupported(Txn *t, uint64_t seq, json_t **ret) {
+/* The records that the last pass found without support. */
+static int scan_seen_unsupported(Txn *t, uint64_t seq, json_t **ret) {
         _cleanup_json_ json_t *body = NULL;
         int r = seq ? record_body(t, seq, &body) : -ENOENT;
 
@@ -55,31 +57,29 @@ static int seen_unsupported(Txn *t, uint64_t seq, json_t **ret) {
 }
 
 int memory_scan(Txn *t, const char *scope, unsigned reasons, json_t **ret, Diag *reterr) {
-        _cleanup_json_ json_t *records = json_array(), *names = json_array(), *unsupported = NULL;
+        _cleanup_json_ json_t *records = json_array(), *names = memory_reason_names(reasons), *unsupported = NULL;
         _cleanup_record_walk_ RecordWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
         uint64_t number, last, seq;
         int r = records && names ? scope_find(t, scope, &number, reterr) : -ENOMEM;
 
-        for (ReasonCode c = REASON_BROKEN_REF; r == 0 && c < REASON_COUNT_; c++)
-                if (reasons & 1U << c && json_array_append_new(names, json_string(reason_name(c))) < 0)
-                        r = -ENOMEM;
         if (r == 0)
                 r = pass_last(t, number, &last, &seq);
         if (r == 0 && reasons & 1U << REASON_UNSUPPORTED_SINCE)
-                r = seen_unsupported(t, seq, &unsupported);
+                r = scan_seen_unsupported(t, seq, &unsupported);
         if (r == 0)
                 r = record_walk(t, number, KIND_NONE, &w);
         if (r != 0)
                 return r;
         while ((r = record_walk_next(&w, &rec)) == 0) {
                 if (memory_is_family(rec.key.kind) && (rec.state == RECORD_ACTIVE || rec.state == RECORD_ARCHIVED))
-                        r = add(t, &rec, unsupported, records);
+                        r = scan_add(t, &rec, unsupported, records);
                 if (r < 0)
                         return r;
         }
         if (r != -ENOENT)
                 return r;
-        *ret = json_pack("{s:i, s:s, s:o, s:O, s:O}", "version", PROPOSE_VERSION, "scope", scope, "pass", json_u64(last + 1), "reasons", names, "records", records);
+        *ret = json_pack("{s:i, s:s, s:o, s:O, s:O}", "version", PROPOSE_VERSION, "scope", scope, "pass",
+                         json_u64(last + 1), "reasons", names, "records", records);
         return *ret ? 0 : -ENOMEM;
 }

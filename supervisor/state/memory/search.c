@@ -10,29 +10,30 @@
 #include <string.h>
 
 static const Kind families[] = {KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL};
+static const MemoryBound unbounded = {.classes = UINT_MAX, .records = SIZE_MAX, .text = SIZE_MAX};
 
-/* A search under way: the rows that were found, in the order of the hits. */
+/* A running search; rows: the found rows, in the order of the hits. */
 typedef struct Search {
         Txn *t;
         RecordFilter filter;
-        const Query *q;
+        const MemoryQuery *q;
         uint64_t scope;
         MemoryBound left;
         json_t *rows;
         bool cut;
 } Search;
 
-/* What was archived is found only when asked for, what was removed never (M-14). */
-static RecordFilter searched(const Query *q) {
+/* Archived records are found only on request, removed records never (M-14). */
+static RecordFilter search_filter(const MemoryQuery *q) {
         RecordFilter f = q->filter;
 
         f.states = (f.states ? f.states : 1U << RECORD_ACTIVE) & ~(1U << RECORD_REMOVED);
         if (f.states == 0)
-                f.states = 1U << RECORD_NONE; /* nothing: only what is never found was asked for */
+                f.states = 1U << RECORD_NONE; /* matches no record: the query asked only for removed records */
         return f;
 }
 
-static int accept(void *user, uint8_t kind, uint64_t number, const char *id) {
+static int search_accept(void *user, uint8_t kind, uint64_t number, const char *id) {
         _cleanup_record_ Record rec = RECORD_NULL;
         _cleanup_json_ json_t *row = NULL;
         Search *s = user;
@@ -55,7 +56,7 @@ static int accept(void *user, uint8_t kind, uint64_t number, const char *id) {
         return r > 0 && json_array_append(s->rows, row) < 0 ? -ENOMEM : r;
 }
 
-static int ranked(Search *s) {
+static int search_ranked(Search *s) {
         uint8_t looked[ARRAY_SIZE(families)];
         RankHit hits[QUERY_LIMIT_MAX];
         size_t n = 0, n_kinds = 0;
@@ -64,28 +65,35 @@ static int ranked(Search *s) {
         for (size_t i = 0; i < ARRAY_SIZE(families); i++)
                 if (s->left.classes & 1U << kind_class(families[i]))
                         looked[n_kinds++] = (uint8_t)families[i];
-        r = rank_bm25(s->t, &(RankQuery){.scope = s->scope, .kinds = looked, .n_kinds = n_kinds, .fields = 1U << INDEX_TEXT, .terms = s->q->terms,
-                                         .n_terms = s->q->n_terms, .most = s->q->limit, .accept = accept, .user = s}, hits, &n);
+        r = rank_bm25(s->t,
+                      &(RankQuery){.scope = s->scope, .kinds = looked, .n_kinds = n_kinds, .fields = 1U << INDEX_TEXT,
+                                   .terms = s->q->terms, .n_terms = s->q->n_terms, .most = s->q->limit,
+                                   .accept = search_accept, .user = s},
+                      hits, &n);
         for (size_t i = 0; r == 0 && i < n; i++)
-                r = json_object_set_new(json_array_get(s->rows, i), "score", json_real(hits[i].score)) < 0 ? -ENOMEM : 0;
+                if (json_object_set_new(json_array_get(s->rows, i), "score", json_real(hits[i].score)) < 0)
+                        r = -ENOMEM;
         return r;
 }
 
-static int begin(Txn *t, const char *scope, const Query *q, const MemoryBound *bound, Search *ret, Diag *reterr) {
-        *ret = (Search){.t = t, .q = q, .filter = searched(q), .left = *bound};
+static int search_begin(Txn *t, const char *scope, const MemoryQuery *q, const MemoryBound *bound, Search *ret,
+                        Diag *reterr) {
+        *ret = (Search){.t = t, .q = q, .filter = search_filter(q), .left = *bound};
         return scope_find(t, scope, &ret->scope, reterr);
 }
 
-/* As rank_bm25() orders what has the same score: by id, and then as the families are numbered. */
-static int compare_rows(const void *a, const void *b) {
+/* The order of rank_bm25() for equal scores: by id, then by the numbers of the families. */
+static int search_compare_rows(const void *a, const void *b) {
         const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
         int r = strcmp(json_text(json_object_get(x, "id")), json_text(json_object_get(y, "id")));
 
-        return r ? r : (int)kind_from_name(json_text(json_object_get(x, "kind"))) - (int)kind_from_name(json_text(json_object_get(y, "kind")));
+        return r ? r
+                 : (int)kind_from_name(json_text(json_object_get(x, "kind"))) -
+                               (int)kind_from_name(json_text(json_object_get(y, "kind")));
 }
 
-/* The first of a family that the query takes, in order of their ids. */
-static int first_of(Search *s, Kind kind, json_t *rows[static QUERY_LIMIT_MAX], size_t *ret_n) {
+/* The first matches of a family, in order of their ids. */
+static int search_first(Search *s, Kind kind, json_t *rows[static QUERY_LIMIT_MAX], size_t *ret_n) {
         _cleanup_record_walk_ RecordWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
         int r = record_walk(s->t, s->scope, kind, &w);
@@ -103,18 +111,18 @@ static int first_of(Search *s, Kind kind, json_t *rows[static QUERY_LIMIT_MAX], 
         return r == -ENOENT ? 0 : r;
 }
 
-/* Fields alone: nothing is more like it than anything else, so that all have the same score (M-14). */
-static int unranked(Search *s) {
+/* A query of fields alone: no order of relevance exists, so all rows have the same score (M-14). */
+static int search_unranked(Search *s) {
         json_t *found[ARRAY_SIZE(families) * QUERY_LIMIT_MAX];
         size_t n = 0, more;
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++) {
-                r = first_of(s, families[i], found + n, &more);
+                r = search_first(s, families[i], found + n, &more);
                 n += more;
         }
         if (r == 0)
-                qsort(found, n, sizeof(*found), compare_rows);
+                qsort(found, n, sizeof(*found), search_compare_rows);
         for (size_t i = 0; i < n; i++) {
                 if (r == 0 && i < s->q->limit && json_array_append(s->rows, found[i]) < 0)
                         r = -ENOMEM;
@@ -123,8 +131,8 @@ static int unranked(Search *s) {
         return r;
 }
 
-static int run(Search *s, json_t **ret) {
-        int r = !(s->rows = json_array()) ? -ENOMEM : s->q->n_terms == 0 ? unranked(s) : ranked(s);
+static int search_run(Search *s, json_t **ret) {
+        int r = !(s->rows = json_array()) ? -ENOMEM : s->q->n_terms == 0 ? search_unranked(s) : search_ranked(s);
 
         if (r == 0)
                 *ret = s->rows;
@@ -133,48 +141,51 @@ static int run(Search *s, json_t **ret) {
         return r;
 }
 
-int memory_search(Txn *t, const char *scope, const Query *q, json_t **ret, Diag *reterr) {
-        const MemoryBound all = {.classes = UINT_MAX, .records = SIZE_MAX, .text = SIZE_MAX};
+int memory_search(Txn *t, const char *scope, const MemoryQuery *q, json_t **ret, Diag *reterr) {
         Search s;
-        int r = begin(t, scope, q, &all, &s, reterr);
+        int r = search_begin(t, scope, q, &unbounded, &s, reterr);
 
-        return r != 0 ? r : run(&s, ret);
+        return r != 0 ? r : search_run(&s, ret);
 }
 
-int memory_search_within(Txn *t, const char *scope, const Query *q, const MemoryBound *bound, json_t **ret, bool *ret_cut, Diag *reterr) {
+int memory_search_within(Txn *t, const char *scope, const MemoryQuery *q, const MemoryBound *bound, json_t **ret,
+                         bool *ret_cut, Diag *reterr) {
         Search s;
-        int r = begin(t, scope, q, bound, &s, reterr);
+        int r = search_begin(t, scope, q, bound, &s, reterr);
 
         if (r == 0 && q->n_terms == 0)
-                r = diag(reterr, ENGINE_E_BAD_PAYLOAD, "a search needs a word or a phrase: what fields alone admit is a list");
+                r = diag(reterr, ENGINE_E_BAD_PAYLOAD,
+                         "a search needs a word or a phrase: use a list for fields alone");
         if (r == 0)
-                r = run(&s, ret);
+                r = search_run(&s, ret);
         if (r == 0)
                 *ret_cut = s.cut;
         return r;
 }
 
-/* The event that made the record behind which a list goes on. */
-static int place_of(const char *place, uint64_t *ret, Diag *reterr) {
+/* The event that created the last record of the previous part. */
+static int search_parse_place(const char *place, uint64_t *ret, Diag *reterr) {
         char again[MEMORY_PLACE_MAX], *end;
 
         errno = 0;
         *ret = strtoull(place, &end, 10);
         snprintf(again, sizeof(again), "%" PRIu64, *ret);
-        return errno || *end || strcmp(again, place) != 0 ? diag(reterr, ENGINE_E_BAD_NAME, "not a place in a list") : 0;
+        if (errno || *end || strcmp(again, place) != 0)
+                return diag(reterr, ENGINE_E_BAD_NAME, "not a place in a list");
+        return 0;
 }
 
-/* A list under way. */
-typedef struct Page {
+/* A running list. */
+typedef struct SearchPage {
         const RecordFilter *filter;
         MemoryBound left;
         size_t limit;
         json_t *list;
-        uint64_t last; /* that was looked at: when it was made */
+        uint64_t last; /* the creation of the last record that was read */
         bool full;
-} Page;
+} SearchPage;
 
-static int page_add(Txn *t, Page *p, const Record *rec) {
+static int search_page_add(Txn *t, SearchPage *p, const Record *rec) {
         _cleanup_json_ json_t *row = NULL;
         size_t looked;
         int r;
@@ -192,10 +203,10 @@ static int page_add(Txn *t, Page *p, const Record *rec) {
         return r > 0 && json_array_append(p->list, row) < 0 ? -ENOMEM : 0;
 }
 
-int memory_page(Txn *t, const char *scope, const RecordFilter *f, const MemoryBound *bound, const char *after, size_t limit, json_t **ret,
-                char next[static MEMORY_PLACE_MAX], Diag *reterr) {
+int memory_page(Txn *t, const char *scope, const RecordFilter *f, const MemoryBound *bound, const char *after,
+                size_t limit, json_t **ret, char next[static MEMORY_PLACE_MAX], Diag *reterr) {
         _cleanup_json_ json_t *list = json_array();
-        Page p = {.filter = f, .left = *bound, .limit = limit, .list = list};
+        SearchPage p = {.filter = f, .left = *bound, .limit = limit, .list = list};
         _cleanup_creation_walk_ CreationWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
         Kind readable[ARRAY_SIZE(families)];
@@ -205,18 +216,24 @@ int memory_page(Txn *t, const char *scope, const RecordFilter *f, const MemoryBo
 
         *next = 0;
         if (r == 0 && after)
-                r = place_of(after, &from, reterr);
+                r = search_parse_place(after, &from, reterr);
         for (size_t i = 0; i < ARRAY_SIZE(families); i++)
                 if (bound->classes & 1U << kind_class(families[i]))
                         readable[n++] = families[i];
         if (r == 0)
                 r = creation_walk(t, number, readable, n, f->states & 1U << RECORD_REMOVED, from, &w);
         while (r == 0 && !p.full && (r = creation_walk_next(&w, &rec)) == 0)
-                r = page_add(t, &p, &rec);
+                r = search_page_add(t, &p, &rec);
         if (r != 0 && r != -ENOENT)
                 return r;
         if (p.full)
                 snprintf(next, MEMORY_PLACE_MAX, "%" PRIu64, p.last);
         *ret = TAKE_PTR(list);
         return 0;
+}
+
+int memory_list(Txn *t, const char *scope, const RecordFilter *f, json_t **ret, Diag *reterr) {
+        char next[MEMORY_PLACE_MAX];
+
+        return memory_page(t, scope, f, &unbounded, NULL, SIZE_MAX, ret, next, reterr);
 }

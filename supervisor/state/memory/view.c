@@ -5,17 +5,18 @@
 
 #include <errno.h>
 
-static int support(Txn *t, const RecordKey *k, json_t **ret) {
+static int view_support(Txn *t, const RecordKey *k, json_t **ret) {
         Support s;
         int r = graph_support(t, k, &s);
 
         if (r == 0)
-                *ret = json_pack("{s:o, s:o, s:f}", "strong", json_u64(s.strong), "weak", json_u64(s.weak), "score", s.score);
+                *ret = json_pack("{s:o, s:o, s:f}", "strong", json_u64(s.strong), "weak", json_u64(s.weak), "score",
+                                 s.score);
         return r == 0 && !*ret ? -ENOMEM : r;
 }
 
-/* Where it comes from: what refers to it now, and the events that made it what it is. */
-static int lineage(Txn *t, const Record *rec, json_t **ret) {
+/* The origin: the references to the record now, and the events that made the record. */
+static int view_lineage(Txn *t, const Record *rec, json_t **ret) {
         _cleanup_json_ json_t *in = NULL, *events = json_array();
         _cleanup_change_walk_ ChangeWalk w = {0};
         uint64_t seq;
@@ -25,7 +26,8 @@ static int lineage(Txn *t, const Record *rec, json_t **ret) {
         if (r == 0)
                 r = change_walk(t, &rec->key, &w);
         while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0)
-                if (seq >= rec->created && json_array_append_new(events, json_u64(seq)) < 0) /* earlier ones: of another that had its id */
+                /* earlier events belong to a previous record with the same id */
+                if (seq >= rec->created && json_array_append_new(events, json_u64(seq)) < 0)
                         r = -ENOMEM;
         if (r != -ENOENT)
                 return r;
@@ -33,8 +35,8 @@ static int lineage(Txn *t, const Record *rec, json_t **ret) {
         return *ret ? 0 : -ENOMEM;
 }
 
-/* What it rests on that does not hold any more, each by name. */
-static int invalidation(Txn *t, const RecordKey *k, json_t **ret) {
+/* The targets of the record's references that do not hold any more. */
+static int view_invalidation(Txn *t, const RecordKey *k, json_t **ret) {
         _cleanup_json_ json_t *a = json_array();
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
@@ -45,10 +47,13 @@ static int invalidation(Txn *t, const RecordKey *k, json_t **ret) {
                 const char *cause;
 
                 r = graph_state(t, &ref.target, &state);
-                cause = state == RECORD_NONE ? "deleted" : state == RECORD_ARCHIVED ? "weakened" : record_state_name(state);
+                cause = state == RECORD_NONE ? "deleted" : record_state_name(state);
+                if (state == RECORD_ARCHIVED)
+                        cause = "weakened";
                 if (r == 0 && state != RECORD_ACTIVE && state != RECORD_OPEN &&
-                    json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", kind_name(ref.target.kind), "id", ref.target.id, "strength",
-                                                       ref.strong ? "strong" : "weak", "role", ref.role, "cause", cause)) < 0)
+                    json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", kind_name(ref.target.kind),
+                                                       "id", ref.target.id, "strength", ref.strong ? "strong" : "weak",
+                                                       "role", ref.role, "cause", cause)) < 0)
                         r = -ENOMEM;
         }
         if (r != -ENOENT)
@@ -57,7 +62,7 @@ static int invalidation(Txn *t, const RecordKey *k, json_t **ret) {
         return 0;
 }
 
-static int cleanup(Txn *t, const RecordKey *k, json_t **ret) {
+static int view_cleanup(Txn *t, const RecordKey *k, json_t **ret) {
         _cleanup_json_ json_t *a = json_array();
         Reason v[REASONS_MAX];
         size_t n = 0;
@@ -77,16 +82,17 @@ int memory_view(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
         int r = memory_find(t, scope, kind, id, &rec, reterr);
 
         if (r == 0)
-                r = support(t, &rec.key, &s);
+                r = view_support(t, &rec.key, &s);
         if (r == 0)
-                r = lineage(t, &rec, &l);
+                r = view_lineage(t, &rec, &l);
         if (r == 0)
-                r = invalidation(t, &rec.key, &i);
+                r = view_invalidation(t, &rec.key, &i);
         if (r == 0)
-                r = cleanup(t, &rec.key, &c);
+                r = view_cleanup(t, &rec.key, &c);
         if (r != 0)
                 return r;
-        *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id", id, "state", record_state_name(rec.state),
-                         "support", s, "lineage", l, "invalidation", i, "cleanup", c);
+        *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id", id,
+                         "state", record_state_name(rec.state), "support", s, "lineage", l, "invalidation", i,
+                         "cleanup", c);
         return *ret ? 0 : -ENOMEM;
 }

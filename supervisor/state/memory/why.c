@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* One pass with what it recorded. */
-static int show_pass(Txn *t, uint64_t seq, json_t **ret) {
+/* A pass with its run record. */
+static int why_pass(Txn *t, uint64_t seq, json_t **ret) {
         static const char *const kept[] = {"pass", "time", "routine", "archived", "removed", "who", "proposed_by"};
         _cleanup_json_ json_t *entry = NULL, *body = NULL, *o = json_pack("{s:o}", "seq", json_u64(seq));
         int r = o ? event_get(t, seq, &entry) : -ENOMEM;
@@ -36,7 +36,7 @@ int memory_passes(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
         while (r == 0 && seq) {
                 json_t *o = NULL;
 
-                r = show_pass(t, seq, &o);
+                r = why_pass(t, seq, &o);
                 if (r == 0 && json_array_insert_new(a, 0, o) < 0)
                         r = -ENOMEM;
                 if (r == 0)
@@ -47,23 +47,24 @@ int memory_passes(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
         return r;
 }
 
-static json_t *candidate_of(const json_t *passes, const json_t *pass, const char *kind, const char *id) {
+static json_t *why_candidate(const json_t *passes, const json_t *pass, const char *kind, const char *id) {
         for (size_t i = 0; i < json_array_size(passes); i++) {
-                const json_t *p = json_array_get(passes, i), *list = json_object_get(json_object_get(p, "record"), "candidates");
+                const json_t *p = json_array_get(passes, i),
+                             *list = json_object_get(json_object_get(p, "record"), "candidates");
 
                 for (size_t k = 0; json_equal(json_object_get(p, "pass"), pass) && k < json_array_size(list); k++) {
                         json_t *o = json_array_get(list, k);
-                        const char *its_kind = json_text(json_object_get(o, "kind")), *its_id = json_text(json_object_get(o, "id"));
 
-                        if (its_kind && its_id && strcmp(its_kind, kind) == 0 && strcmp(its_id, id) == 0)
+                        if (json_text_is(json_object_get(o, "kind"), kind) &&
+                            json_text_is(json_object_get(o, "id"), id))
                                 return o;
                 }
         }
         return NULL;
 }
 
-/* Those of its changes that a pass or a person's restore or delete made, each with the evidence of then. */
-static int changes_of(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr) {
+/* The record's changes by a pass, a restore or a deletion, each with the evidence at that time. */
+static int why_changes(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *history = NULL, *passes = NULL, *a = json_array();
         json_t *o;
         size_t i;
@@ -75,7 +76,7 @@ static int changes_of(Txn *t, const char *scope, Kind kind, const char *id, json
                 return r;
         json_array_foreach(history, i, o) {
                 const char *change = json_text(json_object_get(o, "change"));
-                json_t *candidate = candidate_of(passes, json_object_get(o, "pass"), kind_name(kind), id);
+                json_t *candidate = why_candidate(passes, json_object_get(o, "pass"), kind_name(kind), id);
 
                 if (strcmp(change, "created") == 0 || strcmp(change, "updated") == 0)
                         continue;
@@ -89,14 +90,14 @@ static int changes_of(Txn *t, const char *scope, Kind kind, const char *id, json
 int memory_why(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *changes = NULL, *view = NULL, *refs = NULL;
         _cleanup_record_ Record rec = RECORD_NULL;
-        int r = changes_of(t, scope, kind, id, &changes, reterr);
+        int r = why_changes(t, scope, kind, id, &changes, reterr);
 
         if (r != 0)
                 return r;
         r = memory_find(t, scope, kind, id, &rec, reterr);
         if (r == ENGINE_E_NO_RECORD) {
-                *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:[], s:[]}", "scope", scope, "kind", kind_name(kind), "id", id, "state", "deleted", "changes", changes, "now",
-                                 "blockers");
+                *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:[], s:[]}", "scope", scope, "kind", kind_name(kind), "id",
+                                 id, "state", "deleted", "changes", changes, "now", "blockers");
                 return *ret ? 0 : -ENOMEM;
         }
         if (r == 0)
@@ -105,7 +106,8 @@ int memory_why(Txn *t, const char *scope, Kind kind, const char *id, json_t **re
                 r = memory_refs(t, scope, kind, id, &refs, reterr);
         if (r != 0)
                 return r;
-        *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id", id, "state", record_state_name(rec.state), "changes", changes,
-                         "now", json_object_get(view, "cleanup"), "blockers", json_object_get(refs, "blockers"));
+        *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id", id,
+                         "state", record_state_name(rec.state), "changes", changes, "now",
+                         json_object_get(view, "cleanup"), "blockers", json_object_get(refs, "blockers"));
         return *ret ? 0 : -ENOMEM;
 }

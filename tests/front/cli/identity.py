@@ -60,14 +60,14 @@ def the_curve_is_drawn():  # G-55
 def what_is_no_history_is_refused():  # G-55
     bad = os.path.join(DIR, "bad.tsv")
     for text, code, word in (("", 1, "no row"), ("a\t1\tx\t\n", 1, "line 1"), ("a\t1\tx\tb\ty\n", 1, "no row"), ("a\t1\tx\tb,\x7f\ty\n", 1, 'line 1: fixes has "\\x7f": an id is 1 to'), ("a\t1\tx\ta\ty\n", 1, "line 1"),
-                             ("a\t1\tx\t\t\n" * 2, 1, 'line 2: id is "a", which an earlier line has'), ("#\n\na\t1\t\xff\t\t\n", 1, "line 3: byte 0xff is not UTF-8"),
+                             ("a\t1\tx\t\t\n" * 2, 1, 'line 2: id is "a", as in an earlier line'), ("#\n\na\t1\t\xff\t\t\n", 1, "line 3: byte 0xff is not UTF-8"),
                              ("a\tnan\tx\t\t\n", 1, 'line 1: time is "nan": it is a whole number'), ("a\t-1\tx\t\t\n", 1, 'line 1: time is "-1"'),
                              ("a\t1.5\tx\t\t\n", 1, 'line 1: time is "1.5"'), ("a\t\tx\t\t\n", 1, 'line 1: time is ""'),
                              ("a\t99999999999999999999\tx\t\t\n", 1, "line 1: time is"), ("a\t1\tx\t\t\nb\t2\ty\ta,a\t\n", 1, 'line 2: fixes has "a" twice'),
                              ("a\t1\tx\t\t\nb\t2\ty\ta,\t\n", 1, 'line 2: fixes has ""'), ("a\t1\tx\t\ty\r\n", 1, "line 1: body"), ("a\t1\tx\t\ty\r\n", 1, "line feed alone"),
                              ("a\t1\tx\x1b[2J\t\t\n", 1, "line 1: subject"), ("a\t1\t \t\t\n", 1, "line 1 has no subject"), ("a\x00b\t1\tx\t\t\n", 1, "line 1 has a NUL"),
                              ("a\n", 1, "line 1 has 1 column, not 5"), ("A\t1\tx\t\t\n", 1, 'line 1: id is "A"'), ("a\t1\t" + "x" * 1000000 + "\t\t\n", 1, "line 1 is longer than 262144"),
-                             ("a\t1\tx\tb\t\nb\t2\ty\t\t\n", 1, 'line 1: fixes has "b", which no earlier line has, and a later one has'), ("", 1, "empty")):
+                             ("a\t1\tx\tb\t\nb\t2\ty\t\t\n", 1, 'line 1: fixes has "b", the id of a later line'), ("", 1, "empty")):
         with open(bad, "wb") as f:
             f.write(text.encode("latin-1"))
         r = lethe("eval", "identity", bad)

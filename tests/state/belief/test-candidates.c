@@ -59,7 +59,7 @@ Test(candidates, the_store_gives_what_the_replay_counts) {
                         _cleanup_bucket_ Bucket b = bucket_of(t, scope, KIND_ISSUE);
                         BeliefRequest req;
                         Candidates found;
-                        Asked asked;
+                        ResolveQuestion asked;
 
                         cr_assert_eq(cues_interpret(text, strlen(text), CUE_AGENT, &req, &f.d), 0, "%s", f.d.text);
                         asked = asked_by(&req, text, strlen(text));
@@ -117,7 +117,7 @@ Test(candidates, rows_that_have_ended_crowd_nobody_out) {
                 change(&f, t, OP_RESOLVE, id, NULL);
         }
         for (unsigned again = 0; again < 3; again++) {
-                Asked asked = {.op = again < 2 ? OP_RESOLVE : OP_UPSERT, .text = said, .n_text = strlen(said), .reference = "the reader of the queue"};
+                ResolveQuestion asked = {.op = again < 2 ? OP_RESOLVE : OP_UPSERT, .text = said, .n_text = strlen(said), .reference = "the reader of the queue"};
                 _cleanup_candidates_ Candidates c = {0};
                 _cleanup_bucket_ Bucket b = {0};
                 uint64_t scope;

@@ -38,7 +38,7 @@ static void say(char *ret, size_t n, bool with_id) {
 typedef struct Waiting {
         char note[256], reference[256];
         json_t *aliases, *candidates;
-        Asked asked;
+        ResolveQuestion asked;
 } Waiting;
 
 static json_t *matches(Op op, const Candidates *c, const ResolvePolicy *p) {
@@ -61,7 +61,7 @@ static int draw(Bucket *b, const ResolvePolicy *p, Waiting *w) {
                 say(alias, sizeof(alias), false);
                 json_array_append_new(w->aliases, json_string(alias));
         }
-        w->asked = (Asked){.op = upto(4) ? OP_RESOLVE : OP_UPSERT, .reference = upto(3) ? w->reference : NULL, .aliases = w->aliases, .text = w->note,
+        w->asked = (ResolveQuestion){.op = upto(4) ? OP_RESOLVE : OP_UPSERT, .reference = upto(3) ? w->reference : NULL, .aliases = w->aliases, .text = w->note,
                            .n_text = strlen(w->note)};
         cr_assert_eq(candidates_find(b, &w->asked, p, &c), 0);
         if (c.outcome.verdict == RESOLVE_WAIT)
@@ -95,9 +95,9 @@ static void change(StoreFixture *f, Txn *t, Bucket *b, const char *id, BucketRow
 }
 
 /* The whole resolution with the row as it was in place of the row as it is. */
-static ResolveOutcome as_if(Bucket *b, const Asked *asked, const Candidates *now, const char *id, const BucketRow *was, const ResolvePolicy *p) {
+static ResolveOutcome as_if(Bucket *b, const ResolveQuestion *asked, const Candidates *now, const char *id, const BucketRow *was, const ResolvePolicy *p) {
         ResolveCandidate c[ROWS + 1];
-        Evidence e;
+        ResolveEvidence e;
         Lexicon *l;
         size_t n = 0;
 
@@ -118,7 +118,7 @@ static void bounded(Bucket *b, const Waiting *w, const BucketRow *row) {
         uint8_t there[4096] = {0};
         ResolveCandidate c;
         Likeness most;
-        Evidence e;
+        ResolveEvidence e;
         Lexicon *l;
 
         cr_assert_eq(bucket_lexicon(b, &l), 1);

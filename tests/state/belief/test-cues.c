@@ -1,4 +1,5 @@
 #include "belief/cues.h"
+#include "belief/cues-draft.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -46,9 +46,9 @@ static void bucket_deinit(Bucket *b) {
         lexicon_free(b->lexicon);
 }
 
-static ResolveOutcome decide(Bucket *b, const Asked *asked, ResolveCandidate *c) {
+static ResolveOutcome decide(Bucket *b, const ResolveQuestion *asked, ResolveCandidate *c) {
         const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
-        Evidence e;
+        ResolveEvidence e;
 
         cr_assert_eq(evidence_init(b->lexicon, asked, &e), 0);
         for (size_t i = 0; i < b->n; i++) {
@@ -62,7 +62,7 @@ static ResolveOutcome decide(Bucket *b, const Asked *asked, ResolveCandidate *c)
 static ResolveOutcome decide_note(Bucket *b, const char *note, ResolveCandidate *c) {
         BeliefRequest req;
         Diag d = {0};
-        Asked asked;
+        ResolveQuestion asked;
         ResolveOutcome o;
 
         cr_assert_eq(cues_interpret(note, strlen(note), CUE_AGENT, &req, &d), 0, "%s: %s", note, d.text);
@@ -79,7 +79,7 @@ Test(evidence, the_earlier_blocker_is_the_one_that_is_open) {
         static const char *const one[][2] = {{"pandas_import_blocker", "pandas fails in the worker"}, {"slow_tests", "the tests take an hour"}, {NULL, NULL}};
         static const char note[] = "The earlier blocker is fixed.";
         json_t *aliases = json_pack("[s,s]", "pandas error", "import blocker");
-        Asked asked = {.op = OP_RESOLVE, .reference = "earlier blocker", .aliases = aliases, .text = note, .n_text = strlen(note)};
+        ResolveQuestion asked = {.op = OP_RESOLVE, .reference = "earlier blocker", .aliases = aliases, .text = note, .n_text = strlen(note)};
         ResolveCandidate c[ROWS_MAX];
         ResolveOutcome o;
         Bucket b;

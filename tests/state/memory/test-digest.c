@@ -1,6 +1,5 @@
 #include "memory/digest.h"
 #include "memory/propose.h"
-#include "memory/scan.h"
 #include "tests/state/engine/cleanup-fixture.h"
 
 #include <criterion/criterion.h>

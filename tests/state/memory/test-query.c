@@ -9,7 +9,7 @@
 #define NOW UINT64_C(1800000000000000)
 
 /* "alfa bravo! (3: one two)": terms, ! when they must be there; then the number of phrases. */
-static const char *show(const Query *q, char out[static 1024]) {
+static const char *show(const MemoryQuery *q, char out[static 1024]) {
         size_t o = 0;
 
         out[0] = '\0';
@@ -41,7 +41,7 @@ Test(query, means) {
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                _cleanup_query_ Query q = QUERY_NULL;
+                _cleanup_query_ MemoryQuery q = QUERY_NULL;
                 char out[1024], wanted[1024];
                 Diag d = {""};
 
@@ -92,8 +92,8 @@ Test(query, refuses) {
                 {"kind>issues", "only created can be compared"},
                 {"type:\"episodic semantic\"", "no type"},
                 {"state:deleted", "no state"},
-                {"state:removed", "what is removed is in no search"},
-                {"state:active,removed x", "what is removed is in no search"},
+                {"state:removed", "removed records are in no search"},
+                {"state:active,removed x", "removed records are in no search"},
                 {"id:UPPER", "id \"UPPER\""},
                 {"ref:issues", "must be KIND/ID"},
                 {"ref:nothing/x1", "no kind of record"},
@@ -113,7 +113,7 @@ Test(query, refuses) {
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 size_t n = rows[i].n ? rows[i].n : strlen(rows[i].text);
-                Query q = QUERY_NULL;
+                MemoryQuery q = QUERY_NULL;
                 Diag d = {""};
                 int r = query_parse(rows[i].text, n, 0, NOW, &q, &d);
 
@@ -135,7 +135,7 @@ Test(query, bounds) {
                         cr_expect_eq(limit, said);
         }
         for (unsigned words = 60; words < 70; words++) {
-                _cleanup_query_ Query q = QUERY_NULL;
+                _cleanup_query_ MemoryQuery q = QUERY_NULL;
                 size_t n = 0;
 
                 for (unsigned i = 0; i < words; i++)
@@ -145,7 +145,7 @@ Test(query, bounds) {
                         cr_expect(q.limit == 7 && q.n_terms == words);
         }
         for (unsigned phrases = QUERY_PHRASES_MAX; phrases <= QUERY_PHRASES_MAX + 1; phrases++) {
-                _cleanup_query_ Query q = QUERY_NULL;
+                _cleanup_query_ MemoryQuery q = QUERY_NULL;
                 size_t n = 0;
 
                 for (unsigned i = 0; i < phrases; i++)
@@ -153,7 +153,7 @@ Test(query, bounds) {
                 cr_expect_eq(query_parse(text, n, 0, NOW, &q, &d), phrases <= QUERY_PHRASES_MAX ? 0 : QUERY_E_BAD);
         }
         for (size_t n = QUERY_BYTES_MAX; n <= QUERY_BYTES_MAX + 1; n++) {
-                _cleanup_query_ Query q = QUERY_NULL;
+                _cleanup_query_ MemoryQuery q = QUERY_NULL;
 
                 memset(text, ' ', sizeof(text));
                 text[0] = 'x';
@@ -249,7 +249,7 @@ Test(query, phrases_in_texts) {
         for (size_t i = 0; i < 3; i++)
                 lengths[i] = strlen(texts[i]);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                _cleanup_query_ Query q = QUERY_NULL;
+                _cleanup_query_ MemoryQuery q = QUERY_NULL;
 
                 cr_assert_eq(query_parse(rows[i].query, strlen(rows[i].query), 0, NOW, &q, NULL), 0);
                 cr_expect_eq(query_phrases_in(&q, texts, lengths, 3), rows[i].in, "%s", rows[i].query);

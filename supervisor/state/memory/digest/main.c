@@ -1,5 +1,4 @@
-/* Runs: skill, in its region. The digest: reads a scan (one line of JSON: which records there are and what refers to what, no payload), prints what it
- * proposes. */
+/* Runs: skill, in its region. The digest: reads a scan (a line of JSON: records, references), prints its proposals. */
 #include "memory/propose.h"
 
 #include <errno.h>
@@ -15,7 +14,8 @@ int main(void) {
                 fprintf(stderr, "digest: %s\n", scan ? strerror(-r) : why.text);
                 return 1;
         }
-        if (json_dumpf(proposed, stdout, JSON_COMPACT | JSON_SORT_KEYS) < 0 || putchar('\n') == EOF || fflush(stdout) == EOF)
+        if (json_dumpf(proposed, stdout, JSON_COMPACT | JSON_SORT_KEYS) < 0 || putchar('\n') == EOF ||
+            fflush(stdout) == EOF)
                 return 1;
         return 0;
 }

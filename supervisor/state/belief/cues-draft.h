@@ -1,0 +1,78 @@
+/* Runs: supervisor, CLI. Shared by the files of the built-in interpreter. */
+#pragma once
+
+#include "belief/request.h"
+
+/* A piece of the note, borrowed. */
+typedef struct Piece {
+        const char *s;
+        size_t n;
+} Piece;
+#define PIECE_NULL ((Piece){0})
+
+Piece piece_trim(Piece p);
+bool piece_is(Piece p, const char *word); /* letters of ASCII in either case */
+/* Takes the next line from *rest. Returns false at the end. */
+bool piece_line(Piece *rest, Piece *ret);
+json_t *piece_json(Piece p);
+json_t *piece_json_line(Piece p); /* runs of white space become one blank */
+
+/* A request under construction. A failure sets `failed` and is reported at the end. */
+typedef struct Draft {
+        json_t *value, *payload, *aliases;
+        bool failed;
+} Draft;
+int draft_init(Draft *d, Kind kind, Op op, double confidence);
+void draft_deinit(Draft *d);
+#define _cleanup_draft_ _cleanup_(draft_deinit)
+void draft_put(Draft *d, json_t *object, const char *name, json_t *value); /* takes value */
+void draft_alias(Draft *d, Piece text); /* a hint: dropped when known already, or above the limit */
+/* Validates the request like any interpreter's. Returns 0, BELIEF_E_*, -ENOMEM. */
+int draft_finish(Draft *d, BeliefRequest *ret, Diag *reterr);
+
+enum {
+        CUES_NONE = CANON_CODE_COUNT_, /* the note is not in the reader's language */
+};
+/* Each returns 0, CUES_NONE, BELIEF_E_*, -ENOMEM. */
+int cues_grammar(Piece note, bool from_tool, BeliefRequest *ret, Diag *reterr);
+int cues_natural(Piece note, BeliefRequest *ret, Diag *reterr);
+
+/* The note's names for its subject, for a search: phrases in quotes or back quotes, and words that look like names in a
+ * program (with "_", "()", "::" or "->"). Array of at most CANON_ALIASES_MAX different strings, owned; NULL: out of
+ * memory. */
+json_t *cues_hints(const char *text, size_t n);
+/* A line "alias: a, b" or "aliases: ..."; *ret is the text after the colon. */
+bool cues_alias_line(Piece line, Piece *ret);
+void cues_add_aliases(Draft *d, Piece list);
+/* A word of a sentence without the marks around it. */
+typedef struct CueWord {
+        const char *s; /* borrowed */
+        uint16_t n;
+        bool quoted;   /* in quotes, or code: a name, not a statement */
+        bool stop;     /* a comma or similar mark follows */
+} CueWord;
+#define SENTENCE_WORDS_MAX 64
+
+typedef struct Sentence {
+        CueWord words[SENTENCE_WORDS_MAX];
+        size_t n;
+        const char *begin, *end; /* the whole sentence, borrowed */
+        bool question;
+        bool too_long; /* more than SENTENCE_WORDS_MAX words */
+} Sentence;
+/* Takes the next sentence from *rest; a sentence may have no words. A single line feed is a blank. An empty line, or a
+ * line that begins as an item of a list, ends the sentence. Returns false at the end. */
+bool sentence_next(Piece *rest, Sentence *ret);
+/* A quick test: most words differ in the first letter. */
+static inline bool word_may_be(const CueWord *w, char first) {
+        char c = w->n > 0 ? *w->s : 0;
+
+        return c == first || (c | 0x20) == first || (unsigned char)c >= 0x80;
+}
+bool word_is(const CueWord *w, const char *word); /* in either case; a typographic apostrophe counts as ' */
+bool word_is_part(const CueWord *w, const char *word, size_t n); /* compares the first n bytes at `word` */
+/* The words [from, to) as in the note, with the brackets and quotes around them. */
+Piece sentence_piece(const Sentence *s, size_t from, size_t to);
+
+/* "name: rest" with a name of letters and "_". */
+bool cues_field_line(Piece line, Piece *ret_name, Piece *ret_rest);

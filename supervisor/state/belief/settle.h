@@ -1,0 +1,25 @@
+/* Runs: supervisor, CLI. Tries pending items again: after a commit, on request, or for a row that a person chose. */
+#pragma once
+
+#include "belief/apply.h"
+
+#define SETTLE_ATTEMPTS_MAX 64 /* of a root commit, with the attempts after replayed commits (G-47) */
+
+/* The actor and the thresholds of an attempt. */
+typedef struct Trying {
+        const ResolvePolicy *policy;
+        const char *who, *region; /* one of the two */
+        const KeyHold *keys;      /* of the living regions: an item with a key keeps waiting; or NULL */
+} Trying;
+/* Tries the pending items that the committed row concerns, with the bucket of the commit, in the caller's transaction.
+ * Takes done->was. *ret_resolved: the number of decided items. */
+int belief_settle(Txn *t, Bucket *b, Applied *done, const Trying *by, uint64_t *ret_resolved);
+typedef struct Retried {
+        uint64_t tried, resolved;
+        uint64_t damaged; /* the item, or a row that may be its subject, cannot be read */
+} Retried;
+/* On request: tries every open item of a scope (0: of all), oldest first, at most `most` (0: all). Damaged items, and
+ * items with the key of a living region, are not tried and lose no attempt. Returns 0, ENGINE_E_OLD_INDEX, -errno. */
+int belief_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retried *ret, Diag *reterr);
+/* A person chooses the row of an item (G-50). Returns 0 with the result in *ret, ENGINE_E_*, -errno. */
+int belief_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, Applied *ret, Diag *reterr);
