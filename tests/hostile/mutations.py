@@ -44,7 +44,7 @@ def without_hook(*calls):
 
 
 def without_limit(name):
-    return ("supervisor/isolation/spawn/plan.c", f"        add_limit(p, {name},", f"        if (0) add_limit(p, {name},")
+    return ("supervisor/isolation/spawn/plan.c", f"        plan_add_limit(p, {name},", f"        if (0) plan_add_limit(p, {name},")
 
 
 def first_line(path, head, text):
@@ -54,7 +54,7 @@ def first_line(path, head, text):
 
 BUDGET, FILTER, LANDLOCK = "supervisor/isolation/region/region-budget-tick.c", "supervisor/isolation/policy/filter.c", "worker/landlock.c"
 NO_LANDLOCK = first_line(LANDLOCK, "int step_landlock(Worker *w)", "        return 0;")
-NO_NET_NAMESPACE = ("supervisor/isolation/spawn/spawn.c", "return g->network == NETWORK_PRIVATE ||", "return 0 &&")
+NO_NET_NAMESPACE = ("supervisor/isolation/spawn/start.c", "return g->network == NETWORK_PRIVATE ||", "return 0 &&")
 NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & LAUNCH_NET_HOST))", "if (0)")
 NO_SIGNAL_SCOPE = (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_ABSTRACT")
 NO_CHANGE_OF_ID = ("worker/identity.c", "if (!(w->spec.flags & LAUNCH_CHANGE_IDS))", "if (1)")
@@ -90,7 +90,7 @@ MUTATIONS = [
     Mutation("filter: nobody throws pages out of the host's cache", [allow("fadvise64")], "cache-drop"),
     Mutation("filter: nobody asks what is in the host's cache", [allow("preadv2", "cachestat")], "cache-ask,cache-ask-stat"),
     Mutation("filter: no hints for writes", [allow("fcntl")], "hint-shared"),
-    Mutation("net namespace where connect and /proc were granted", [("supervisor/isolation/spawn/spawn.c", "(g->network != NETWORK_HOST && g->proc)",
+    Mutation("net namespace where connect and /proc were granted", [("supervisor/isolation/spawn/start.c", "(g->network != NETWORK_HOST && g->proc)",
              "(g->network == NETWORK_NONE && g->proc)")], "proc-net"),
     Mutation("filter: userfaultfd", [allow("userfaultfd")], "sys-userfaultfd"),
     Mutation("filter: perf_event_open", [allow("perf_event_open")], "sys-perf"),
@@ -113,9 +113,9 @@ MUTATIONS = [
              "net-private-udp"),
     Mutation("Landlock: TCP, with sockets and the host's network", [allow("socket", "connect"), NO_TCP_RULE,
              NO_NET_NAMESPACE], "net-tcp"),
-    Mutation("IPC namespace and filter: System V calls", [allow("shmget", "shmat", "msgget", "msgctl"), ("supervisor/isolation/spawn/spawn.c", "CLONE_NEWNS | CLONE_NEWIPC |", "CLONE_NEWNS |")], "ipc-shm,ipc-msg"),
+    Mutation("IPC namespace and filter: System V calls", [allow("shmget", "shmat", "msgget", "msgctl"), ("supervisor/isolation/spawn/start.c", "CLONE_NEWNS | CLONE_NEWIPC |", "CLONE_NEWNS |")], "ipc-shm,ipc-msg"),
     Mutation("PID namespace and Landlock's signal scope",
-             [("supervisor/isolation/spawn/spawn.c", "CLONE_NEWPID | CLONE_NEWNS", "CLONE_NEWNS"), ("worker/program.c", "w->spec.tier == 2 && getppid() != 1", "0"),
+             [("supervisor/isolation/spawn/start.c", "CLONE_NEWPID | CLONE_NEWNS", "CLONE_NEWNS"), ("worker/program.c", "w->spec.tier == 2 && getppid() != 1", "0"),
               NO_SIGNAL_SCOPE], "kill-scan,kill-victim"),
     Mutation("/proc: only processes (subset=pid)", [("worker/root.c", 'sys_fsconfig(fs, FSCONFIG_SET_STRING, "subset", "pid") == 0 &&', "")], "proc-host"),
     Mutation("root file system and Landlock: read-only", [("worker/root.c", "if (sys_mount_setattr(w->root, 0, &readonly) < 0)", "if (0)"), NO_LANDLOCK],
@@ -148,7 +148,7 @@ MUTATIONS = [
              "the number of locked ranges is bounded", cases="objects.py"),
     Mutation("filter: watches are the supervisor's to make", [allow("inotify_add_watch")], "watch-usr,watch-device,watch-read-only"),
     Mutation("inotify: a limit of the region's own", [first_line("worker/identity.c", "int step_objects(Worker *w)", "        return 0;")], "obj-inotify"),
-    Mutation("each region of root has a user of its own", [("supervisor/isolation/spawn/spawn.c", "if (!p.root || p.region_id)", "if (1)")],
+    Mutation("each region of root has a user of its own", [("supervisor/isolation/spawn/start.c", "if (!p.root || p.region_id)", "if (1)")],
              "each region of root is a user of its own", cases="objects.py"),
     Mutation("each region of root has a user that nobody else is", [first_line("supervisor/isolation/spawn/uids.c",
              "static int uids_check(const UidRange *r, bool standard, bool *ret_none, Diag *reterr)", "        return 0;")], "the range of ids is the operators", cases="objects.py"),
@@ -157,7 +157,7 @@ MUTATIONS = [
     Mutation("inotify: none where it cannot be limited", [("supervisor/isolation/spawn/probe.c", "statvfs(\"/proc/sys/user/max_inotify_instances\", &fs) == 0 &&", "statvfs(\"/proc/sys/user\", &fs) == 0 &&"),
              ("supervisor/isolation/spawn/probe.c", "access(\"/proc/sys/user/max_inotify_watches\", F_OK) == 0", "1"), ("worker/identity.c", "the filter allows inotify */\n                return -errno;", "the filter allows inotify */\n                return 0;")],
              "where inotify cannot be limited there is none", cases="objects.py"),
-    Mutation("a user that regions share is told", [("supervisor/isolation/spawn/spawn.c", "!p->region_id ? \"nobody\" : ", "")], "a user that regions share is told", cases="objects.py"),
+    Mutation("a user that regions share is told", [("supervisor/isolation/spawn/start.c", "!p->region_id ? \"nobody\" : ", "")], "a user that regions share is told", cases="objects.py"),
     Mutation("a region's user owns its namespace", [("schema/become.h", "b->bits = uid ? ", "b->bits = 0 ? ")],
              "each region of root is a user of its own", cases="objects.py"),
     Mutation("timers and queued signals", [without_limit("RLIMIT_SIGPENDING")], "obj-timers", "--as user"),
@@ -292,8 +292,8 @@ MUTATIONS = [
     Mutation("filter: sending to an address, with Landlock's socket scope (tier landlock)", [allow("sendto", "sendmsg", "connect", "socketpair"),
              (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_SIGNAL")], "net-pair-send", "--as user --tier landlock"),
     Mutation("all processes are ended (tier landlock)", [first_line("worker/init.c", "static void init_reap_all(void)", "        return;"),
-             ("supervisor/isolation/spawn/kill.c", "                each_child(s->pid, kill_tree, NULL);", ""),
-             ("supervisor/isolation/spawn/kill.c", "        kill_tree(pid, NULL);\n        reap(pid);", "")],
+             ("supervisor/isolation/spawn/kill.c", "                kill_each_child(s->pid, kill_tree, NULL);", ""),
+             ("supervisor/isolation/spawn/kill.c", "        kill_tree(pid, NULL);\n        kill_reap(pid);", "")],
              "daemon-survive", "--as user --tier landlock"),
     Mutation("what is given back is notified (multipass)", [(FILTER, ".notify_frees = g->discipline == DISCIPLINE_MULTIPASS", ".notify_frees = 0")],
              "free-unlink"),
@@ -371,7 +371,7 @@ MUTATIONS = [
     Mutation("guard: only pages that no other process maps", [("supervisor/isolation/scrub/scan.c", "        if (!(entry & ENTRY_EXCLUSIVE))", "        if (kernel_area(s, address))")],
              "what_another_process_keeps_is_missed", runner="isolation/scrub/test-guard-orders"),
     Mutation("a skill's region has the copy", [("supervisor/isolation/policy/grant.c", "r = r ?: grant_copy_text(&g.skill_dir, s->copy.path ?: s->dir);", "r = r ?: grant_copy_text(&g.skill_dir, s->dir);"),
-                                               ("supervisor/isolation/spawn/spawn.c", "strcmp(g->skill_dir, g->skill_folder) == 0", "0")],
+                                               ("supervisor/isolation/spawn/start.c", "strcmp(g->skill_dir, g->skill_folder) == 0", "0")],
              "a folder that changes while it runs is no matter", cases="copies.py"),
     Mutation("a program's region has the copy", [("supervisor/isolation/policy/grant.c", "grant_copy_text(&g->program_copy, p->copy)", "grant_copy_text(&g->program_copy, p->host)")],
              "a program that changes while it runs is no matter", cases="copies.py"),
@@ -561,11 +561,11 @@ MUTATIONS = [
     Mutation("serve: regions below count as their user's", [("supervisor/front/serve/job.c", "        if (on)\n                fits = has_share(", "        if (0)\n                fits = has_share(")],
              "regions below count as those of their user", cases="../serve/rights.py", before="skills are there"),
     Mutation("left behind: recorded before the one above is released", [first_line("supervisor/front/recover/recover.c",
-             "static int record_left_one(Store *s, const RegionRow *seen, unsigned tasks, Diag *reterr)", "        return 0;")],
+             "static int recover_record_left(Store *s, const RegionRow *seen, unsigned tasks, Diag *reterr)", "        return 0;")],
              "what a dead supervisor leaves in the kernel ends after the one above", cases="waits.py", program="front/cli/holder"),
     Mutation("left behind: a breach above is known when those rows are gone", [("supervisor/state/engine/region.c", "                        r = region_note_broke_above(t, row);",
              "                        r = 0;")], "what is left below a breach keeps nothing", cases="waits.py", program="front/cli/holder"),
-    Mutation("what another region's guard holds is left alone (tier landlock)", [("supervisor/isolation/spawn/kill.c", " && !is_held_by_another(text, guard)", "")],
+    Mutation("what another region's guard holds is left alone (tier landlock)", [("supervisor/isolation/spawn/kill.c", " && !kill_is_held_by_another(text, guard)", "")],
              "what stands still is left alone", cases="tree.py"),
     Mutation("nobody waits for who reads standard error", [("supervisor/base/log.c", "        own.holding = true;\n", ""),], "nobody reads what a callback says", cases="tree.py"),
     # --- what is prepared ahead
@@ -579,7 +579,7 @@ MUTATIONS = [
              "node runs what it is told as one that is executed", cases="../serve/ahead.py"),
     Mutation("ahead: only in the environment that it was started with", [("supervisor/isolation/policy/grant.c", "if (!usual)\n                        return false;", "")],
              "what node cannot be told later is executed", cases="../serve/ahead.py"),
-    Mutation("pool: another policy ends what waits", [("supervisor/front/prefork/pool.c", "        p->turn = turn;\n        while (p->n_kinds > 0)\n                drop_kind(p, 0);\n", "")],
+    Mutation("pool: another policy ends what waits", [("supervisor/front/prefork/pool.c", "        p->turn = turn;\n        while (p->n_kinds > 0)\n                pool_drop_kind(p, 0);\n", "")],
              "another policy and time end them", cases="../serve/pool.py"),
     # --- the store's files
     Mutation("redo: what is in the tables is taken out of the file", [("supervisor/state/store/wal.c", "return number > 0 && of_no_use ? wal_wipe(s, 0) : 0;", "return 0 * (number > 0 && of_no_use);")],
@@ -788,7 +788,7 @@ MUTATIONS = [
     Mutation("serve: what waits of whom the policy does not name any more is refused at once", [("supervisor/front/serve/reload.c", "        jobs_judge_queued(s);\n        return 0;", "        return 0;")],
              "a client that is not named any more waits for nothing", cases="../serve/revoke.py", before="skills are there"),
     Mutation("serve: a reload waits for what was prepared", [("supervisor/front/serve/reload.c", "pool_is_settled(s->pool) &&\n", "1 &&\n"),
-             ("supervisor/front/prefork/pool.c", "        while (p->n_kinds > 0)\n                drop_kind(p, 0);\n        if (pool_wishes_take", "        if (pool_wishes_take")],
+             ("supervisor/front/prefork/pool.c", "        while (p->n_kinds > 0)\n                pool_drop_kind(p, 0);\n        if (pool_wishes_take", "        if (pool_wishes_take")],
              "nothing that was prepared is left", cases="../serve/revoke.py", before="skills are there"),
     Mutation("serve: a reload waits for what is being started", [("supervisor/front/serve/reload.c", "*ret_judged += j->judging", "*ret_judged += 0 && j->judging")],
              "who is being started is waited for", cases="../serve/revoke.py", before="skills are there"),

@@ -1,11 +1,11 @@
-/* Runs: supervisor. hello: which protocol, which region, which bounds, which slots. Allowed again, because each process of a region may
- * say it without knowing of the others. */
+/* Runs: supervisor. hello: the protocol, the region, the bounds, the slots. Allowed again: each process may say
+ * hello. */
 #include "dispatch/dispatch-internal.h"
 
 #include <errno.h>
 #include <sodium.h>
 
-static json_t *names(char **list) {
+static json_t *hello_names(char **list) {
         json_t *a = json_array();
 
         for (size_t i = 0; a && list && list[i]; i++)
@@ -16,19 +16,22 @@ static json_t *names(char **list) {
         return a;
 }
 
-/* The region's key, handed over here and nowhere else (I-10), and what is declared for it. Below a region of scope invocation-tree, also
- * the keys above, the nearest first (I-27). */
-static int add_vault(const Dispatch *d, json_t *o) {
+/* The region's key is handed over in this answer only (I-10), with the declared sections. In a region of scope
+ * invocation-tree the keys of the regions above follow, the nearest first (I-27). */
+static int hello_add_vault(const Dispatch *d, json_t *o) {
         char key[KEY_TEXT_BYTES + 1];
         json_t *tree = json_array();
         int r = tree && vault_hand_over(d->vault, d->vault, key) ? 0 : -ENOMEM;
 
         if (r == 0)
-                r = json_object_set_new(o, "key", json_string(key)) | json_object_set_new(o, "sections", vault_declared(d->vault, d->vault));
+                r = json_object_set_new(o, "key", json_string(key)) |
+                    json_object_set_new(o, "sections", vault_declared(d->vault, d->vault));
         for (const Vault *v = vault_above(d->vault); v && r == 0; v = vault_above(v)) {
                 r = -1;
                 if (vault_hand_over(v, d->vault, key))
-                        r = json_array_append_new(tree, json_pack("{s:s, s:s, s:o}", "key", key, "region", vault_region(v), "sections", vault_declared(v, d->vault)));
+                        r = json_array_append_new(tree,
+                                                  json_pack("{s:s, s:s, s:o}", "key", key, "region", vault_region(v),
+                                                            "sections", vault_declared(v, d->vault)));
         }
         sodium_memzero(key, sizeof(key));
         if (r == 0 && json_array_size(tree) > 0)
@@ -44,17 +47,20 @@ int dispatch_do_hello(Dispatch *d, json_t *params, json_t **ret_result, Diag *re
         if (json_take(params, "{s:I}", "protocol", &protocol) < 0)
                 return dispatch_bad_params(params, "{protocol: integer}", reterr);
         if (protocol != LETHE_PROTOCOL_VERSION)
-                return diag(reterr, RPC_E_BAD_VERSION, "protocol %" JSON_INTEGER_FORMAT " is not spoken here, only %d", protocol, LETHE_PROTOCOL_VERSION);
-        *ret_result = json_pack("{s:i, s:s, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:o, s:o}",
-                                "protocol", LETHE_PROTOCOL_VERSION, "region", d->region,
-                                "limits", "line_bytes", PIPE_LINE_MAX, "depth", PIPE_DEPTH_MAX, "value_bytes", SLOT_VALUE_MAX,
-                                "proposals", SLOT_PROPOSALS_MAX, "bad_lines", PIPE_BAD_LINES_MAX, "requests_per_second", PIPE_REQUESTS_PER_SEC,
-                                "reads", names(d->grant->reads), "writes", names(d->grant->writes));
-        if (!*ret_result || (d->discards && json_object_set_new(*ret_result, "discarded", json_true()) < 0) || (d->grant->notes && json_object_set_new(*ret_result, "notes", json_string(d->grant->notes)) < 0) ||
+                return diag(reterr, RPC_E_BAD_VERSION, "protocol %" JSON_INTEGER_FORMAT " is not spoken here, only %d",
+                            protocol, LETHE_PROTOCOL_VERSION);
+        *ret_result = json_pack("{s:i, s:s, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:o, s:o}", "protocol",
+                                LETHE_PROTOCOL_VERSION, "region", d->region, "limits", "line_bytes", PIPE_LINE_MAX,
+                                "depth", PIPE_DEPTH_MAX, "value_bytes", SLOT_VALUE_MAX, "proposals", SLOT_PROPOSALS_MAX,
+                                "bad_lines", PIPE_BAD_LINES_MAX, "requests_per_second", PIPE_REQUESTS_PER_SEC, "reads",
+                                hello_names(d->grant->reads), "writes", hello_names(d->grant->writes));
+        if (!*ret_result || (d->discards && json_object_set_new(*ret_result, "discarded", json_true()) < 0) ||
+            (d->grant->notes && json_object_set_new(*ret_result, "notes", json_string(d->grant->notes)) < 0) ||
             (d->grant->canon && json_object_set_new(*ret_result, "canon", json_string(d->grant->canon)) < 0) ||
-            (d->grant->n_memory > 0 && json_object_set_new(*ret_result, "memory", memory_rights_json(d->grant->memory, d->grant->n_memory)) < 0))
+            (d->grant->n_memory > 0 &&
+             json_object_set_new(*ret_result, "memory", memory_rights_json(d->grant->memory, d->grant->n_memory)) < 0))
                 return -ENOMEM;
-        r = d->vault ? add_vault(d, *ret_result) : 0;
+        r = d->vault ? hello_add_vault(d, *ret_result) : 0;
         if (r < 0)
                 return r;
         if (d->state == DISPATCH_NEW)

@@ -1,21 +1,20 @@
-/* Runs: supervisor. log and progress: words for the operator. They are shown with --verbose and never recorded, because what a region
- * says on its way is its working state (I-2) and the ledger cannot forget; the ledger gets the counts, in one event at the end. */
+/* Runs: supervisor. log and progress: words for the operator. Messages are shown
+ * with --verbose and never recorded, as working state (I-2); the ledger gets the counts at the end. */
 #include "dispatch/dispatch-internal.h"
 
 #include "base/log.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #define MESSAGE_MAX 4096          /* bytes of one message */
-#define SHOWN_MAX (1024 * 1024)   /* bytes of all messages of one invocation that are shown */
-#define SHOWN_PART 480            /* bytes of one shown line: escaped it fits log_line() */
+#define SHOWN_MAX (1024 * 1024)   /* bytes of all shown messages of one invocation */
+#define SHOWN_PART 480            /* bytes of one shown line: escaped, the line fits log_line() */
 
 static const char *const level_words[LOG_LEVELS] = {"debug", "info", "warning", "error"};
 
-/* Shows text in lines of bounded length; what a terminal could take for a command stands as \xNN. */
-static void show(const Dispatch *d, const char *word, const char *text, size_t n) {
+/* Shows text in lines of bounded length; a byte that a terminal may read as a command becomes \xNN. */
+static void log_show(const Dispatch *d, const char *word, const char *text, size_t n) {
         char line[4 * SHOWN_PART + 1];
 
         do {
@@ -23,7 +22,8 @@ static void show(const Dispatch *d, const char *word, const char *text, size_t n
 
                 while (i < n && i < SHOWN_PART) {
                         unsigned char c = (unsigned char)text[i], next = i + 1 < n ? (unsigned char)text[i + 1] : 0;
-                        bool control = c < 0x20 || c == 0x7F || (c == 0xC2 && next >= 0x80 && next < 0xA0); /* C0, DEL, C1 */
+                        bool control = c < 0x20 || c == 0x7F ||
+                                       (c == 0xC2 && next >= 0x80 && next < 0xA0); /* C0, DEL, C1 */
 
                         if (control && c == 0xC2) {
                                 o += (size_t)sprintf(line + o, "\\x%02x", next);
@@ -34,7 +34,8 @@ static void show(const Dispatch *d, const char *word, const char *text, size_t n
                         } else {
                                 do
                                         line[o++] = text[i++];
-                                while (i < n && ((unsigned char)text[i] & 0xC0) == 0x80); /* a character is not cut in two */
+                                /* a character is not cut in two */
+                                while (i < n && ((unsigned char)text[i] & 0xC0) == 0x80);
                         }
                 }
                 line[o] = 0;
@@ -44,21 +45,23 @@ static void show(const Dispatch *d, const char *word, const char *text, size_t n
         } while (n > 0);
 }
 
-/* Counts a message against what one invocation may show. */
-static void tell(Dispatch *d, const char *word, const char *text, size_t n) {
+/* Counts a message against the bytes that one invocation may show. */
+static void log_tell(Dispatch *d, const char *word, const char *text, size_t n) {
         if (d->log_bytes + n > SHOWN_MAX) {
                 d->log_dropped++;
                 return;
         }
         d->log_bytes += n;
-        show(d, word, text, n);
+        log_show(d, word, text, n);
 }
 
-/* What is shown leaves the region, too (I-11). */
-static int message_escape(const char *text, size_t n, Diag *reterr) {
+/* A shown message leaves the region, too (I-11). */
+static int log_key_escape(const char *text, size_t n, Diag *reterr) {
         int r = region_keys_in_text(text, n);
 
-        return r > 0 ? diag(reterr, RPC_E_KEY_ESCAPE, "a region's key must not leave its region: the message was not shown") : r;
+        return r > 0 ? diag(reterr, RPC_E_KEY_ESCAPE,
+                            "a region's key must not leave its region: the message was not shown")
+                     : r;
 }
 
 int dispatch_do_log(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -76,13 +79,12 @@ int dispatch_do_log(Dispatch *d, json_t *params, json_t **ret_result, Diag *rete
                 return diag(reterr, RPC_E_INVALID_PARAMS, "level is to be one of debug, info, warning, error");
         if (n > MESSAGE_MAX)
                 return diag(reterr, RPC_E_TOO_LARGE, "a message of %zu bytes: at most %d are allowed", n, MESSAGE_MAX);
-        r = message_escape(message, n, reterr);
+        r = log_key_escape(message, n, reterr);
         if (r != 0)
                 return r;
         d->logs[i]++;
-        tell(d, level_words[i], message, n);
-        *ret_result = json_object();
-        return *ret_result ? 0 : -ENOMEM;
+        log_tell(d, level_words[i], message, n);
+        return dispatch_answer(json_object(), ret_result);
 }
 
 int dispatch_do_progress(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -94,21 +96,22 @@ int dispatch_do_progress(Dispatch *d, json_t *params, json_t **ret_result, Diag 
 
         if (json_take(params, "{s:o, s?:o, s?:s%}", "done", &done, "total", &total, "message", &message, &n) < 0)
                 return dispatch_bad_params(params, "{done: number, total?: number, message?: string}", reterr);
-        if (!json_is_number(done) || json_number_value(done) < 0 || (total && (!json_is_number(total) || json_number_value(total) < 0)))
+        if (!json_is_number(done) || json_number_value(done) < 0 ||
+            (total && (!json_is_number(total) || json_number_value(total) < 0)))
                 return diag(reterr, RPC_E_INVALID_PARAMS, "done and total are to be numbers that are not negative");
         if (n > MESSAGE_MAX)
                 return diag(reterr, RPC_E_TOO_LARGE, "a message of %zu bytes: at most %d are allowed", n, MESSAGE_MAX);
-        r = message_escape(message, n, reterr);
+        r = log_key_escape(message, n, reterr);
         if (r != 0)
                 return r;
         if (total)
-                head = snprintf(text, sizeof(text), "%.10g of %.10g%s", json_number_value(done), json_number_value(total), n ? ": " : "");
+                head = snprintf(text, sizeof(text), "%.10g of %.10g%s", json_number_value(done),
+                                json_number_value(total), n ? ": " : "");
         else
                 head = snprintf(text, sizeof(text), "%.10g%s", json_number_value(done), n ? ": " : "");
         memcpy(text + head, message, n);
-        tell(d, "progress", text, (size_t)head + n);
-        *ret_result = json_object();
-        return *ret_result ? 0 : -ENOMEM;
+        log_tell(d, "progress", text, (size_t)head + n);
+        return dispatch_answer(json_object(), ret_result);
 }
 
 int dispatch_log_summary(const Dispatch *d, json_t **ret) {
@@ -123,7 +126,8 @@ int dispatch_log_summary(const Dispatch *d, json_t **ret) {
                         json_decref(levels);
                         return -ENOMEM;
                 }
-        o = json_pack("{s:o, s:o, s:o}", "messages", levels, "bytes", json_u64(d->log_bytes), "dropped", json_u64(d->log_dropped));
+        o = json_pack("{s:o, s:o, s:o}", "messages", levels, "bytes", json_u64(d->log_bytes), "dropped",
+                      json_u64(d->log_dropped));
         if (!o)
                 return -ENOMEM;
         *ret = o;

@@ -1,5 +1,5 @@
-/* Runs: supervisor. note.add and canon.read. A note goes into working memory of this region's own run, whose id is the region's (G-1, G-2); shared belief is
- * read as it is now, and only rows of it (G-51). Neither writes shared state: that is for who promotes the notes (G-8). */
+/* Runs: supervisor. note.add and canon.read. A note goes into working memory of this region's own run, whose id is the
+ * region's (G-1, G-2); reads see current shared belief, only rows (G-51). Only promotion writes shared state (G-8). */
 #include "dispatch/dispatch-internal.h"
 
 #include "belief/belief.h"
@@ -10,23 +10,23 @@
 #include <errno.h>
 #include <string.h>
 
-/* The skill, or "exec" for a program; who has a name that no agent can have is a skill all the same. */
-static const char *agent_of(const Grant *g) {
+/* The skill, or "exec" for a program; "skill" for a skill whose name is not valid as an agent's name. */
+static const char *note_agent(const Grant *g) {
         return !g->skill_dir ? "exec" : scope_name_valid(g->skill_name) ? g->skill_name : "skill";
 }
 
-/* One transaction: the first note brings its run about. What is refused leaves nothing, no run either. */
-static int add(Dispatch *d, NoteRole role, const char *text, size_t n, uint64_t *ret_number, Diag *reterr) {
+/* One transaction: the first note creates its run. A refusal leaves no note and no run. */
+static int note_add(Dispatch *d, NoteRole role, const char *text, size_t n, uint64_t *ret_number, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_keys_ const KeySet *keys = NULL;
         NoteRun run;
-        Diag failed;
         int r = store_begin(d->store, true, &t, reterr);
 
         if (r != 0)
                 return RPC_E_INTERNAL;
         if (d->notes == 0)
-                r = engine_run_begin(t, NULL, d->region, d->region, agent_of(d->grant), d->grant->notes, &run, reterr);
+                r = engine_run_begin(t, NULL, d->region, d->region, note_agent(d->grant), d->grant->notes, &run,
+                                     reterr);
         if (r == 0) {
                 keys = region_keys_hold();
                 r = engine_note_add(t, d->region, role, text, n, keys, ret_number, reterr);
@@ -36,8 +36,7 @@ static int add(Dispatch *d, NoteRole role, const char *text, size_t n, uint64_t 
                 return diag(reterr, RPC_E_INTERNAL, "note: %s", store_strerror(r));
         if (r > 0)
                 return (int)rpc_of_engine((EngineCode)r);
-        r = store_commit(TAKE_PTR(t), &failed);
-        return r == 0 ? RPC_OK : diag(reterr, RPC_E_INTERNAL, "%s", failed.text);
+        return store_commit(TAKE_PTR(t), reterr) == 0 ? RPC_OK : RPC_E_INTERNAL;
 }
 
 int dispatch_do_note_add(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -54,52 +53,54 @@ int dispatch_do_note_add(Dispatch *d, json_t *params, json_t **ret_result, Diag 
         if (n == 0 || memchr(text, 0, n))
                 return diag(reterr, RPC_E_INVALID_PARAMS, "text is to be a text that is not empty and has no NUL");
         if (!d->grant->notes)
-                return diag(reterr, RPC_E_NOT_GRANTED, "this region may keep no notes: its manifest would have to say \"notes\"");
+                return diag(reterr, RPC_E_NOT_GRANTED,
+                            "this region may keep no notes: the manifest must say \"notes\"");
         if (n > NOTE_TEXT_MAX)
                 return diag(reterr, RPC_E_TOO_LARGE, "a note of %zu bytes: at most %d are allowed", n, NOTE_TEXT_MAX);
         if (d->note_requests >= NOTE_REQUESTS_MAX)
-                return diag(reterr, RPC_E_TOO_MANY, "%d notes of one invocation are the most, the refused ones with them", NOTE_REQUESTS_MAX);
+                return diag(reterr, RPC_E_TOO_MANY,
+                            "%d notes of one invocation are the most, the refused ones with them", NOTE_REQUESTS_MAX);
         d->note_requests++;
-        r = add(d, is, text, n, &number, reterr);
+        r = note_add(d, is, text, n, &number, reterr);
         if (r != 0)
                 return r;
         d->notes++;
         return dispatch_answer_held(d, json_pack("{s:o}", "note", json_u64(number)), ret_result);
 }
 
-static int bad(Diag *reterr, const char *what) {
-        return diag(reterr, RPC_E_INVALID_PARAMS, "%s", what);
-}
-
-/* What was asked for, as far as it can be told without the store. */
-static int take_ask(json_t *params, BeliefAsk *ret, const char **ret_id, Diag *reterr) {
+/* Reads the parameters, as far as possible without the store. */
+static int canon_take_params(json_t *params, BeliefAsk *ret, const char **ret_id, Diag *reterr) {
         const char *bucket = NULL, *id = NULL, *state = NULL, *after = NULL;
         json_t *limit = NULL;
+        int r;
 
-        if (json_take(params, "{s?:s, s?:s, s?:s, s?:s, s?:o}", "bucket", &bucket, "id", &id, "state", &state, "after", &after, "limit",
-                           &limit) < 0)
-                return dispatch_bad_params(params, "{bucket?: string, id?: string, state?: string, after?: string, limit?: integer}", reterr);
-        *ret = (BeliefAsk){.limit = BELIEF_ROWS_STANDARD, .bytes = BELIEF_ROWS_BYTES, .after = after};
-        if (limit && (!json_is_integer(limit) || json_integer_value(limit) < 1 || json_integer_value(limit) > BELIEF_ROWS_MAX))
-                return diag(reterr, RPC_E_INVALID_PARAMS, "limit is to be an integer from 1 to %d", BELIEF_ROWS_MAX);
-        if (limit)
-                ret->limit = (size_t)json_integer_value(limit);
+        if (json_take(params, "{s?:s, s?:s, s?:s, s?:s, s?:o}", "bucket", &bucket, "id", &id, "state", &state, "after",
+                      &after, "limit", &limit) < 0)
+                return dispatch_bad_params(params, "{bucket?: string, id?: string, state?: string, after?: string, "
+                                           "limit?: integer}", reterr);
+        *ret = (BeliefAsk){.bytes = BELIEF_ROWS_BYTES, .after = after};
+        r = dispatch_take_limit(limit, BELIEF_ROWS_STANDARD, BELIEF_ROWS_MAX, &ret->limit, reterr);
+        if (r != 0)
+                return r;
         if (bucket && kind_class(ret->bucket = kind_from_name(bucket)) != CLASS_CANON)
-                return bad(reterr, "bucket is to be plan, constraints, issues, decisions, results, task_state or learnings");
+                return diag(reterr, RPC_E_INVALID_PARAMS,
+                            "bucket is to be plan, constraints, issues, decisions, results, task_state or learnings");
         if (state && !(ret->state = record_state_from_name(state)))
-                return bad(reterr, "state is to be open, resolved, active, invalidated or superseded");
+                return diag(reterr, RPC_E_INVALID_PARAMS,
+                            "state is to be open, resolved, active, invalidated or superseded");
         if (id && (!bucket || state || after || limit))
-                return bad(reterr, "id goes with bucket, and with nothing else");
+                return diag(reterr, RPC_E_INVALID_PARAMS, "id goes with bucket, and with nothing else");
         *ret_id = id;
         return 0;
 }
 
-static int look(Dispatch *d, Txn *t, const BeliefAsk *ask, const char *id, json_t **ret_rows, char next[static BELIEF_PLACE_MAX], Diag *reterr) {
+static int canon_look(Dispatch *d, Txn *t, const BeliefAsk *ask, const char *id, json_t **ret_rows,
+                      char next[static BELIEF_PLACE_MAX], Diag *reterr) {
         json_t *row = NULL;
         uint64_t scope;
         int r = scope_find(t, d->grant->canon, &scope, reterr);
 
-        if (r == ENGINE_E_NO_SCOPE && strcmp(d->grant->canon, SCOPE_DEFAULT) == 0) { /* nobody wrote yet */
+        if (r == ENGINE_E_NO_SCOPE && strcmp(d->grant->canon, SCOPE_DEFAULT) == 0) { /* no write was committed yet */
                 if (id)
                         return diag(reterr, ENGINE_E_NO_RECORD, "there is no shared belief yet");
                 *ret_rows = json_array();
@@ -121,38 +122,31 @@ int dispatch_do_canon_read(Dispatch *d, json_t *params, json_t **ret_result, Dia
         char next[BELIEF_PLACE_MAX] = "";
         const char *id = NULL;
         BeliefAsk ask;
-        int r = take_ask(params, &ask, &id, reterr);
+        int r = canon_take_params(params, &ask, &id, reterr);
 
         if (r != 0)
                 return r;
         if (!d->grant->canon)
-                return diag(reterr, RPC_E_NOT_GRANTED, "this region may not read shared belief: its manifest would have to say \"canon\"");
+                return diag(reterr, RPC_E_NOT_GRANTED,
+                            "this region may not read shared belief: the manifest must say \"canon\"");
         if (d->belief_reads >= BELIEF_READS_MAX)
-                return diag(reterr, RPC_E_TOO_MANY, "%d reads of shared belief are the most of one invocation", BELIEF_READS_MAX);
+                return diag(reterr, RPC_E_TOO_MANY, "%d reads of shared belief are the most of one invocation",
+                            BELIEF_READS_MAX);
         d->belief_reads++;
         r = store_begin(d->store, false, &t, reterr);
         if (r != 0)
                 return RPC_E_INTERNAL;
-        r = look(d, t, &ask, id, &rows, next, reterr);
+        r = canon_look(d, t, &ask, id, &rows, next, reterr);
         if (r == ENGINE_E_BAD_NAME)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "after is to be what \"next\" of an answer said");
         if (r != 0)
-                return r > 0 ? (int)rpc_of_engine((EngineCode)r) : diag(reterr, RPC_E_INTERNAL, "shared belief: %s", store_strerror(r));
+                return r > 0 ? (int)rpc_of_engine((EngineCode)r)
+                             : diag(reterr, RPC_E_INTERNAL, "shared belief: %s", store_strerror(r));
         d->belief_rows += json_array_size(rows);
         r = dispatch_read_rows(d, &d->belief, d->grant->canon, NULL, NULL, rows);
         if (r < 0)
                 return r;
-        *ret_result = json_pack("{s:O, s:s*}", "rows", rows, "next", *next ? next : NULL);
-        return *ret_result ? 0 : -ENOMEM;
-}
-
-/* Reads change nothing and are many: one event at the end says how many they were (I-37). NULL in *ret: none. */
-int dispatch_belief_summary(const Dispatch *d, json_t **ret) {
-        *ret = NULL;
-        if (d->belief_reads == 0)
-                return 0;
-        *ret = json_pack("{s:s, s:o, s:o}", "scope", d->grant->canon, "count", json_u64(d->belief_reads), "rows", json_u64(d->belief_rows));
-        return *ret ? 0 : -ENOMEM;
+        return dispatch_answer(json_pack("{s:O, s:s*}", "rows", rows, "next", *next ? next : NULL), ret_result);
 }
 
 uint64_t dispatch_notes(const Dispatch *d) {

@@ -1,7 +1,8 @@
-/* Runs: supervisor. A region's reads of shared belief and of typed memory: each record with its versions, once (I-77). Reads change nothing and are many,
- * so that they are kept here and recorded with the region's end, in the transaction of that (I-37): belief.read and memory.read have how often was asked, how
- * many rows were answered, and `read`: {scope: {kind: {id: [version…]}}}. Reads are bounded, because no region may write the ledger without end: all
- * beyond the bound are counted in `more`. At lineage detail `stats` only the numbers are kept. */
+/* Runs: supervisor. A region's reads of shared belief and of typed memory: each record with its versions, once (I-77).
+ * Reads are many and change no state, so the dispatch collects reads and records them in the transaction of the
+ * region's end (I-37). belief.read and memory.read have the number of requests, the number of rows, and `read`: {scope:
+ * {kind: {id: [version…]}}}. Reads are bounded, because no region may write the ledger without end: reads beyond the
+ * bound are counted in `more`. Lineage detail `stats` keeps only the numbers. */
 #include "dispatch/dispatch-internal.h"
 
 #include "engine/engine.h"
@@ -18,8 +19,8 @@ void dispatch_reads_deinit(DispatchReads *r) {
         *r = (DispatchReads){0};
 }
 
-/* The object under a key, made when it is not there. */
-static json_t *below(json_t *o, const char *key) {
+/* The object under a key, made when missing. */
+static json_t *reads_below(json_t *o, const char *key) {
         json_t *sub = json_object_get(o, key);
 
         if (!sub && json_object_set_new(o, key, sub = json_object()) < 0)
@@ -27,7 +28,7 @@ static json_t *below(json_t *o, const char *key) {
         return sub;
 }
 
-static bool has_version(const json_t *list, uint64_t version) {
+static bool reads_have_version(const json_t *list, uint64_t version) {
         for (size_t i = json_array_size(list); i-- > 0;) {
                 uint64_t v;
 
@@ -37,44 +38,50 @@ static bool has_version(const json_t *list, uint64_t version) {
         return false;
 }
 
-int dispatch_read_of(Dispatch *d, DispatchReads *r, const char *scope, const char *kind, const char *id, uint64_t version) {
+int dispatch_read(Dispatch *d, DispatchReads *r, const char *scope, const char *kind, const char *id,
+                     uint64_t version) {
         json_t *families, *ids, *list;
 
-        if (d->grant->lineage == LINEAGE_STATS || dispatch_memory_is_held(d, scope, kind, id, version)) /* its own words are no read of anybody's */
+        /* the region's own writes are no reads */
+        if (d->grant->lineage == LINEAGE_STATS || dispatch_memory_is_held(d, scope, kind, id, version))
                 return 0;
         if (!r->of && !(r->of = json_object()))
                 return -ENOMEM;
         list = json_object_get(json_object_get(json_object_get(r->of, scope), kind), id);
-        if (has_version(list, version))
+        if (reads_have_version(list, version))
                 return 0;
         if (r->n >= READS_MAX) {
                 r->more++;
                 return 0;
         }
-        families = below(r->of, scope);
-        ids = families ? below(families, kind) : NULL;
-        if (!ids || (!list && json_object_set_new(ids, id, list = json_array()) < 0) || json_array_append_new(list, json_u64(version)) < 0)
+        families = reads_below(r->of, scope);
+        ids = families ? reads_below(families, kind) : NULL;
+        if (!ids || (!list && json_object_set_new(ids, id, list = json_array()) < 0) ||
+            json_array_append_new(list, json_u64(version)) < 0)
                 return -ENOMEM;
         r->n++;
         return 0;
 }
 
-int dispatch_read_rows(Dispatch *d, DispatchReads *r, const char *scope, const char *kind, const char *id, const json_t *rows) {
+int dispatch_read_rows(Dispatch *d, DispatchReads *r, const char *scope, const char *kind, const char *id,
+                       const json_t *rows) {
         for (size_t i = 0; i < json_array_size(rows); i++) {
                 const json_t *row = json_array_get(rows, i);
-                const char *of = json_text(json_object_get(row, "kind")) ?: json_text(json_object_get(row, "bucket")), *name = json_text(json_object_get(row, "id"));
+                const char *of = json_text(json_object_get(row, "kind")) ?: json_text(json_object_get(row, "bucket")),
+                           *name = json_text(json_object_get(row, "id"));
                 uint64_t version;
                 int e = json_get_u64(json_object_get(row, "version"), &version);
 
-                if (e == 0 && !json_text_is(json_object_get(row, "region"), d->region)) /* a change that it made itself */
-                        e = dispatch_read_of(d, r, scope, of ?: kind, name ?: id, version);
+                /* a change that the region made itself */
+                if (e == 0 && !json_text_is(json_object_get(row, "region"), d->region))
+                        e = dispatch_read(d, r, scope, of ?: kind, name ?: id, version);
                 if (e == -ENOMEM)
                         return e;
         }
         return 0;
 }
 
-/* The list of reads that one entry holds, and the next entry goes on with. */
+/* The list of reads in one ledger entry; the next entry continues the list. */
 typedef struct ReadsEntry {
         Txn *t;
         const char *region, *type;
@@ -82,7 +89,7 @@ typedef struct ReadsEntry {
         size_t bytes;
 } ReadsEntry;
 
-static int put_entry(ReadsEntry *e) {
+static int reads_put_entry(ReadsEntry *e) {
         int r = engine_event(e->t, e->region, e->type, e->fields, NULL);
 
         json_decref(e->fields);
@@ -92,34 +99,36 @@ static int put_entry(ReadsEntry *e) {
         return r < 0 ? r : e->fields ? 0 : -ENOMEM;
 }
 
-static int put_record(ReadsEntry *e, const char *scope, const char *kind, const char *id, json_t *versions) {
+static int reads_put_record(ReadsEntry *e, const char *scope, const char *kind, const char *id, json_t *versions) {
         size_t bytes = strlen(scope) + strlen(kind) + strlen(id) + 16 + 17 * json_array_size(versions);
         json_t *families, *ids;
-        int r = e->bytes + bytes > ENTRY_READS_BYTES && e->bytes > 0 ? put_entry(e) : 0;
+        int r = e->bytes + bytes > ENTRY_READS_BYTES && e->bytes > 0 ? reads_put_entry(e) : 0;
 
         if (r < 0)
                 return r;
-        families = below(e->read, scope);
-        ids = families ? below(families, kind) : NULL;
+        families = reads_below(e->read, scope);
+        ids = families ? reads_below(families, kind) : NULL;
         e->bytes += bytes;
         return ids && json_object_set(ids, id, versions) == 0 ? 0 : -ENOMEM;
 }
 
-/* summary: the fields of the first entry, NULL for none at all; taken. */
-static int put_reads(Dispatch *d, Txn *t, const char *type, json_t *summary, const DispatchReads *reads) {
+/* summary: the fields of the first entry, NULL: no entry; taken. */
+static int reads_put(Dispatch *d, Txn *t, const char *type, json_t *summary, const DispatchReads *reads) {
         ReadsEntry e = {.t = t, .region = d->region, .type = type, .fields = summary, .read = json_object()};
         const char *scope, *kind, *id;
         json_t *families, *ids, *versions;
         int r = summary ? 0 : -ENODATA;
 
-        if (r == 0 && d->grant->lineage != LINEAGE_STATS)
-                r = json_object_set(summary, "read", e.read) < 0 || (reads->more > 0 && json_object_set_new(summary, "more", json_u64(reads->more)) < 0) ? -ENOMEM : 0;
+        if (r == 0 && d->grant->lineage != LINEAGE_STATS &&
+            (json_object_set(summary, "read", e.read) < 0 ||
+             (reads->more > 0 && json_object_set_new(summary, "more", json_u64(reads->more)) < 0)))
+                r = -ENOMEM;
         json_decref(e.read);
         json_object_foreach(reads->of, scope, families)
                 json_object_foreach(families, kind, ids)
                         json_object_foreach(ids, id, versions)
                                 if (r == 0)
-                                        r = put_record(&e, scope, kind, id, versions);
+                                        r = reads_put_record(&e, scope, kind, id, versions);
         if (r == 0)
                 r = engine_event(t, d->region, type, e.fields, NULL);
         json_decref(e.fields);
@@ -135,15 +144,32 @@ int dispatch_record_given(Txn *t, const Grant *grant, const char *region, const 
         int r;
 
         snprintf(d.region, sizeof(d.region), "%s", region);
-        summary = json_pack("{s:i, s:o, s:O, s:O}", "count", 1, "rows", json_u64(json_array_size(rows)), "run", json_object_get(given, "run"), "note",
-                            json_object_get(given, "note"));
+        summary = json_pack("{s:i, s:o, s:O, s:O}", "count", 1, "rows", json_u64(json_array_size(rows)), "run",
+                            json_object_get(given, "run"), "note", json_object_get(given, "note"));
         r = summary && scope ? dispatch_read_rows(&d, &reads, scope, NULL, NULL, rows) : -ENOMEM;
         if (r == 0)
-                r = put_reads(&d, t, "context.read", summary, &reads);
+                r = reads_put(&d, t, "context.read", summary, &reads);
         else
                 json_decref(summary);
         dispatch_reads_deinit(&reads);
         return r;
+}
+
+static int reads_belief_summary(const Dispatch *d, json_t **ret) {
+        *ret = NULL;
+        if (d->belief_reads == 0)
+                return 0;
+        *ret = json_pack("{s:s, s:o, s:o}", "scope", d->grant->canon, "count", json_u64(d->belief_reads), "rows",
+                         json_u64(d->belief_rows));
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int reads_memory_summary(const Dispatch *d, json_t **ret) {
+        *ret = NULL;
+        if (d->memory_reads == 0)
+                return 0;
+        *ret = json_pack("{s:o, s:o}", "count", json_u64(d->memory_reads), "records", json_u64(d->memory_records));
+        return *ret ? 0 : -ENOMEM;
 }
 
 int dispatch_reads_end(Dispatch *d, Txn *t) {
@@ -151,7 +177,8 @@ int dispatch_reads_end(Dispatch *d, Txn *t) {
                 const char *type;
                 int (*summary)(const Dispatch *d, json_t **ret);
                 const DispatchReads *reads;
-        } all[] = {{"belief.read", dispatch_belief_summary, &d->belief}, {"memory.read", dispatch_memory_summary, &d->remembered}};
+        } all[] = {{"belief.read", reads_belief_summary, &d->belief},
+                   {"memory.read", reads_memory_summary, &d->remembered}};
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(all); i++) {
@@ -159,7 +186,7 @@ int dispatch_reads_end(Dispatch *d, Txn *t) {
 
                 r = all[i].summary(d, &summary);
                 if (r == 0)
-                        r = put_reads(d, t, all[i].type, summary, all[i].reads);
+                        r = reads_put(d, t, all[i].type, summary, all[i].reads);
         }
         return r;
 }

@@ -1,9 +1,15 @@
-/* Runs: supervisor. What was refused is in the ledger, but never as a copy of hostile bytes: the ledger cannot forget (I-2). */
+/* Runs: supervisor. Refusals are in the ledger, never with hostile bytes: the ledger cannot forget (I-2). */
 #include "dispatch/dispatch-internal.h"
 
 #include "engine/engine.h"
+#include "base/clock.h"
+#include "region/region-handle.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+#define TRACES_BATCH 256
+#define TRACES_MAX 16384 /* of one invocation; later traces are counted */
 
 int dispatch_record(Dispatch *d, const char *type, const json_t *fields, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
@@ -35,12 +41,88 @@ int dispatch_refuse(Dispatch *d, RpcCode code, const char *method, size_t n_line
                         return r;
         }
         if (rpc_kind(code) == RPC_VIOLATION && ++d->violations >= PIPE_BAD_LINES_MAX)
-                return diag(reterr, DISPATCH_E_END, "the region broke the pipe's protocol %d times, last with %s", PIPE_BAD_LINES_MAX, rpc_word(code));
+                return diag(reterr, DISPATCH_E_END, "the region broke the pipe's protocol %d times, last with %s",
+                            PIPE_BAD_LINES_MAX, rpc_word(code));
         return 0;
 }
 
-/* One more event of the region at its end, in the transaction of all of them; fields NULL: none. */
-static int finish_with(Dispatch *d, Txn **t, const char *type, const json_t *fields, Diag *reterr) {
+/* Lineage detail "handles": each issue, use, refusal and unbinding of a handle is an event (I-37). The events cover
+ * this region's handles with any user, and foreign handles in use by this region (I-75). The level changes the record
+ * and no behaviour (I-38): traces wait here and are written in batches, so that no request waits for the ledger. Traces
+ * are bounded, because no region may write the ledger without end. */
+static int lineage_add_trace(Dispatch *d, const HandleTrace *t) {
+        _cleanup_json_ json_t *row = json_pack("{s:s, s:s?, s:s?, s:s*, s:s*}", "what", t->what, "handle", t->handle,
+                                               "section", t->section, "by", t->by, "of", t->of);
+        char time[CLOCK_TEXT_MAX];
+
+        if (!row ||
+            json_object_set_new(row, "at", json_string(clock_format(t->usec ? t->usec : clock_real_usec(), time))) < 0)
+                return -ENOMEM;
+        if (t->code && json_object_set_new(row, "code", json_string(handle_code_name(t->code))) < 0)
+                return -ENOMEM;
+        if (*t->what == 'd' && (json_object_set_new(row, "access", json_string(t->write ? "write" : "read")) < 0 ||
+                                json_object_set_new(row, "version", json_u64(t->version)) < 0))
+                return -ENOMEM;
+        return json_array_append(d->traces, row) < 0 ? -ENOMEM : 0;
+}
+
+void dispatch_trace(void *dispatch, const HandleTrace *t) {
+        Dispatch *d = dispatch;
+
+        if (d->grant->lineage != LINEAGE_HANDLES)
+                return;
+        d->traces_dropped += t->more;
+        if (d->n_traces >= TRACES_MAX || lineage_add_trace(d, t) < 0)
+                d->traces_dropped++;
+        else
+                d->n_traces++;
+}
+
+/* handle.issued, handle.dereferenced, handle.refused, handle.closed, handle.unbound; at the end handle.dropped. */
+static int lineage_write(Dispatch *d, Txn *t, bool all) {
+        _cleanup_json_ json_t *dropped = NULL;
+        json_t *row;
+        size_t i;
+        int r;
+
+        json_array_foreach(d->traces, i, row) {
+                char type[40];
+
+                snprintf(type, sizeof(type), "handle.%s", json_text(json_object_get(row, "what")));
+                json_object_del(row, "what");
+                r = engine_event(t, d->region, type, row, NULL);
+                if (r < 0)
+                        return r;
+        }
+        if (!all || d->traces_dropped == 0)
+                return 0;
+        dropped = json_pack("{s:o}", "count", json_u64(d->traces_dropped));
+        return dropped ? engine_event(t, d->region, "handle.dropped", dropped, NULL) : -ENOMEM;
+}
+
+int dispatch_trace_flush(Dispatch *d, bool all, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        size_t n = json_array_size(d->traces);
+        int r;
+
+        if (all ? n == 0 && d->traces_dropped == 0 : n < TRACES_BATCH)
+                return 0;
+        r = store_begin(d->store, true, &t, reterr);
+        if (r == 0) {
+                r = lineage_write(d, t, all);
+                if (r < 0)
+                        diag(reterr, r, "traces of handles: %s", store_strerror(r));
+        }
+        if (r == 0)
+                r = store_commit(TAKE_PTR(t), reterr);
+        json_array_clear(d->traces);
+        if (all)
+                d->traces_dropped = 0;
+        return r == 0 ? 0 : DISPATCH_E_STORE;
+}
+
+/* Adds an event of the region at its end, in one transaction for all; fields NULL: no event. */
+static int refuse_finish_with(Dispatch *d, Txn **t, const char *type, const json_t *fields, Diag *reterr) {
         int r;
 
         if (!fields)
@@ -67,12 +149,13 @@ int dispatch_finish(Dispatch *d, Diag *reterr) {
 
                 if (d->refused[code] <= 1)
                         continue;
-                fields = json_pack("{s:s, s:o, s:b}", "code", rpc_word(code), "count", json_u64(d->refused[code] - 1), "further", 1);
-                r = fields ? finish_with(d, &t, "request.refused", fields, reterr) : -ENOMEM;
+                fields = json_pack("{s:s, s:o, s:b}", "code", rpc_word(code), "count", json_u64(d->refused[code] - 1),
+                                   "further", 1);
+                r = fields ? refuse_finish_with(d, &t, "request.refused", fields, reterr) : -ENOMEM;
                 d->refused[code] = 1;
         }
         if (r == 0)
-                r = finish_with(d, &t, "region.logged", logged, reterr);
+                r = refuse_finish_with(d, &t, "region.logged", logged, reterr);
         if (r == 0 && t && store_commit(TAKE_PTR(t), reterr) != 0)
                 return DISPATCH_E_STORE;
         return r;

@@ -1,7 +1,8 @@
-/* Runs: supervisor. Answers, in the canonical form, so that a test can name their bytes; and the table of errors. */
+/* Runs: supervisor. Answers in canonical form, for byte-exact tests; the table of errors; common parameters. */
 #include "dispatch/dispatch-internal.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const struct {
         const char *word;
@@ -26,7 +27,7 @@ RpcKind rpc_kind(RpcCode code) {
         return codes[code].kind;
 }
 
-static int reply(Buf *out, const json_t *id, const char *member, json_t *value) {
+static int reply_member(Buf *out, const json_t *id, const char *member, json_t *value) {
         _cleanup_json_ json_t *o = value ? json_pack("{s:s, s:O}", "jsonrpc", "2.0", member, value) : NULL;
         _cleanup_free_ char *text = NULL;
         size_t n;
@@ -53,11 +54,94 @@ int reply_with_id(Buf *out, const char *id, size_t n_id, const json_t *result) {
 }
 
 int reply_result(Buf *out, const json_t *id, json_t *result) {
-        return reply(out, id, "result", result);
+        return reply_member(out, id, "result", result);
 }
 
 int reply_error(Buf *out, const json_t *id, RpcCode code, const char *message) {
-        _cleanup_json_ json_t *error = json_pack("{s:i, s:s, s:{s:s}}", "code", rpc_number(code), "message", message, "data", "code", rpc_word(code));
+        _cleanup_json_ json_t *error = json_pack("{s:i, s:s, s:{s:s}}", "code", rpc_number(code), "message", message,
+                                                 "data", "code", rpc_word(code));
 
-        return reply(out, id, "error", error);
+        return reply_member(out, id, "error", error);
+}
+
+RpcCode rpc_of_engine(EngineCode code) {
+        switch (code) {
+        case ENGINE_E_BAD_NAME: return RPC_E_BAD_NAME;
+        case ENGINE_E_NOT_GRANTED: return RPC_E_NOT_GRANTED;
+        case ENGINE_E_UNDEFINED: return RPC_E_UNDEFINED_SLOT;
+        case ENGINE_E_SCHEMA: return RPC_E_SCHEMA;
+        case ENGINE_E_CONFLICT: return RPC_E_CONFLICT;
+        case ENGINE_E_TOO_LARGE: return RPC_E_TOO_LARGE;
+        case ENGINE_E_TOO_MANY: return RPC_E_TOO_MANY;
+        case ENGINE_E_NO_VALUE: return RPC_E_NO_VALUE;
+        case ENGINE_E_KEY_ESCAPE: return RPC_E_KEY_ESCAPE;
+        case ENGINE_E_RULE: return RPC_E_RULE;
+        case ENGINE_E_NO_SCOPE: return RPC_E_NO_SCOPE;
+        case ENGINE_E_NO_RECORD: return RPC_E_NO_RECORD;
+        case ENGINE_E_BAD_STATE: return RPC_E_BAD_STATE;
+        case ENGINE_E_BAD_REF: return RPC_E_BAD_REF;
+        case ENGINE_E_CROSS_SCOPE: return RPC_E_CROSS_SCOPE;
+        case ENGINE_E_BAD_PAYLOAD: return RPC_E_BAD_PAYLOAD;
+        case ENGINE_E_SERVICE_FIELD: return RPC_E_SERVICE_FIELD;
+        case ENGINE_E_BLOCKED: return RPC_E_BLOCKED;
+        case ENGINE_E_DEPENDENTS: return RPC_E_DEPENDENTS;
+        case ENGINE_E_BAD_QUERY: return RPC_E_BAD_QUERY;
+        case ENGINE_E_EMPTY:
+        case ENGINE_E_CONTROL: return RPC_E_INVALID_PARAMS;
+        case ENGINE_E_BAD_UTF8: return RPC_E_BAD_UTF8;
+        case ENGINE_E_GATE:
+        case ENGINE_OK:
+        case ENGINE_E_BAD_SCHEMA:
+        case ENGINE_E_EXISTS:
+        case ENGINE_E_NO_REGION:
+        case ENGINE_E_BAD_OPERATION:
+        case ENGINE_E_OLD_INDEX:
+                break;
+        }
+        return RPC_E_INTERNAL;
+}
+
+int dispatch_bad_params(const json_t *params, const char *expected, Diag *reterr) {
+        json_misfit(params, expected, false, reterr); /* a key may stand in a wrong member */
+        return RPC_E_INVALID_PARAMS;
+}
+
+int dispatch_take_limit(const json_t *said, size_t standard, size_t most, size_t *ret, Diag *reterr) {
+        *ret = standard;
+        if (!said)
+                return 0;
+        if (!json_is_integer(said) || json_integer_value(said) < 1 || json_integer_value(said) > (json_int_t)most)
+                return diag(reterr, RPC_E_INVALID_PARAMS, "limit is to be an integer from 1 to %zu", most);
+        *ret = (size_t)json_integer_value(said);
+        return 0;
+}
+
+int dispatch_take_version(const json_t *said, json_int_t *ret, Diag *reterr) {
+        if (!said)
+                return 0;
+        *ret = json_is_integer(said) ? json_integer_value(said) : -1;
+        if (*ret < 0 || *ret > JSON_INTEGER_MOST)
+                return diag(reterr, RPC_E_INVALID_PARAMS, "expect is to be a version: an integer from 0 to 2^53-1");
+        return 0;
+}
+
+bool dispatch_is_listed(char **list, const char *name, size_t n) {
+        for (size_t i = 0; list && list[i]; i++)
+                if (strlen(list[i]) == n && memcmp(list[i], name, n) == 0)
+                        return true;
+        return false;
+}
+
+int dispatch_answer(json_t *o, json_t **ret_result) {
+        *ret_result = o;
+        return o ? 0 : -ENOMEM;
+}
+
+int dispatch_answer_held(const Dispatch *d, json_t *o, json_t **ret_result) {
+        if (o && d->discards && json_object_set_new(o, "discarded", json_true()) < 0) {
+                json_decref(o);
+                o = NULL;
+        }
+        *ret_result = o;
+        return o ? 0 : -ENOMEM;
 }

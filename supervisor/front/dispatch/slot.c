@@ -1,5 +1,5 @@
-/* Runs: supervisor. slot.read, slot.write, slot.list. A read answers from what this region wrote itself, else from the copy made at its
- * entry (I-20): the store is not asked, and what others write meanwhile is not seen. A write is a proposal to the engine (I-18). */
+/* Runs: supervisor. slot.read, slot.write, slot.list. A read answers with the region's own write, else with the copy of
+ * its entry (I-20): later writes of other regions stay invisible. A write is a proposal (I-18). */
 #include "dispatch/dispatch-internal.h"
 
 #include "base/id.h"
@@ -9,15 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-static bool listed(char **list, const char *name) {
-        for (size_t i = 0; list && list[i]; i++)
-                if (strcmp(list[i], name) == 0)
-                        return true;
-        return false;
-}
-
-/* Names go further as C strings, and only names that have no other end than their own. */
-static int check_name(const char *name, size_t n, Diag *reterr) {
+/* Later code handles names as C strings: a name with a NUL is refused. */
+static int slot_check_name(const char *name, size_t n, Diag *reterr) {
         char quoted[400];
 
         if (strlen(name) == n && slot_name_valid(name))
@@ -28,13 +21,14 @@ static int check_name(const char *name, size_t n, Diag *reterr) {
 
 int dispatch_slot_value(Dispatch *d, const char *name, size_t n, json_t **ret, Diag *reterr) {
         json_t *value;
-        int r = check_name(name, n, reterr);
+        int r = slot_check_name(name, n, reterr);
 
         if (r != 0)
                 return r;
         value = json_object_get(d->held, name);
-        if (!value && !listed(d->grant->reads, name))
-                return diag(reterr, RPC_E_NOT_GRANTED, "slot %s is not among the slots that this region may read", name);
+        if (!value && !dispatch_is_listed(d->grant->reads, name, strlen(name)))
+                return diag(reterr, RPC_E_NOT_GRANTED, "slot %s is not among the slots that this region may read",
+                            name);
         if (!value)
                 value = json_object_get(d->copies, name);
         if (!json_is_object(value))
@@ -57,67 +51,9 @@ int dispatch_do_slot_read(Dispatch *d, json_t *params, json_t **ret_result, Diag
         return r;
 }
 
-RpcCode rpc_of_engine(EngineCode code) {
-        switch (code) {
-        case ENGINE_E_BAD_NAME:
-                return RPC_E_BAD_NAME;
-        case ENGINE_E_NOT_GRANTED:
-                return RPC_E_NOT_GRANTED;
-        case ENGINE_E_UNDEFINED:
-                return RPC_E_UNDEFINED_SLOT;
-        case ENGINE_E_SCHEMA:
-                return RPC_E_SCHEMA;
-        case ENGINE_E_CONFLICT:
-                return RPC_E_CONFLICT;
-        case ENGINE_E_TOO_LARGE:
-                return RPC_E_TOO_LARGE;
-        case ENGINE_E_TOO_MANY:
-                return RPC_E_TOO_MANY;
-        case ENGINE_E_NO_VALUE:
-                return RPC_E_NO_VALUE;
-        case ENGINE_E_KEY_ESCAPE:
-                return RPC_E_KEY_ESCAPE;
-        case ENGINE_E_RULE:
-                return RPC_E_RULE;
-        case ENGINE_E_NO_SCOPE:
-                return RPC_E_NO_SCOPE;
-        case ENGINE_E_NO_RECORD:
-                return RPC_E_NO_RECORD;
-        case ENGINE_E_BAD_STATE:
-                return RPC_E_BAD_STATE;
-        case ENGINE_E_BAD_REF:
-                return RPC_E_BAD_REF;
-        case ENGINE_E_CROSS_SCOPE:
-                return RPC_E_CROSS_SCOPE;
-        case ENGINE_E_BAD_PAYLOAD:
-                return RPC_E_BAD_PAYLOAD;
-        case ENGINE_E_SERVICE_FIELD:
-                return RPC_E_SERVICE_FIELD;
-        case ENGINE_E_BLOCKED:
-                return RPC_E_BLOCKED;
-        case ENGINE_E_DEPENDENTS:
-                return RPC_E_DEPENDENTS;
-        case ENGINE_E_BAD_QUERY:
-                return RPC_E_BAD_QUERY;
-        case ENGINE_E_EMPTY:
-        case ENGINE_E_CONTROL:
-                return RPC_E_INVALID_PARAMS;
-        case ENGINE_E_BAD_UTF8:
-                return RPC_E_BAD_UTF8;
-        case ENGINE_E_GATE:
-        case ENGINE_OK:
-        case ENGINE_E_BAD_SCHEMA:
-        case ENGINE_E_EXISTS:
-        case ENGINE_E_NO_REGION:
-        case ENGINE_E_BAD_OPERATION:
-        case ENGINE_E_OLD_INDEX:
-                break;
-        }
-        return RPC_E_INTERNAL;
-}
-
-/* One transaction: the proposal, or its refusal, is durable before it is answered. */
-static int propose(Dispatch *d, const SlotProposal *said, uint64_t *ret_seq, uint64_t *ret_version, bool *ret_arbitrated, Diag *reterr) {
+/* One transaction: the proposal, or its refusal, is durable before the answer. */
+static int slot_propose(Dispatch *d, const SlotProposal *said, uint64_t *ret_seq, uint64_t *ret_version,
+                        bool *ret_arbitrated, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_keys_ const KeySet *keys = NULL;
         SlotProposal p = *said;
@@ -133,13 +69,8 @@ static int propose(Dispatch *d, const SlotProposal *said, uint64_t *ret_seq, uin
         if (r < 0)
                 return diag(reterr, RPC_E_INTERNAL, "slot %s: %s", p.name, store_strerror(r));
         code = (EngineCode)r;
-        if (code == ENGINE_OK || rpc_of_engine(code) != RPC_E_INTERNAL) {
-                Diag failed;
-
-                r = store_commit(TAKE_PTR(t), &failed);
-                if (r != 0)
-                        return diag(reterr, RPC_E_INTERNAL, "%s", failed.text);
-        }
+        if ((code == ENGINE_OK || rpc_of_engine(code) != RPC_E_INTERNAL) && store_commit(TAKE_PTR(t), reterr) != 0)
+                return RPC_E_INTERNAL;
         d->recorded = code != ENGINE_OK;
         return code == ENGINE_OK ? RPC_OK : (int)rpc_of_engine(code);
 }
@@ -156,46 +87,51 @@ int dispatch_do_slot_write(Dispatch *d, json_t *params, json_t **ret_result, Dia
         size_t n;
         int r;
 
-        if (json_take(params, "{s:s%, s:o, s?:o, s?:o}", "name", &name, &n, "value", &value, "expect", &expected, "confidence",
-                           &sure) < 0)
-                return dispatch_bad_params(params, "{name: string, value: any, expect?: integer, confidence?: number}", reterr);
-        if (expected) {
-                expect = json_is_integer(expected) ? json_integer_value(expected) : -1;
-                if (expect < 0 || expect > JSON_INTEGER_MOST)
-                        return diag(reterr, RPC_E_INVALID_PARAMS, "expect is to be a version: an integer from 0 to 2^53-1");
-        }
+        if (json_take(params, "{s:s%, s:o, s?:o, s?:o}", "name", &name, &n, "value", &value, "expect", &expected,
+                      "confidence", &sure) < 0)
+                return dispatch_bad_params(params, "{name: string, value: any, expect?: integer, confidence?: number}",
+                                           reterr);
+        r = dispatch_take_version(expected, &expect, reterr);
+        if (r != 0)
+                return r;
         if (sure) {
                 confidence = json_is_number(sure) ? json_number_value(sure) : -1;
                 if (!(confidence >= 0 && confidence <= 1))
                         return diag(reterr, RPC_E_INVALID_PARAMS, "confidence is to be a number from 0 to 1");
         }
-        r = check_name(name, n, reterr);
+        r = slot_check_name(name, n, reterr);
         if (r != 0)
                 return r;
         /* Refused proposals are events as well, and no region may write the ledger without end. */
         if (d->proposals >= SLOT_PROPOSALS_MAX)
-                return diag(reterr, RPC_E_TOO_MANY, "%d slot writes of one invocation are the most, the refused ones with them", SLOT_PROPOSALS_MAX);
+                return diag(reterr, RPC_E_TOO_MANY, "%d slot writes of one invocation are the most, the refused ones "
+                            "with them", SLOT_PROPOSALS_MAX);
         d->proposals++;
-        said = (SlotProposal){.region = d->region, .name = name, .value = value, .expect = expect, .confidence = sure ? &confidence : NULL};
-        r = propose(d, &said, &seq, &version, &arbitrated, reterr);
+        said = (SlotProposal){.region = d->region, .name = name, .value = value, .expect = expect,
+                              .confidence = sure ? &confidence : NULL};
+        r = slot_propose(d, &said, &seq, &version, &arbitrated, reterr);
         if (r != 0)
                 return r;
         kept = json_pack("{s:o, s:O}", "version", json_u64(version), "value", value);
         if (!kept || json_object_set(d->held, name, kept) < 0)
                 return -ENOMEM;
-        r = dispatch_answer_held(d, json_pack("{s:o, s:o, s:b}", "seq", json_u64(seq), "version", json_u64(version), "held", 1), ret_result);
+        r = dispatch_answer_held(d,
+                                 json_pack("{s:o, s:o, s:b}", "seq", json_u64(seq), "version", json_u64(version),
+                                           "held", 1),
+                                 ret_result);
         if (r == 0 && arbitrated && json_object_set_new(*ret_result, "arbitrated", json_true()) < 0)
                 return -ENOMEM;
         return r;
 }
 
-static int add_row(Dispatch *d, json_t *rows, const char *name) {
+static int slot_add_row(Dispatch *d, json_t *rows, const char *name) {
         json_t *value = json_object_get(d->held, name), *row;
-        bool reads = listed(d->grant->reads, name);
+        bool reads = dispatch_is_listed(d->grant->reads, name, strlen(name));
 
         if (!value && reads)
                 value = json_object_get(d->copies, name);
-        row = json_pack("{s:s, s:b, s:b}", "name", name, "read", reads, "write", listed(d->grant->writes, name));
+        row = json_pack("{s:s, s:b, s:b}", "name", name, "read", reads, "write",
+                        dispatch_is_listed(d->grant->writes, name, strlen(name)));
         if (!row || (json_is_object(value) && json_object_set(row, "version", json_object_get(value, "version")) < 0)) {
                 json_decref(row);
                 return -ENOMEM;
@@ -212,12 +148,11 @@ int dispatch_do_slot_list(Dispatch *d, json_t *params, json_t **ret_result, Diag
         if (!rows)
                 return -ENOMEM;
         for (size_t i = 0; r == 0 && d->grant->reads && d->grant->reads[i]; i++)
-                r = add_row(d, rows, d->grant->reads[i]);
+                r = slot_add_row(d, rows, d->grant->reads[i]);
         for (size_t i = 0; r == 0 && d->grant->writes && d->grant->writes[i]; i++)
-                if (!listed(d->grant->reads, d->grant->writes[i]))
-                        r = add_row(d, rows, d->grant->writes[i]);
+                if (!dispatch_is_listed(d->grant->reads, d->grant->writes[i], strlen(d->grant->writes[i])))
+                        r = slot_add_row(d, rows, d->grant->writes[i]);
         if (r < 0)
                 return r;
-        *ret_result = json_pack("{s:O}", "slots", rows);
-        return *ret_result ? 0 : -ENOMEM;
+        return dispatch_answer(json_pack("{s:O}", "slots", rows), ret_result);
 }

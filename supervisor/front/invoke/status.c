@@ -6,7 +6,7 @@
 #include "base/quiet.h"
 #include "schema/launch.h"
 #include "scrub/teardown.h"
-#include "spawn/facts.h"
+#include "spawn/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "request/rate.h"
 #include "invoke/receipt.h"
-#include "request/refusal.h"
+#include "request/resolve-request.h"
 #include "request/registry.h"
 #include "request/secrets.h"
 #include "scrub/teardown.h"

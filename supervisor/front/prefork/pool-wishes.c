@@ -4,14 +4,15 @@
 #include <string.h>
 
 int pool_wishes_take(PoolWishes *w, const Policy *policy) {
-        PoolWishes new = {.v = calloc(policy->n_skills + 1, sizeof(*new.v)), .standard = policy->pool, .policy = policy->pools};
+        PoolWishes new = {.v = calloc(policy->n_skills + 1, sizeof(*new.v)), .standard = policy->pool,
+                          .policy = policy->pools};
 
         if (!new.v)
                 return -ENOMEM;
         for (size_t i = 0; i < policy->n_skills; i++)
                 if (policy->skills[i].pool_said) {
                         new.v[new.n] = (struct PoolWish){strdup(policy->skills[i].name), policy->skills[i].pool};
-                        if (new.v[new.n].skill) /* else nothing is prepared for it, which is always right */
+                        if (new.v[new.n].skill) /* else no region is prepared for the skill, which is always right */
                                 new.n++;
                 }
         pool_wishes_deinit(w);

@@ -1,4 +1,4 @@
-/* Runs: supervisor that lives long. How many regions the policy wants prepared, for which skills, and at what cost. */
+/* Runs: supervisor (daemon). The policy's numbers of prepared regions for each skill, and the costs. */
 #pragma once
 
 #include "policy/policy.h"
@@ -9,11 +9,11 @@ typedef struct PoolWishes {
                 uint64_t n;
         } *v;
         size_t n;
-        uint64_t standard; /* for skills that are not named */
-        PoolPolicy policy; /* memory and time for those that wait */
+        uint64_t standard; /* for skills without a number of their own */
+        PoolPolicy policy; /* memory and time of waiting regions */
 } PoolWishes;
 
-/* In place of what was wished before. Returns 0 or -ENOMEM; then that stays. */
+/* Replaces the earlier wishes. Returns 0, or -ENOMEM without a change. */
 int pool_wishes_take(PoolWishes *w, const Policy *policy);
 uint64_t pool_wishes_of(const PoolWishes *w, const char *skill);
 bool pool_wishes_any(const PoolWishes *w);

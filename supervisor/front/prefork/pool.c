@@ -1,9 +1,9 @@
-/* Runs: supervisor. */
+/* Runs: supervisor (daemon). Kinds of waiting regions, and the thread that prepares and ends the regions. */
 #include "prefork/pool.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "prefork/pool-notes.h"
+#include "prefork/groups.h"
 #include "prefork/pool-wishes.h"
 #include "request/registry.h"
 #include "invoke/prepare.h"
@@ -17,55 +17,57 @@
 
 #define KINDS_MAX 64
 #define FOREIGN_KINDS_MAX 4       /* of one user other than the daemon's own */
-#define FOREIGN_KEEP_USEC 30000000 /* for how long a kind of theirs stays before another one of the same user takes its place */
+/* the least time of an unused foreign kind before a new kind of the same user takes the place */
+#define FOREIGN_KEEP_USEC 30000000
 #define STACK (256 * 1024)
-#define WORKER_BYTES (2ULL << 20) /* what one that waits takes at most, with its guard; its sections come on top */
-#define INTERPRETER_BYTES (48ULL << 20) /* and an interpreter in it, unless it has its pages in common with a warm one */
-#define AGAIN_USEC 5000000        /* after one that could not be prepared */
+#define WORKER_BYTES (2ULL << 20) /* the most memory of a waiting region with its guard; sections come on top */
+/* and of an interpreter inside, unless its pages are shared with a warm interpreter */
+#define INTERPRETER_BYTES (48ULL << 20)
+#define AGAIN_USEC 5000000        /* after a failed preparation */
 #define LOOK_USEC 1000000
-#define QUIET_USEC 5000           /* when no invocation began or ended for so long, nobody is in the way of what is prepared */
+#define QUIET_USEC 5000 /* without a begin or end of an invocation for so long, preparing disturbs no invocation */
 
-typedef struct Kind {
+typedef struct PoolKind {
         Grant grant;        /* of grant_copy_untold() */
-        uid_t client;       /* whose it is; 0: the daemon's own user's or root's */
-        bool registered;    /* by that name and digest, when it came first */
-        uint64_t want, used_usec, not_before, bytes; /* bytes: what the last one took */
+        uid_t client;       /* the owner; 0: the daemon's own user or root */
+        bool registered;    /* by the same name and digest, when the kind was made */
+        uint64_t want, used_usec, not_before, bytes; /* bytes: of the last region of the kind */
         Run *waiting[POLICY_POOL_MOST]; /* owned; the oldest first */
         uint64_t since[POLICY_POOL_MOST];
         size_t n;
-} Kind;
+} PoolKind;
 
 struct Pool {
         Store *store;       /* borrowed */
-        RunOptions options; /* of those that nobody asked for yet */
+        RunOptions options; /* of prepared regions without an invocation */
         PoolNotes notes;
         pthread_t thread;
         bool running;
-        _Atomic uint64_t moved_usec; /* when an invocation, of whatever skill, began or ended */
-        pthread_mutex_t lock; /* of what follows */
+        _Atomic uint64_t moved_usec; /* the last begin or end of any invocation */
+        pthread_mutex_t lock; /* of the members below */
         pthread_cond_t wake;
         bool stop;
-        uint64_t looked_usec; /* when it was last asked what is registered */
-        bool looks;         /* the thread looks by itself soon */
+        uint64_t looked_usec; /* the last look at the registry */
+        bool looks;         /* the thread will look soon without a signal */
         unsigned turn;      /* of the policy */
         bool preparing, ending; /* the thread does, without the lock */
         unsigned preparing_turn;
         PoolWishes wishes;
-        Kind *kinds[KINDS_MAX];
+        PoolKind *kinds[KINDS_MAX];
         size_t n_kinds;
-        Run **over;         /* that are to be given up, by the thread */
+        Run **over;         /* to be ended by the thread */
         size_t n_over, room;
         uint64_t held_bytes;
 };
 
-static uint64_t bytes_of(const Run *run) {
+static uint64_t pool_bytes(const Run *run) {
         bool own = run->region.spawned.ahead && !run->region.spawned.warm;
 
         return WORKER_BYTES + (own ? INTERPRETER_BYTES : 0) + run->region.budget.reserved;
 }
 
-/* With the lock held. Out of memory it is given up here and now. */
-static void give_up(Pool *p, Run *run) {
+/* With the lock held. Without memory the region ends here. */
+static void pool_give_up(Pool *p, Run *run) {
         if (p->n_over == p->room) {
                 size_t room = p->room ? 2 * p->room : 16;
                 Run **more = reallocarray(p->over, room, sizeof(*more));
@@ -80,83 +82,91 @@ static void give_up(Pool *p, Run *run) {
         p->over[p->n_over++] = run;
 }
 
-/* With the lock held: takes the i-th that waits out of its kind. */
-static Run *pick(Pool *p, Kind *k, size_t i) {
+/* With the lock held: takes the i-th waiting region out of its kind. */
+static Run *pool_pick(Pool *p, PoolKind *k, size_t i) {
         Run *run = k->waiting[i];
 
         k->n--;
         memmove(&k->waiting[i], &k->waiting[i + 1], (k->n - i) * sizeof(k->waiting[0]));
         memmove(&k->since[i], &k->since[i + 1], (k->n - i) * sizeof(k->since[0]));
-        p->held_bytes -= bytes_of(run);
+        p->held_bytes -= pool_bytes(run);
         return run;
 }
 
-static void drop_kind(Pool *p, size_t i) {
-        Kind *k = p->kinds[i];
+static void pool_drop_kind(Pool *p, size_t i) {
+        PoolKind *k = p->kinds[i];
 
         while (k->n > 0)
-                give_up(p, pick(p, k, 0));
+                pool_give_up(p, pool_pick(p, k, 0));
         grant_deinit(&k->grant);
         free(k);
         p->kinds[i] = p->kinds[--p->n_kinds];
 }
 
-/* Multipass watches every call of its region through the one thread that serves it. */
-static bool may_wait(const Grant *g) {
+/* Discipline multipass watches every call of a region by the one thread that serves the region. */
+static bool pool_may_wait(const Grant *g) {
         return g->discipline != DISCIPLINE_MULTIPASS && g->tier != TIER_LANDLOCK && g->n_releases == 0;
 }
 
-/* The place of the kind that goes for one of this client: one of its own that nobody wanted for long, where it has as many as it may, or all places are
- * taken; of the daemon's own user any. KINDS_MAX: none may go. */
-static size_t to_replace(const Pool *p, uid_t client) {
+/* Replaceable: a client's own longest unused kind; for the daemon's user any, foreign first. KINDS_MAX: no kind. */
+static size_t pool_kind_to_replace(const Pool *p, uid_t client) {
         uint64_t now = clock_mono_usec();
         size_t oldest = KINDS_MAX;
 
         for (size_t i = 0; i < p->n_kinds; i++) {
-                const Kind *k = p->kinds[i];
+                const PoolKind *k = p->kinds[i];
 
                 if (client ? k->client != client || k->used_usec + FOREIGN_KEEP_USEC > now : false)
                         continue;
                 if (oldest == KINDS_MAX || (!client && k->client && !p->kinds[oldest]->client) ||
-                    (!(!client && !k->client && p->kinds[oldest]->client) && k->used_usec < p->kinds[oldest]->used_usec))
+                    (!(!client && !k->client && p->kinds[oldest]->client) &&
+                     k->used_usec < p->kinds[oldest]->used_usec))
                         oldest = i;
         }
         return oldest;
 }
 
-/* True when there is a place for one more of this client. */
-static bool make_place(Pool *p, uid_t client) {
+/* True when a place is free for a kind of this client. */
+static bool pool_make_place(Pool *p, uid_t client) {
         size_t n = 0, at;
 
         for (size_t i = 0; i < p->n_kinds; i++)
                 n += p->kinds[i]->client == client;
         if (p->n_kinds < KINDS_MAX && (!client || n < FOREIGN_KINDS_MAX))
                 return true;
-        at = to_replace(p, client);
+        at = pool_kind_to_replace(p, client);
         if (at < KINDS_MAX)
-                drop_kind(p, at);
+                pool_drop_kind(p, at);
         return at < KINDS_MAX;
 }
 
-/* Of other users all together at most half of the memory, and each as much as it leaves free of that. */
-static bool has_room(const Pool *p, const Kind *k, uint64_t bytes) {
+/* All foreign users share half of the memory; each foreign user may fill the free part of that half. */
+static bool pool_has_room(const Pool *p, const PoolKind *k, uint64_t bytes) {
         uint64_t foreign = 0, own = 0, half = p->wishes.policy.memory_bytes / 2;
 
         for (size_t i = 0; i < p->n_kinds; i++)
                 for (size_t j = 0; j < p->kinds[i]->n; j++) {
-                        uint64_t n = bytes_of(p->kinds[i]->waiting[j]);
+                        uint64_t n = pool_bytes(p->kinds[i]->waiting[j]);
 
                         foreign += p->kinds[i]->client ? n : 0;
                         own += p->kinds[i]->client == k->client ? n : 0;
                 }
-        return p->held_bytes + bytes <= p->wishes.policy.memory_bytes && (!k->client || (foreign + bytes <= half && own + bytes <= half - foreign));
+        return p->held_bytes + bytes <= p->wishes.policy.memory_bytes &&
+               (!k->client || (foreign + bytes <= half && own + bytes <= half - foreign));
 }
 
-static void add_kind(Pool *p, const Grant *g) {
-        uint64_t n = may_wait(g) ? pool_wishes_of(&p->wishes, g->skill_name) : 0;
-        Kind *k;
+static PoolKind *pool_find_kind(const Pool *p, uid_t client, const Grant *g) {
+        for (size_t i = 0; i < p->n_kinds; i++)
+                if (p->kinds[i]->client == client && grant_same(&p->kinds[i]->grant, g))
+                        return p->kinds[i];
+        return NULL;
+}
 
-        if (n == 0 || !make_place(p, g->client) || !(k = calloc(1, sizeof(*k))))
+static void pool_add_kind(Pool *p, const Grant *g) {
+        uint64_t n = pool_may_wait(g) ? pool_wishes_of(&p->wishes, g->skill_name) : 0;
+        PoolKind *k;
+
+        if (n == 0 || !pool_make_place(p, g->client) || !(k = calloc(1, sizeof(*k))))
                 return;
         if (grant_copy_untold(g, &k->grant) < 0) {
                 free(k);
@@ -169,53 +179,51 @@ static void add_kind(Pool *p, const Grant *g) {
         p->kinds[p->n_kinds++] = k;
 }
 
-/* What it is started with has to fit behind a spec that is there already. */
-static bool fits(const Grant *g) {
+/* Arguments and environment have to fit behind a sealed spec. */
+static bool pool_spec_fits(const Grant *g) {
         char *const *const lists[] = {g->argv, g->env};
         size_t n = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
                 for (char *const *s = lists[i]; s && *s; s++)
                         n += strlen(*s) + 8;
-        return n < LAUNCH_WORDS_MAX / 2; /* PATH is in it twice */
+        return n < LAUNCH_WORDS_MAX / 2; /* the spec has PATH twice */
 }
 
-/* Fewer than half of those that are wanted: whoever comes next may find none. */
-static bool is_urgent(const Kind *k) {
+/* Fewer than half of the wanted regions: the next invocation may find no region. */
+static bool pool_is_urgent(const PoolKind *k) {
         return 2 * k->n < k->want;
 }
 
 static Run *pool_take(void *userdata, const Grant *g, unsigned turn) {
         Pool *p = userdata;
-        Kind *k = NULL;
         Run *run = NULL;
+        PoolKind *k;
 
         atomic_store(&p->moved_usec, clock_mono_usec());
-        if (!fits(g))
+        if (!pool_spec_fits(g))
                 return NULL;
         pthread_mutex_lock(&p->lock);
-        if (turn != p->turn) { /* what it grants may be revoked */
+        if (turn != p->turn) { /* the new policy may revoke the grant */
                 pthread_mutex_unlock(&p->lock);
                 return NULL;
         }
-        for (size_t i = 0; i < p->n_kinds && !k; i++)
-                if (p->kinds[i]->client == g->client && grant_same(&p->kinds[i]->grant, g))
-                        k = p->kinds[i];
+        k = pool_find_kind(p, g->client, g);
         if (k)
                 k->used_usec = clock_mono_usec();
         else
-                add_kind(p, g);
+                pool_add_kind(p, g);
         while (k && k->n > 0 && !run && run_prepared_fits(k->waiting[0], g)) {
-                run = pick(p, k, 0);
-                /* One of which something ended, or that sees what was replaced since, is nobody's. */
+                run = pool_pick(p, k, 0);
+                /* A region whose process ended, or that shows a replaced file, serves no invocation. */
                 if (!run_prepared_waits(run) || !run_prepared_is_true(run)) {
-                        give_up(p, run);
+                        pool_give_up(p, run);
                         run = NULL;
                 }
         }
-        if (!p->looks || (k && is_urgent(k)))
+        if (!p->looks || (k && pool_is_urgent(k)))
                 pthread_cond_signal(&p->wake);
-        p->looks = true; /* not each invocation has to wake it up */
+        p->looks = true; /* only the first invocation signals the thread */
         pthread_mutex_unlock(&p->lock);
         return run;
 }
@@ -224,13 +232,13 @@ static void pool_give_back(void *userdata, Run *run) {
         Pool *p = userdata;
 
         pthread_mutex_lock(&p->lock);
-        give_up(p, run);
+        pool_give_up(p, run);
         pthread_cond_signal(&p->wake);
         pthread_mutex_unlock(&p->lock);
 }
 
-/* With the lock held, which is let go meanwhile. Returns true when there was something to give up. */
-static bool end_over(Pool *p) {
+/* With the lock held, which is released meanwhile. Returns true when a region was ended. */
+static bool pool_end_over(Pool *p) {
         Run **over = TAKE_PTR(p->over);
         size_t n = p->n_over;
 
@@ -249,26 +257,26 @@ static bool end_over(Pool *p) {
         return true;
 }
 
-static void end_idle(Pool *p) {
+static void pool_end_idle(Pool *p) {
         uint64_t now = clock_mono_usec(), before = now - MIN(p->wishes.policy.idle_usec, now);
 
         for (size_t i = p->n_kinds; i-- > 0;) {
-                Kind *k = p->kinds[i];
+                PoolKind *k = p->kinds[i];
 
                 while (k->n > 0 && k->since[0] < before)
-                        give_up(p, pick(p, k, 0));
+                        pool_give_up(p, pool_pick(p, k, 0));
                 if (k->used_usec < before)
-                        drop_kind(p, i);
+                        pool_drop_kind(p, i);
         }
 }
 
-/* With the lock held, which is let go meanwhile: the store may have to be waited for. Once a second, and not at each region. */
-static void end_unregistered(Pool *p) {
+/* With the lock held, which is released meanwhile: the store may block. Once a second, not for each region. */
+static void pool_end_unregistered(Pool *p) {
         if (p->looked_usec + LOOK_USEC > clock_mono_usec())
                 return;
         p->looked_usec = clock_mono_usec();
         for (size_t i = 0; i < p->n_kinds; i++) {
-                Kind *k = p->kinds[i];
+                PoolKind *k = p->kinds[i];
                 Grant name = {.skill_name = k->registered ? strdup(k->grant.skill_name) : NULL,
                               .skill_digest = k->registered ? strdup(k->grant.skill_digest) : NULL};
                 bool is = true;
@@ -281,29 +289,29 @@ static void end_unregistered(Pool *p) {
                 for (size_t j = p->n_kinds; !is && j-- > 0;)
                         if (p->kinds[j]->registered && strcmp(p->kinds[j]->grant.skill_name, name.skill_name) == 0 &&
                             strcmp(p->kinds[j]->grant.skill_digest, name.skill_digest) == 0)
-                                drop_kind(p, j);
+                                pool_drop_kind(p, j);
                 free(name.skill_name);
                 free(name.skill_digest);
         }
 }
 
-/* One that is short of regions, or when it is quiet one that does not have all. *ret_missing: there is one, and it can wait. */
-static Kind *next_kind(Pool *p, bool *ret_missing) {
+/* A kind short of regions; in a quiet time also an almost complete kind. *ret_missing: a kind exists, and can wait. */
+static PoolKind *pool_next_kind(Pool *p, bool *ret_missing) {
         uint64_t now = clock_mono_usec();
-        Kind *any = NULL, *urgent = NULL;
+        PoolKind *any = NULL, *urgent = NULL;
 
         *ret_missing = false;
         for (size_t i = 0; i < p->n_kinds; i++) {
-                Kind *k = p->kinds[i];
+                PoolKind *k = p->kinds[i];
 
-                if (k->n >= k->want || k->not_before > now || !has_room(p, k, MAX(k->bytes, WORKER_BYTES)))
+                if (k->n >= k->want || k->not_before > now || !pool_has_room(p, k, MAX(k->bytes, WORKER_BYTES)))
                         continue;
-                if (is_urgent(k) && !k->client)
+                if (pool_is_urgent(k) && !k->client)
                         return k;
-                urgent = urgent ?: is_urgent(k) ? k : NULL;
+                urgent = urgent ?: pool_is_urgent(k) ? k : NULL;
                 any = any ?: k;
         }
-        if (urgent) /* of another user: behind those of our own */
+        if (urgent) /* of a foreign user: after the kinds of the daemon's user */
                 return urgent;
         if (any && atomic_load(&p->moved_usec) + QUIET_USEC <= now)
                 return any;
@@ -311,12 +319,12 @@ static Kind *next_kind(Pool *p, bool *ret_missing) {
         return NULL;
 }
 
-static int note(void *userdata, const char *region, const char *groups) {
+static int pool_note_groups(void *userdata, const char *region, const char *groups) {
         return pool_notes_add(&((Pool *)userdata)->notes, region, groups);
 }
 
-/* With the lock held, which is let go meanwhile. */
-static void prepare_one(Pool *p, Kind *k) {
+/* With the lock held, which is released meanwhile. */
+static void pool_prepare(Pool *p, PoolKind *k) {
         unsigned turn = p->turn;
         uid_t client = k->client;
         Grant own = {}, same = {};
@@ -328,69 +336,61 @@ static void prepare_one(Pool *p, Kind *k) {
         p->preparing_turn = turn;
         pthread_mutex_unlock(&p->lock);
         if (copied)
-                run = run_prepare(&p->options, p->store, &own, note, p, &d);
+                run = run_prepare(&p->options, p->store, &own, pool_note_groups, p, &d);
         else
                 grant_deinit(&own);
         pthread_mutex_lock(&p->lock);
         p->preparing = false;
-        k = NULL; /* it may have gone meanwhile */
-        for (size_t i = 0; i < p->n_kinds && copied && !k; i++)
-                if (p->kinds[i]->client == client && grant_same(&p->kinds[i]->grant, &same))
-                        k = p->kinds[i];
+        k = copied ? pool_find_kind(p, client, &same) : NULL; /* the kind may be gone */
         grant_deinit(&same);
         if (k && run)
-                k->bytes = bytes_of(run);
-        if (!run) {
-                if (k)
-                        k->not_before = clock_mono_usec() + AGAIN_USEC;
-                log_warning("a region cannot be prepared: %s", *d.text ? d.text : strerror(ENOMEM));
-        } else if (!k || turn != p->turn || k->n >= k->want || !has_room(p, k, bytes_of(run))) {
-                if (k)
-                        k->not_before = clock_mono_usec() + AGAIN_USEC;
-                give_up(p, run);
-        } else {
+                k->bytes = pool_bytes(run);
+        if (run && k && turn == p->turn && k->n < k->want && pool_has_room(p, k, pool_bytes(run))) {
                 k->waiting[k->n] = run;
                 k->since[k->n++] = clock_mono_usec();
-                p->held_bytes += bytes_of(run);
+                p->held_bytes += pool_bytes(run);
+                return;
         }
+        if (k)
+                k->not_before = clock_mono_usec() + AGAIN_USEC;
+        if (run)
+                pool_give_up(p, run);
+        else
+                log_warning("a region cannot be prepared: %s", *d.text ? d.text : strerror(ENOMEM));
 }
 
-static struct timespec after(uint64_t usec) {
-        uint64_t at = clock_mono_usec() + usec;
-
-        return (struct timespec){.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000) * 1000};
-}
-
-static void *work(void *arg) {
+static void *pool_thread(void *arg) {
         Pool *p = arg;
 
         pthread_mutex_lock(&p->lock);
         while (!p->stop) {
                 struct timespec until;
-                Kind *k;
+                PoolKind *k;
+                uint64_t at;
 
                 p->looks = true;
-                end_idle(p);
-                end_unregistered(p);
-                if (end_over(p))
+                pool_end_idle(p);
+                pool_end_unregistered(p);
+                if (pool_end_over(p))
                         continue;
-                k = next_kind(p, &p->looks);
+                k = pool_next_kind(p, &p->looks);
                 if (k) {
-                        prepare_one(p, k);
+                        pool_prepare(p, k);
                         continue;
                 }
-                until = after(p->looks ? QUIET_USEC : LOOK_USEC);
+                at = clock_mono_usec() + (p->looks ? QUIET_USEC : LOOK_USEC);
+                until = (struct timespec){.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000) * 1000};
                 pthread_cond_timedwait(&p->wake, &p->lock, &until);
         }
         while (p->n_kinds > 0)
-                drop_kind(p, 0);
-        end_over(p);
+                pool_drop_kind(p, 0);
+        pool_end_over(p);
         pthread_mutex_unlock(&p->lock);
         return NULL;
 }
 
-/* With the lock held. Nothing is prepared, no thread. */
-static int start(Pool *p) {
+/* With the lock held. A pool without wishes has no thread. */
+static int pool_start(Pool *p) {
         pthread_attr_t attr;
         sigset_t all, before;
         int e;
@@ -403,7 +403,7 @@ static int start(Pool *p) {
         pthread_attr_setstacksize(&attr, STACK);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        e = pthread_create(&p->thread, &attr, work, p);
+        e = pthread_create(&p->thread, &attr, pool_thread, p);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         pthread_attr_destroy(&attr);
         p->running = e == 0;
@@ -433,8 +433,8 @@ void pool_reload(Pool *p, const Policy *policy, unsigned turn) {
         pthread_mutex_lock(&p->lock);
         p->turn = turn;
         while (p->n_kinds > 0)
-                drop_kind(p, 0);
-        if (pool_wishes_take(&p->wishes, policy) < 0 || start(p) < 0)
+                pool_drop_kind(p, 0);
+        if (pool_wishes_take(&p->wishes, policy) < 0 || pool_start(p) < 0)
                 pool_wishes_deinit(&p->wishes);
         pthread_cond_signal(&p->wake);
         pthread_mutex_unlock(&p->lock);
@@ -456,11 +456,11 @@ int pool_new(Store *store, Spawner *spawner, CgroupPool *groups, const Policy *p
         pthread_condattr_destroy(&attr);
         e = pool_notes_open(&p->notes, store);
         if (e < 0)
-                diag(reterr, e, "what a pool notes cannot be written: %s", strerror(-e));
+                diag(reterr, e, "the pool's notes cannot be written: %s", strerror(-e));
         if (e == 0)
                 e = pool_wishes_take(&p->wishes, policy);
         if (e == 0)
-                e = start(p);
+                e = pool_start(p);
         if (e < 0)
                 pool_free(p);
         else
@@ -492,4 +492,5 @@ static void pool_over(void *userdata, const char *region) {
         pool_notes_drop(&((Pool *)userdata)->notes, region);
 }
 
-const PreparedSource pool_source = {.take = pool_take, .give_back = pool_give_back, .over = pool_over, .leave = pool_leave};
+const PreparedSource pool_source = {.take = pool_take, .give_back = pool_give_back, .over = pool_over,
+                                    .leave = pool_leave};

@@ -1,10 +1,9 @@
-/* Runs: supervisor. */
+/* Runs: supervisor. Ends, clears and records the regions of dead supervisors. */
 #include "recover/recover.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "prefork/groups.h"
-#include "prefork/pool-notes.h"
 #include "invoke/receipt.h"
 #include "invoke/callbacks.h"
 #include "engine/engine.h"
@@ -25,21 +24,21 @@
 #include <sys/syscall.h>
 
 #define DIE_WAIT_MS 10000
-#define GUARD_WAIT_USEC 30000000 /* it overwrites some gigabytes a second */
-#define TURN_WAIT_USEC 30000000  /* for another process that recovers: it may have callbacks to run */
+#define GUARD_WAIT_USEC 30000000 /* a guard overwrites some gigabytes a second */
+#define TURN_WAIT_USEC 30000000  /* for another recovering process, which may have callbacks to run */
 
-static bool in_landlock_tier(const RegionRow *row) {
+static bool recover_is_landlock(const RegionRow *row) {
         const char *tier = json_text(json_object_get(row->detail, "tier"));
 
         return tier && strcmp(tier, tier_name(TIER_LANDLOCK)) == 0;
 }
 
-/* region.left was recorded: nobody waits for its tasks again. */
+/* region.left was recorded: no start waits for the tasks again. */
 static bool recover_was_left(const RegionRow *row) {
         return json_object_get(row->detail, "left");
 }
 
-/* Looks once at a region that was killed. Returns whether its tasks wait in the kernel and are not waited for. */
+/* Looks once at a killed region. True: its tasks are blocked in the kernel, and the caller does not wait. */
 static bool recover_waits(const RegionRow *row, const ProcBlocked *b, ProcWait *w, unsigned *ret_tasks) {
         if (!proc_wait_look(w, b, 0, clock_mono_usec(), recover_was_left(row) ? 0 : PROC_BLOCKED_USEC))
                 return false;
@@ -64,10 +63,10 @@ static bool recover_strays_wait(const RegionRow *row, ProcWait *w, unsigned *ret
         return recover_waits(row, &b, w, ret_tasks);
 }
 
-/* Kills the process that the row names, if it still is that process: a pid alone may have come to mean another one. Without a PID
- * namespace it is the one that all others of the region fall to, and it ends them when its supervisor has died: killed before it has
- * done so, it would leave them to run on. */
-static int kill_first(const RegionRow *row, unsigned *ret_tasks, Diag *reterr) {
+/* Kills the row's process, when pid and start time still match: the kernel may have reused the pid. Without a PID
+ * namespace this process is the region's subreaper and ends all other processes after its supervisor's death. An early
+ * kill of the subreaper would leave the other processes running. */
+static int recover_kill_first(const RegionRow *row, unsigned *ret_tasks, Diag *reterr) {
         _cleanup_close_ int pidfd = -1;
         ProcWait wait = {};
         struct pollfd p;
@@ -82,7 +81,7 @@ static int kill_first(const RegionRow *row, unsigned *ret_tasks, Diag *reterr) {
         if (recover_was_left(row) && recover_first_waits(row, &wait, ret_tasks))
                 return RECOVER_E_LEFT;
         p = (struct pollfd){.fd = pidfd, .events = POLLIN};
-        for (unsigned ms = 0; in_landlock_tier(row) && ms < DIE_WAIT_MS / 2; ms += 5) {
+        for (unsigned ms = 0; recover_is_landlock(row) && ms < DIE_WAIT_MS / 2; ms += 5) {
                 proc_kill_below((pid_t)row->pid);
                 if (poll(&p, 1, 5) > 0)
                         return 0;
@@ -97,41 +96,45 @@ static int kill_first(const RegionRow *row, unsigned *ret_tasks, Diag *reterr) {
                 if (recover_first_waits(row, &wait, ret_tasks))
                         return RECOVER_E_LEFT;
         }
-        return diag(reterr, RECOVER_E_ALIVE, "region %s: process %" PRIu64 " of a supervisor that died does not die", row->region, row->pid);
+        return diag(reterr, RECOVER_E_ALIVE, "region %s: process %" PRIu64 " of a dead supervisor does not die",
+                    row->region, row->pid);
 }
 
-/* What the first process left behind, because it was itself killed from outside. */
-static int kill_strays(const RegionRow *row, unsigned *ret_tasks, Diag *reterr) {
+/* Kills processes left behind by a first process that was killed from outside. */
+static int recover_kill_strays(const RegionRow *row, unsigned *ret_tasks, Diag *reterr) {
         ProcWait wait = {};
 
-        for (unsigned ms = 0; in_landlock_tier(row) && proc_kill_by_region(row->region) > 0; ms += 5) {
+        for (unsigned ms = 0; recover_is_landlock(row) && proc_kill_by_region(row->region) > 0; ms += 5) {
                 if (recover_strays_wait(row, &wait, ret_tasks))
                         return RECOVER_E_LEFT;
                 if (ms > DIE_WAIT_MS)
-                        return diag(reterr, RECOVER_E_ALIVE, "region %s: a process of a supervisor that died does not die", row->region);
+                        return diag(reterr, RECOVER_E_ALIVE, "region %s: a process of a dead supervisor does not die",
+                                    row->region);
                 poll(NULL, 0, 5);
         }
         return 0;
 }
 
-/* Where spawn puts the scratch of tier landlock, by the region's id alone: the row may have been written before it was made. */
-static int remove_scratch(Store *s, const RegionRow *row, Diag *reterr) {
+/* spawn derives the scratch folder of tier landlock from the region's id; the row may be older than the folder. */
+static int recover_remove_scratch(Store *s, const RegionRow *row, Diag *reterr) {
         const char *const folders[] = {store_dir(s), "/scratch/", "/tmp", "/lethe-"};
 
         for (size_t i = 0; i < ARRAY_SIZE(folders); i += 2) {
                 char path[PATH_MAX];
                 int e;
 
-                if (snprintf(path, sizeof(path), "%s%s%s", folders[i], folders[i + 1], row->region) >= (int)sizeof(path))
+                if (snprintf(path, sizeof(path), "%s%s%s", folders[i], folders[i + 1], row->region) >=
+                    (int)sizeof(path))
                         continue;
                 e = spawn_scratch_remove(path);
                 if (e < 0)
-                        return diag(reterr, e, "region %s: scratch folder %s cannot be removed: %s", row->region, path, strerror(-e));
+                        return diag(reterr, e, "region %s: scratch folder %s cannot be removed: %s", row->region, path,
+                                    strerror(-e));
         }
         return 0;
 }
 
-static Discipline discipline_of(const RegionRow *row) {
+static Discipline recover_discipline(const RegionRow *row) {
         const char *name = json_text(json_object_get(row->detail, "discipline"));
 
         for (Discipline d = DISCIPLINE_ZERO; name && d <= DISCIPLINE_NONE; d++)
@@ -140,45 +143,46 @@ static Discipline discipline_of(const RegionRow *row) {
         return DISCIPLINE_NONE;
 }
 
-/* The region's guard outlives its supervisor and overwrites what the region held; here it is waited for. */
-static int take_evidence(Store *s, const RegionRow *row, TeardownEvidence *ret, Diag *reterr) {
+/* The region's guard outlives its supervisor and overwrites the region's memory; this waits for the guard. */
+static int recover_take_evidence(Store *s, const RegionRow *row, TeardownEvidence *ret, Diag *reterr) {
         GuardEvidence guard;
         int e = guard_left(store_dir(s), row->region, GUARD_WAIT_USEC, &guard);
 
         if (e == -ETIMEDOUT)
-                return diag(reterr, RECOVER_E_ALIVE, "region %s: its guard still works on it", row->region);
-        evidence_left(e == 0 ? &guard : NULL, discipline_of(row), ret);
+                return diag(reterr, RECOVER_E_ALIVE, "region %s: the guard still overwrites memory", row->region);
+        evidence_left(e == 0 ? &guard : NULL, recover_discipline(row), ret);
         return 0;
 }
 
-static int clear_one(Store *s, const RegionRow *row, TeardownEvidence *ret, unsigned *ret_tasks, Diag *reterr) {
-        int e = kill_first(row, ret_tasks, reterr);
+static int recover_clear(Store *s, const RegionRow *row, TeardownEvidence *ret, unsigned *ret_tasks, Diag *reterr) {
+        int e = recover_kill_first(row, ret_tasks, reterr);
 
         if (e == 0)
-                e = kill_strays(row, ret_tasks, reterr);
+                e = recover_kill_strays(row, ret_tasks, reterr);
         if (e == 0)
-                e = take_evidence(s, row, ret, reterr);
+                e = recover_take_evidence(s, row, ret, reterr);
         if (e == 0 && row->cgroup) {
                 e = region_cgroup_clear_text(row->cgroup, row->region, groups_name(s));
                 if (e < 0)
-                        return diag(reterr, e, "region %s: control group cannot be removed: %s", row->region, strerror(-e));
+                        return diag(reterr, e, "region %s: control group cannot be removed: %s", row->region,
+                                    strerror(-e));
         }
-        return e == 0 ? remove_scratch(s, row, reterr) : e;
+        return e == 0 ? recover_remove_scratch(s, row, reterr) : e;
 }
 
-static int record_one(Txn *t, const RegionRow *row, const json_t *callbacks, const TeardownEvidence *evidence, Diag *reterr) {
+static int recover_record(Txn *t, const RegionRow *row, const json_t *callbacks, const TeardownEvidence *found, Diag *reterr) {
         _cleanup_json_ json_t *fields = NULL;
         int e;
 
-        fields = json_pack("{s:o?}", "teardown", receipt_teardown(evidence, callbacks));
+        fields = json_pack("{s:o?}", "teardown", receipt_teardown(found, callbacks));
         if (!fields)
                 return -ENOMEM;
         e = engine_region_recover(t, row->region, fields, reterr);
         return e == ENGINE_E_NO_REGION ? 0 : e; /* another start was faster */
 }
 
-/* region.left, once: the regions above end without it. */
-static int record_left_one(Store *s, const RegionRow *seen, unsigned tasks, Diag *reterr) {
+/* Records region.left, once: the regions above end without this region. */
+static int recover_record_left(Store *s, const RegionRow *seen, unsigned tasks, Diag *reterr) {
         _cleanup_(region_row_deinit) RegionRow row = {};
         _cleanup_json_ json_t *fields = NULL;
         _cleanup_txn_ Txn *t = NULL;
@@ -187,10 +191,10 @@ static int record_left_one(Store *s, const RegionRow *seen, unsigned tasks, Diag
 
         if (recover_was_left(seen))
                 return 0;
-        evidence_left(NULL, discipline_of(seen), &evidence);
+        evidence_left(NULL, recover_discipline(seen), &evidence);
         fields = json_pack("{s:s, s:i, s:s, s:o?}", "outcome", "cancelled", "tasks", (int)tasks, "reason",
-                           "its supervisor died; its tasks wait in the kernel, for a file system that does not answer, and cannot be killed", "teardown",
-                           receipt_teardown(&evidence, NULL));
+                           "the supervisor died; the region's tasks wait in the kernel for a file system without an "
+                           "answer, and cannot be killed", "teardown", receipt_teardown(&evidence, NULL));
         if (!fields)
                 return -ENOMEM;
         e = store_begin(s, true, &t, reterr);
@@ -202,14 +206,14 @@ static int record_left_one(Store *s, const RegionRow *seen, unsigned tasks, Diag
         return e == ENGINE_E_NO_REGION ? 0 : e > 0 ? RECOVER_E_STORE : e; /* another start was faster */
 }
 
-static void rows_free(RegionRow *rows, size_t n) {
+static void recover_free_rows(RegionRow *rows, size_t n) {
         for (size_t i = 0; i < n; i++)
                 region_row_deinit(&rows[i]);
         free(rows);
 }
 
-/* Those below were allocated after the ones above. */
-static int by_age(const void *a, const void *b) {
+/* The youngest first: a region below was allocated after the region above. */
+static int recover_by_age(const void *a, const void *b) {
         uint64_t x = 0, y = 0;
 
         json_get_u64(json_object_get(((const RegionRow *)a)->detail, "allocated"), &x);
@@ -217,8 +221,8 @@ static int by_age(const void *a, const void *b) {
         return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* The region's row as it is. Returns 0, RECOVER_E_NONE, RECOVER_E_STORE, -errno. */
-static int read_row(Store *s, const char *region, RegionRow *ret, Diag *reterr) {
+/* Reads the region's current row. Returns 0, RECOVER_E_NONE, RECOVER_E_STORE, -errno. */
+static int recover_read_row(Store *s, const char *region, RegionRow *ret, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         int e = store_begin(s, false, &t, reterr);
 
@@ -227,8 +231,8 @@ static int read_row(Store *s, const char *region, RegionRow *ret, Diag *reterr) 
         return e == ENGINE_E_NO_REGION ? RECOVER_E_NONE : e > 0 ? RECOVER_E_STORE : e;
 }
 
-/* Clears one region and records it, before the ones above it. Its row is read again once its supervisor is seen to be gone: that one may have
- * recorded the end, callbacks and all, and left, since the row was read first. */
+/* Clears a region and records its end, before the regions above. The row is read again after the supervisor's death is
+ * certain: the supervisor may have recorded the end, with callbacks, after the first read. */
 static int recover_row(Store *s, const Policy *policy, Spawner *spawner, const RegionRow *seen, Diag *reterr) {
         _cleanup_(region_row_deinit) RegionRow row = {};
         _cleanup_json_ json_t *callbacks = NULL;
@@ -239,10 +243,10 @@ static int recover_row(Store *s, const Policy *policy, Spawner *spawner, const R
 
         if (!store_lock_is_free(s, seen->supervisor_lock))
                 return RECOVER_E_OWNED;
-        e = read_row(s, seen->region, &row, reterr);
+        e = recover_read_row(s, seen->region, &row, reterr);
         if (e == 0)
-                e = clear_one(s, &row, &evidence, &tasks, reterr);
-        if (e == RECOVER_E_LEFT && (e = record_left_one(s, &row, tasks, reterr)) == 0)
+                e = recover_clear(s, &row, &evidence, &tasks, reterr);
+        if (e == RECOVER_E_LEFT && (e = recover_record_left(s, &row, tasks, reterr)) == 0)
                 return RECOVER_E_LEFT;
         if (e == 0)
                 e = run_release_left(s, policy, spawner, &row, &callbacks);
@@ -250,14 +254,14 @@ static int recover_row(Store *s, const Policy *policy, Spawner *spawner, const R
                 return e;
         e = store_begin(s, true, &t, reterr);
         if (e == 0)
-                e = record_one(t, &row, callbacks, &evidence, reterr);
+                e = recover_record(t, &row, callbacks, &evidence, reterr);
         if (e == 0)
                 e = store_commit(TAKE_PTR(t), reterr);
         return e > 0 ? RECOVER_E_STORE : e;
 }
 
-/* Asked after the file was seen: a region that is not in the store then has been recorded to its end. */
-static bool not_over(const char *region, void *userdata) {
+/* Called after the file was seen: a region without a row has been recorded to its end. */
+static bool recover_not_over(const char *region, void *userdata) {
         _cleanup_(region_row_deinit) RegionRow row = {};
         _cleanup_txn_ Txn *t = NULL;
 
@@ -265,19 +269,19 @@ static bool not_over(const char *region, void *userdata) {
 }
 
 /* All rows, the youngest first. Returns 0, RECOVER_E_STORE, -errno. */
-static int list_rows(Store *s, RegionRow **ret, size_t *ret_n, Diag *reterr) {
+static int recover_list_rows(Store *s, RegionRow **ret, size_t *ret_n, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         int e = store_begin(s, false, &t, reterr);
 
         if (e == 0)
                 e = engine_region_list(t, ret, ret_n);
         if (e == 0 && *ret_n > 1)
-                qsort(*ret, *ret_n, sizeof(**ret), by_age);
+                qsort(*ret, *ret_n, sizeof(**ret), recover_by_age);
         return e > 0 ? RECOVER_E_STORE : e;
 }
 
-/* Has one of them a supervisor that is gone? One that lives may have a thousand regions, and is asked for once. */
-static bool any_is_left(Store *s, const RegionRow *rows, size_t n) {
+/* Has a row a dead supervisor? A living supervisor may have a thousand regions: its lock is tested once. */
+static bool recover_any_is_dead(Store *s, const RegionRow *rows, size_t n) {
         uint64_t alive = 0;
 
         for (size_t i = 0; i < n; i++) {
@@ -290,13 +294,13 @@ static bool any_is_left(Store *s, const RegionRow *rows, size_t n) {
         return false;
 }
 
-/* The regions of supervisors that are gone. The rows are read when nobody else finishes any: the holder of the turn before may have died in callbacks. */
+/* Recovers the regions of dead supervisors. Reads rows in its turn: the turn's last holder may have died. */
 static int recover_rows(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_n, Diag *reterr) {
         _cleanup_(store_turn_leave) int turn = store_turn_take(s, TURN_WAIT_USEC);
         RegionRow *rows = NULL;
-        uint64_t alive = 0; /* the last supervisor that was seen to live */
+        uint64_t alive = 0; /* the last supervisor known to live */
         size_t n = 0;
-        int e = turn == -EAGAIN ? 0 : turn < 0 ? turn : list_rows(s, &rows, &n, reterr);
+        int e = turn == -EAGAIN ? 0 : turn < 0 ? turn : recover_list_rows(s, &rows, &n, reterr);
 
         for (size_t i = 0; i < n && e == 0; i++) {
                 if (alive != 0 && rows[i].supervisor_lock == alive)
@@ -306,14 +310,14 @@ static int recover_rows(Store *s, const Policy *policy, Spawner *spawner, unsign
                         ++*ret_n;
                         log_debug("region %s: its supervisor had died; recovered", rows[i].region);
                 } else if (e == RECOVER_E_LEFT) {
-                        log_debug("region %s: it was left behind, and still waits in the kernel", rows[i].region);
+                        log_debug("region %s was left behind and still waits in the kernel", rows[i].region);
                         e = 0;
                 } else if (e == RECOVER_E_OWNED || e == RECOVER_E_NONE) {
                         alive = e == RECOVER_E_OWNED ? rows[i].supervisor_lock : alive;
                         e = 0;
                 }
         }
-        rows_free(rows, n);
+        recover_free_rows(rows, n);
         return e;
 }
 
@@ -324,10 +328,10 @@ int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_
         int e;
 
         *ret_n = 0;
-        guard_sweep(store_dir(s), not_over, s);
-        e = list_rows(s, &rows, &n, reterr);
-        left = e == 0 && any_is_left(s, rows, n);
-        rows_free(rows, n);
+        guard_sweep(store_dir(s), recover_not_over, s);
+        e = recover_list_rows(s, &rows, &n, reterr);
+        left = e == 0 && recover_any_is_dead(s, rows, n);
+        recover_free_rows(rows, n);
         if (e == 0 && (e = engine_retry_dead_letters_at_start(s, reterr)) > 0)
                 e = RECOVER_E_STORE;
         if (e == 0 && left)
@@ -340,7 +344,7 @@ int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_
         if (e == 0)
                 e = pool_notes_recover(s);
         if (e < 0)
-                diag(reterr, e, "control groups of a supervisor that died cannot be removed: %s", strerror(-e));
+                diag(reterr, e, "control groups of a dead supervisor cannot be removed: %s", strerror(-e));
         return e;
 }
 
@@ -360,7 +364,7 @@ static bool recover_is_below(const RegionRow *rows, size_t n, const RegionRow *r
 static int recover_below(Store *s, const char *region, Diag *reterr) {
         RegionRow *rows = NULL;
         size_t n = 0;
-        int e = list_rows(s, &rows, &n, reterr);
+        int e = recover_list_rows(s, &rows, &n, reterr);
 
         for (size_t i = 0; i < n && e == 0; i++) {
                 if (recover_is_below(rows, n, &rows[i], region))
@@ -368,7 +372,7 @@ static int recover_below(Store *s, const char *region, Diag *reterr) {
                 if (e == RECOVER_E_LEFT || e == RECOVER_E_NONE)
                         e = 0;
         }
-        rows_free(rows, n);
+        recover_free_rows(rows, n);
         return e;
 }
 
@@ -378,8 +382,9 @@ int recover_one(Store *s, const char *region, Diag *reterr) {
         int e;
 
         if (turn == -EAGAIN)
-                return diag(reterr, RECOVER_E_ALIVE, "region %s: another process finishes what dead supervisors left, and is not done within 30 s; try again", region);
-        e = turn < 0 ? turn : read_row(s, region, &row, reterr);
+                return diag(reterr, RECOVER_E_ALIVE, "region %s: another process recovers regions of dead supervisors, "
+                            "and is not done within 30 s; try again", region);
+        e = turn < 0 ? turn : recover_read_row(s, region, &row, reterr);
         if (e == 0)
                 e = recover_below(s, region, reterr);
         return e != 0 ? e : recover_row(s, NULL, NULL, &row, reterr);

@@ -11,21 +11,21 @@
 #include <sys/un.h>
 
 #define CONNECT_SEC 2
-#define SEND_SEC 10 /* a daemon that is stopped takes no more than the queue holds */
+#define SEND_SEC 10 /* the most time for a request to a stopped daemon with a full queue */
 
 char *path_of_store(const char *given, Diag *reterr) {
         const char *env = getenv("LETHE_STORE"), *base;
         char *s = NULL;
 
         if (anchor_is_empty()) {
-                diag(reterr, 0, "--anchor is empty: it names a file");
+                diag(reterr, 0, "--anchor is empty: the option names a file");
                 return NULL;
         }
         if (!given && env && *env)
                 given = env;
         if (given) {
                 if (!*given) {
-                        diag(reterr, 0, "--store is empty: it names a folder");
+                        diag(reterr, 0, "--store is empty: the option names a folder");
                         return NULL;
                 }
                 return strdup(given);
@@ -54,7 +54,7 @@ char *path_of_socket(const char *given, Diag *reterr) {
                 given = env;
         if (given) {
                 if (!*given) {
-                        diag(reterr, 0, "--socket is empty: it names a socket");
+                        diag(reterr, 0, "--socket is empty: the option names a socket");
                         return NULL;
                 }
                 return strdup(given);
@@ -76,10 +76,10 @@ int path_connect(const char *path) {
         if (strlen(path) >= sizeof(a.sun_path))
                 return -ENAMETOOLONG;
         strcpy(a.sun_path, path);
-        if (access(path, F_OK) < 0) /* nearly always, where none serves: without a socket for it */
+        if (access(path, F_OK) < 0) /* the usual case without a daemon: no socket is made */
                 return -errno;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        /* A listener whose queue is full holds up a connect(2) for as long as it likes (unix(7)), or as this says (socket(7)). */
+        /* A listener with a full queue blocks connect(2) without end (unix(7)), or for this time (socket(7)). */
         if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof(bound)) < 0)
                 return -errno;
         if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
@@ -94,7 +94,7 @@ int path_ask(const char *path) {
 
         if (fd < 0)
                 return TAKE_FD(fd);
-        /* The credentials are those of the process that called listen(2) there (unix(7)). */
+        /* The credentials are of the process that called listen(2) (unix(7)). */
         if (geteuid() == 0 && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0 || cred.uid != 0))
                 return -EPERM;
         return TAKE_FD(fd);

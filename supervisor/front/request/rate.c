@@ -49,7 +49,7 @@ static void rate_here(RateKept *ret) {
         strncpy(ret->version, LETHE_VERSION, sizeof(ret->version) - 1);
 }
 
-/* Time of processors, not of the clock on the wall: what else runs on the machine makes it no slower. */
+/* Processor time, not wall-clock time: load on the machine makes the result no slower. */
 static uint64_t rate_now(void) {
         struct timespec t;
 
@@ -61,20 +61,20 @@ static uint64_t rate_nanoseconds(struct timeval a, struct timeval b) {
         return (uint64_t)(a.tv_sec + b.tv_sec) * 1000000000 + (uint64_t)(a.tv_usec + b.tv_usec) * 1000;
 }
 
-/* A process that stands for those of a region: it has touched its memory, waits, and reports its exit stop to us. */
+/* A waiting process with touched memory, like a region's process; traced up to its exit stop. */
 typedef struct RateChild {
-        pid_t pid;           /* 0: none */
-        uint64_t used;       /* nanoseconds of a processor, until then */
-        uint64_t start, end; /* of its memory */
+        pid_t pid;           /* 0: no process */
+        uint64_t used;       /* nanoseconds of processor time so far */
+        uint64_t start, end; /* of the memory */
 } RateChild;
 
-/* Nanoseconds of processors, and pages. */
+/* Nanoseconds of processor time, and pages. */
 typedef struct RateEnd {
         uint64_t pages;
-        uint64_t looked;      /* to stop, look at and let go */
+        uint64_t looked;      /* to stop, look at and continue */
         uint64_t wiped;       /* to overwrite once and read back */
-        uint64_t once, often; /* the same again, once and RATE_PASSES times */
-        uint64_t gone;        /* the processes' own end */
+        uint64_t once, often; /* further passes: one, and RATE_PASSES */
+        uint64_t gone;        /* the kernel's end of the processes */
         bool hidden;          /* no frames were shown */
 } RateEnd;
 
@@ -96,7 +96,7 @@ static bool rate_start(RateChild *c, size_t bytes) {
         if (c->pid == 0) {
                 uint64_t used;
 
-                /* The child has our descriptors, with them the locks of a store, and is not to outlive us. */
+                /* The child has all descriptors, with the locks of a store, and must not outlive its parent. */
                 if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
                         _exit(1);
                 madvise(m, bytes, MADV_NOHUGEPAGE);
@@ -111,7 +111,8 @@ static bool rate_start(RateChild *c, size_t bytes) {
         close(said[1]);
         munmap(m, bytes);
         c->pid = MAX(c->pid, 0);
-        ok = c->pid > 0 && read(said[0], &c->used, sizeof(c->used)) == sizeof(c->used) && ptrace(PTRACE_SEIZE, c->pid, 0, PTRACE_O_TRACEEXIT) == 0;
+        ok = c->pid > 0 && read(said[0], &c->used, sizeof(c->used)) == sizeof(c->used) &&
+             ptrace(PTRACE_SEIZE, c->pid, 0, PTRACE_O_TRACEEXIT) == 0;
         close(said[0]);
         return ok;
 }
@@ -125,7 +126,7 @@ static bool rate_wipe(const Wipe *w, PageScan *s, uint64_t *nsec) {
         return count.overwritten == s->own.bytes;
 }
 
-/* The child stands at its exit stop, or comes there. */
+/* The child is at its exit stop, or will be. */
 static bool rate_reap(RateChild *c, struct rusage *ret) {
         const pid_t pid = c->pid;
         int status = 0;
@@ -137,7 +138,7 @@ static bool rate_reap(RateChild *c, struct rusage *ret) {
         return WIFEXITED(status) || WIFSIGNALED(status);
 }
 
-/* Its own memory and no other: this program has many more areas than most programs of a region. */
+/* Only the touched memory: this program has many more areas than most programs of a region. */
 static bool rate_look(const RateChild *c, PageScan *s) {
         int none = 0;
 
@@ -147,7 +148,7 @@ static bool rate_look(const RateChild *c, PageScan *s) {
         return scan_begin(s, c->pid) == 0 && scan_private(s, c->start, c->end) == 0; /* before Linux 6.7 */
 }
 
-/* As the guard does it (scrub/tracer/end.c). often: RATE_PASSES times; or NULL. */
+/* Works like the guard (scrub/tracer/end.c). often: RATE_PASSES passes; or NULL. */
 static bool rate_end_one(RateChild *c, const Wipe *once, const Wipe *often, PageScan *s, RateEnd *e) {
         uint64_t begun = rate_now(), wiped = 0;
         struct rusage all;
@@ -166,7 +167,8 @@ static bool rate_end_one(RateChild *c, const Wipe *once, const Wipe *often, Page
         scan_end(s);
         ok = rate_reap(c, &all) && ok;
         e->looked += rate_now() - begun;
-        e->gone += rate_nanoseconds(all.ru_utime, all.ru_stime) - MIN(c->used, rate_nanoseconds(all.ru_utime, all.ru_stime));
+        e->gone += rate_nanoseconds(all.ru_utime, all.ru_stime) -
+                   MIN(c->used, rate_nanoseconds(all.ru_utime, all.ru_stime));
         return ok;
 }
 
@@ -190,9 +192,10 @@ static bool rate_end(RateChild *c, size_t n, const Wipe *often, RateEnd *ret) {
         return ok && e.pages > 0;
 }
 
-/* Of several processes with so much memory each, the least of some tries. */
+/* Measures n processes with `bytes` of memory each: the least of some tries. */
 static bool rate_try(size_t n, size_t bytes, const Wipe *often, RateEnd *ret) {
-        RateEnd best = {.looked = UINT64_MAX, .wiped = UINT64_MAX, .once = UINT64_MAX, .often = UINT64_MAX, .gone = UINT64_MAX};
+        RateEnd best = {
+                .looked = UINT64_MAX, .wiped = UINT64_MAX, .once = UINT64_MAX, .often = UINT64_MAX, .gone = UINT64_MAX};
         bool ok = true;
 
         for (int i = 0; ok && i < RATE_TRIES; i++) {
@@ -208,15 +211,20 @@ static bool rate_try(size_t n, size_t bytes, const Wipe *often, RateEnd *ret) {
                                 rate_reap(&c[k], &(struct rusage){});
                         }
                 if (ok)
-                        best = (RateEnd){e.pages, MIN(best.looked, e.looked), MIN(best.wiped, e.wiped), MIN(best.once, e.once), MIN(best.often, e.often),
-                                         MIN(best.gone, e.gone), e.hidden};
+                        best = (RateEnd){e.pages,
+                                         MIN(best.looked, e.looked),
+                                         MIN(best.wiped, e.wiped),
+                                         MIN(best.once, e.once),
+                                         MIN(best.often, e.often),
+                                         MIN(best.gone, e.gone),
+                                         e.hidden};
         }
         *ret = best;
         return ok;
 }
 
-/* The cost of each pass behind the first. Both times were measured apart, and the first may have been the slower by chance; each pass writes every
- * byte all the same, so that none is taken to cost less than a quarter of the average. */
+/* The cost of each pass after the first. The two times come from separate measurements, and the first may be slower by
+ * chance. Each pass writes every byte, so a pass costs at least a quarter of the average. */
 static uint64_t rate_of_pass(uint64_t first, uint64_t all) {
         const uint64_t behind = all > first ? (all - first) / (RATE_PASSES - 1) : 0;
 
@@ -227,8 +235,9 @@ static uint64_t rate_least(uint64_t v) {
         return MAX(v, (uint64_t)1);
 }
 
-/* small, large: one process; threads: that overwrite the large one. several: processes of few pages. Pure. */
-static void rate_derive(const RateEnd *small, const RateEnd *large, unsigned threads, const RateEnd *several, WipeRate *r) {
+/* small, large: one process; threads: that overwrite the large process. several: processes of few pages. Pure. */
+static void rate_derive(const RateEnd *small, const RateEnd *large, unsigned threads, const RateEnd *many,
+                        WipeRate *r) {
         uint64_t pages;
 
         r->page = rate_least((small->looked + small->wiped) / small->pages);
@@ -236,10 +245,12 @@ static void rate_derive(const RateEnd *small, const RateEnd *large, unsigned thr
         r->pass = rate_least(rate_of_pass(small->once, small->often) / small->pages);
         r->pass_large = rate_least(rate_of_pass(large->once, large->often) / large->pages / threads);
         r->gone = rate_least(MAX(small->gone / small->pages, large->gone / large->pages));
-        pages = several->pages * r->gone;
-        r->process_gone = rate_least((several->gone - MIN(pages, several->gone * 3 / 4)) / RATE_SEVERAL);
-        pages = several->pages * r->page;
-        r->process = r->process_gone + rate_least((several->looked + several->wiped - MIN(pages, (several->looked + several->wiped) * 3 / 4)) / RATE_SEVERAL);
+        pages = many->pages * r->gone;
+        r->process_gone = rate_least((many->gone - MIN(pages, many->gone * 3 / 4)) / RATE_SEVERAL);
+        pages = many->pages * r->page;
+        r->process = r->process_gone + rate_least((many->looked + many->wiped -
+                                                   MIN(pages, (many->looked + many->wiped) * 3 / 4)) /
+                                                  RATE_SEVERAL);
 }
 
 static bool rate_measure(WipeRate *ret) {
@@ -262,7 +273,7 @@ static bool rate_measure(WipeRate *ret) {
         return true;
 }
 
-/* The file that was read last: a daemon asks for each run. A new one is put in its place under the same name, never written to. */
+/* The last file that was read: a daemon asks for each run. A new file replaces the old file by name. */
 static struct {
         pthread_mutex_t lock;
         uint64_t dev, inode;
@@ -274,8 +285,8 @@ static bool rate_was_read(const struct stat *st, RateKept *ret) {
         bool same;
 
         pthread_mutex_lock(&rate_last.lock);
-        same = rate_last.inode == st->st_ino && rate_last.dev == st->st_dev && rate_last.changed.tv_sec == st->st_ctim.tv_sec &&
-               rate_last.changed.tv_nsec == st->st_ctim.tv_nsec;
+        same = rate_last.inode == st->st_ino && rate_last.dev == st->st_dev &&
+               rate_last.changed.tv_sec == st->st_ctim.tv_sec && rate_last.changed.tv_nsec == st->st_ctim.tv_nsec;
         if (same)
                 *ret = rate_last.kept;
         pthread_mutex_unlock(&rate_last.lock);
@@ -323,8 +334,9 @@ void rate_get(const char *store_dir, bool measure, WipeRate *ret) {
 
         rate_here(&here);
         there = store_dir && rate_read(store_dir, &kept);
-        there = there && memcmp(kept.boot, here.boot, sizeof(here.boot)) == 0 && memcmp(kept.version, here.version, sizeof(here.version)) == 0 &&
-                kept.processors == here.processors && kept.rate.processors == here.processors;
+        there = there && memcmp(kept.boot, here.boot, sizeof(here.boot)) == 0 &&
+                memcmp(kept.version, here.version, sizeof(here.version)) == 0 && kept.processors == here.processors &&
+                kept.rate.processors == here.processors;
         if (measure && !(there && here.real_usec - kept.real_usec < RATE_AGE_USEC) && rate_measure(&here.rate)) {
                 if (store_dir)
                         rate_keep(store_dir, &here);

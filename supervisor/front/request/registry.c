@@ -3,11 +3,10 @@
 #include "base/quiet.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static int load(const RegistryUse *use, const char *dir, const char *digest, Skill **ret, Diag *reterr) {
+static int registry_load_dir(const RegistryUse *use, const char *dir, const char *digest, Skill **ret, Diag *reterr) {
         const SkillSource from = {.dir = dir, .store_dir = use->store_dir, .digest = digest};
         int r = skill_load_kept(use->kept, &from, ret, reterr);
 
@@ -16,7 +15,7 @@ static int load(const RegistryUse *use, const char *dir, const char *digest, Ski
                 if (r != 0)
                         skill_free(TAKE_PTR(*ret));
                 if (r > 0 && !digest)
-                        diag_prefix(reterr, "with --foreign it is run all the same");
+                        diag_prefix(reterr, "--foreign runs the skill all the same");
         }
         return r <= 0 ? r : r == SKILL_E_MISSING ? REGISTRY_E_UNKNOWN : REGISTRY_E_SKILL;
 }
@@ -24,7 +23,7 @@ static int load(const RegistryUse *use, const char *dir, const char *digest, Ski
 int registry_load_row(const SkillRow *row, const RegistryUse *use, Skill **ret, Diag *reterr) {
         _cleanup_skill_ Skill *s = NULL;
         _cleanup_free_ char *difference = NULL;
-        int r = load(use, row->folder, row->digest, &s, reterr);
+        int r = registry_load_dir(use, row->folder, row->digest, &s, reterr);
 
         if (r > 0) {
                 diag_prefix(reterr, "skill %s, registered at %s", row->name, row->folder);
@@ -34,8 +33,9 @@ int registry_load_row(const SkillRow *row, const RegistryUse *use, Skill **ret, 
                 return r;
         if (strcmp(s->bundle.digest, row->digest) != 0) {
                 difference = bundle_difference(&s->bundle, row->files);
-                return diag(reterr, REGISTRY_E_CHANGED, "skill %s is not what was registered: in %s, %s; `lethe skill add %s` registers it as it is now",
-                            row->name, s->dir, difference ?: "a file changed", s->dir);
+                return diag(reterr, REGISTRY_E_CHANGED, "skill %s differs from its registration: in %s, %s; `lethe "
+                            "skill add %s` registers the current files", row->name, s->dir,
+                            difference ?: "a file changed", s->dir);
         }
         *ret = TAKE_PTR(s);
         return 0;
@@ -55,12 +55,13 @@ int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool regist
                 if (r != -ENOENT)
                         return r;
                 if (registered)
-                        return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": no skill is registered by that name; `lethe skill list` shows what is", shown);
+                        return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": no skill is registered by that name; `lethe "
+                                    "skill list` shows the registered skills", shown);
                 if (quiet_stat(skill, true, &st) == -ENOENT)
-                        return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; `lethe skill list` shows what is registered",
-                                    shown);
+                        return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; "
+                                    "`lethe skill list` shows the registered skills", shown);
         }
-        return load(use, skill, NULL, ret, reterr);
+        return registry_load_dir(use, skill, NULL, ret, reterr);
 }
 
 bool registry_has(Store *store, const char *name, const char *digest, bool otherwise) {

@@ -5,9 +5,11 @@
 #include "ledger/anchor.h"
 #include "policy/hide.h"
 #include "policy/place.h"
-#include "spawn/alias.h"
+#include "base/io.h"
+#include "manifest/vocabulary.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include <sys/stat.h>
 
 #define PASSWD_BYTES 4096
+#define SECRETS_LIST_MAX (16 * 1024 * 1024) /* of mountinfo */
 
 static const char *secrets_socket;
 
@@ -26,9 +29,117 @@ void secrets_set_socket(const char *path) {
 typedef struct SecretsList {
         Hidden *v;
         size_t n;
-        bool aliases; /* also where else each can be seen */
+        bool aliases; /* also all other paths of each place */
         Diag *reterr;
 } SecretsList;
+
+/* A line of /proc/self/mountinfo (proc_pid_mountinfo(5)). */
+typedef struct SecretsMount {
+        char device[32];     /* major:minor of the file system */
+        char root[PATH_MAX]; /* the mounted part of the file system */
+        char point[PATH_MAX];
+} SecretsMount;
+
+/* A space, a tab, a newline and a backslash are octal. False: longer than a path. */
+static bool secrets_alias_field(const char **p, char *ret, size_t room) {
+        size_t n = 0;
+
+        while (**p && **p != ' ' && **p != '\n') {
+                const char *s = *p;
+                char c = *s++;
+
+                if (c == '\\' && s[0] >= '0' && s[0] <= '3' && s[1] >= '0' && s[1] <= '7' && s[2] >= '0' &&
+                    s[2] <= '7') {
+                        c = (char)((s[0] - '0') << 6 | (s[1] - '0') << 3 | (s[2] - '0'));
+                        s += 3;
+                }
+                if (n + 1 >= room)
+                        return false;
+                ret[n++] = c;
+                *p = s;
+        }
+        ret[n] = 0;
+        *p += **p == ' ';
+        return true;
+}
+
+static bool secrets_alias_line(const char *line, SecretsMount *ret) {
+        char number[32], parent[32];
+
+        return secrets_alias_field(&line, number, sizeof(number)) &&
+               secrets_alias_field(&line, parent, sizeof(parent)) &&
+               secrets_alias_field(&line, ret->device, sizeof(ret->device)) &&
+               secrets_alias_field(&line, ret->root, sizeof(ret->root)) &&
+               secrets_alias_field(&line, ret->point, sizeof(ret->point));
+}
+
+/* `path` as seen below `to` instead of `from`. False: `path` is not below `from`, or too long. */
+static bool secrets_alias_move(const char *path, const char *from, const char *to, char ret[static PATH_MAX]) {
+        const char *rest;
+
+        if (!path_is_under(path, from))
+                return false;
+        rest = from[1] ? path + strlen(from) : path[1] ? path : "";
+        return snprintf(ret, PATH_MAX, "%s%s", to[1] || !*rest ? to : "", rest) < PATH_MAX;
+}
+
+/* The mount of a path: the deepest mount point above, and the last mount there. False: no mount. */
+static bool secrets_alias_mount_of(const char *list, const char *path, SecretsMount *ret) {
+        SecretsMount m;
+        bool found = false;
+
+        for (const char *p = list; *p; p += strcspn(p, "\n"), p += *p == '\n')
+                if (secrets_alias_line(p, &m) && path_is_under(path, m.point) &&
+                    (!found || strlen(m.point) >= strlen(ret->point))) {
+                        *ret = m;
+                        found = true;
+                }
+        return found;
+}
+
+static bool secrets_alias_is(const char *path, const struct stat *of) {
+        struct stat st;
+
+        return quiet_stat(path, false, &st) == 0 && st.st_dev == of->st_dev && st.st_ino == of->st_ino;
+}
+
+static int secrets_alias_find(const char *list, const char *real, const struct stat *st, char ***ret) {
+        char inside[PATH_MAX], path[PATH_MAX];
+        SecretsMount own, m;
+        int r = 0;
+
+        if (!secrets_alias_mount_of(list, real, &own) || !secrets_alias_move(real, own.point, own.root, inside))
+                return 0;
+        for (const char *p = list; r == 0 && *p; p += strcspn(p, "\n"), p += *p == '\n') {
+                if (!secrets_alias_line(p, &m) || strcmp(m.device, own.device) != 0)
+                        continue;
+                if (secrets_alias_move(inside, m.root, m.point, path)) {
+                        if (strcmp(path, real) != 0 && !strv_has(*ret, path) && secrets_alias_is(path, st))
+                                r = strv_add(ret, path);
+                } else if (path_is_under(m.root, inside) && !strv_has(*ret, m.point))
+                        r = strv_add(ret, m.point);
+        }
+        return r;
+}
+
+/* The paths of `real` (absolute, existing, without symbolic links) or of a part of `real` in this process's mounts,
+ * `real` first. A mounted part is listed by its mount point. *ret: owned strings. Returns 0 or -errno. */
+static int secrets_alias_paths(const char *real, char ***ret) {
+        _cleanup_free_ char *list = NULL;
+        _cleanup_strv_ char **paths = NULL;
+        struct stat st;
+        size_t n;
+        int r = quiet_stat(real, false, &st)
+                        ?: io_read_file(AT_FDCWD, "/proc/self/mountinfo", SECRETS_LIST_MAX, &list, &n);
+
+        if (r == 0)
+                r = strv_add(&paths, real);
+        if (r == 0)
+                r = secrets_alias_find(list, real, &st, &paths);
+        if (r == 0)
+                *ret = TAKE_PTR(paths);
+        return r;
+}
 
 static void secrets_free(SecretsList *l) {
         for (size_t i = 0; i < l->n; i++)
@@ -47,21 +158,22 @@ static int secrets_add_one(SecretsList *l, const Hidden *h) {
         return more[l->n++].path ? 0 : -ENOMEM;
 }
 
-/* A region of the same user reaches no path that cannot be reached from here; of a file system that does not answer nobody knows. */
+/* A path out of reach of this process is out of reach of the same user's regions; a time-out leaves that open. */
 static int secrets_failed(SecretsList *l, const char *path, int e) {
         if (e != -ETIMEDOUT)
                 return e == -ENOMEM ? e : 0;
-        return diag(l->reterr, GRANT_E_REFUSED, "\"%s\", which no region may be shown, cannot be looked for: %s", path, quiet_strerror(e));
+        return diag(l->reterr, GRANT_E_REFUSED, "\"%s\", which every region must not see, cannot be searched: %s", path,
+                    quiet_strerror(e));
 }
 
-/* A file with a second name would be shown by that, wherever it is: nobody can find it. Returns 0 or GRANT_E_REFUSED. */
+/* A second hard link would show the file, at an unknown place. Returns 0 or GRANT_E_REFUSED. */
 static int secrets_check_links(const SecretsList *l, const char *real, const char *what) {
         struct stat st;
 
         if (!l->aliases || quiet_stat(real, false, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
                 return 0;
-        return diag(l->reterr, GRANT_E_REFUSED,
-                    "%s is %s, and has another name somewhere on its file system (%lu links), by which a granted folder could show it; fix: remove that name", real, what,
+        return diag(l->reterr, GRANT_E_REFUSED, "%s is %s, and has another name somewhere on its file system (%lu "
+                    "links), by which a granted folder could show the file; fix: remove that name", real, what,
                     (unsigned long)st.st_nlink);
 }
 
@@ -71,7 +183,7 @@ static bool secrets_is_folder(const char *path) {
         return quiet_stat(path, false, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Splits a path that is not there into the part that exists, without links, and the rest. */
+/* Splits a missing path into the existing part, without links, and the rest. */
 static int secrets_add_absent(SecretsList *l, const char *path, Hidden h) {
         _cleanup_free_ char *above = strdup(path);
         char *slash;
@@ -97,8 +209,8 @@ static int secrets_add_absent(SecretsList *l, const char *path, Hidden h) {
         return above ? 0 : -ENOMEM;
 }
 
-/* ours: this user, or whom a region of this user's could act for, can make it: then it counts also while it is not there. What cannot be reached from here, a
- * region of the same user cannot reach. */
+/* ours: this user, or a user who the region could act for, can make the path: then the path is hidden also while
+ * missing. A path out of reach of this process is out of reach of the same user's regions. */
 static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
         _cleanup_free_ char *real = NULL, *data = NULL;
         _cleanup_strv_ char **at = NULL;
@@ -106,12 +218,13 @@ static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
         int r = quiet_real_stat(path, &real, &st);
 
         if (r < 0)
-                return ours && r == -ENOENT && *path == '/' ? secrets_add_absent(l, path, h) : secrets_failed(l, path, r);
+                return ours && r == -ENOENT && *path == '/' ? secrets_add_absent(l, path, h)
+                                                            : secrets_failed(l, path, r);
         if (h.secret && asprintf(&data, "%s/data.mdb", real) < 0) {
                 data = NULL;
                 return -ENOMEM;
         }
-        /* A store is made elsewhere and renamed over an empty folder, and what hides that one goes with it. */
+        /* A store is made elsewhere and renamed over an empty folder, which replaces the folder and its mask. */
         r = data ? quiet_stat(data, true, &of_data) : 0;
         if (r == -ETIMEDOUT)
                 return secrets_failed(l, path, r);
@@ -124,7 +237,7 @@ static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
         if (r != 0)
                 return r;
         if (l->aliases)
-                r = alias_paths(real, &at);
+                r = secrets_alias_paths(real, &at);
         else
                 r = strv_add(&at, real);
         for (size_t i = 0; r == 0 && at[i]; i++) {
@@ -147,8 +260,10 @@ static int secrets_add_in(SecretsList *l, const char *folder, const char *name, 
         return secrets_add(l, path, h, ours);
 }
 
-static const Hidden a_store = {.what = "where a store of Lethe's is", .secret = true}, an_anchor = {.what = "where Lethe keeps copies of checkpoints"},
-                    a_policy = {.what = "where the operator's policy is"}, a_socket = {.what = "where a socket of Lethe's is"};
+static const Hidden a_store = {.what = "a store of Lethe", .secret = true},
+                    an_anchor = {.what = "a folder with copies of checkpoints"},
+                    a_policy = {.what = "the operator's policy"}, a_socket = {.what = "a socket of Lethe"},
+                    daemon_store = {.what = "the daemon's store"};
 
 static int secrets_of_home(SecretsList *l, const char *home, bool ours) {
         int r = secrets_add_in(l, home, ".local/state/lethe", a_store, ours);
@@ -158,7 +273,7 @@ static int secrets_of_home(SecretsList *l, const char *home, bool ours) {
         return r == 0 ? secrets_add_in(l, home, ".config/lethe", a_policy, ours) : r;
 }
 
-/* HOME may say something else than the user's entry; network accounts have no other. Out: "" for none. */
+/* The home of the user's entry, which HOME may contradict; "" without an entry, as for a network account. */
 static void secrets_home_of_user(char ret[static PATH_MAX]) {
         FILE *f = fopen("/etc/passwd", "re");
         struct passwd pw, *found = NULL;
@@ -174,10 +289,21 @@ static void secrets_home_of_user(char ret[static PATH_MAX]) {
                 fclose(f);
 }
 
-/* Where they are when nobody says otherwise: for this user, and for root. */
+/* Adds the standard places: of this user, and of root. */
 static int secrets_usual(SecretsList *l) {
         const bool root = geteuid() == 0;
         const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        const struct {
+                const char *folder, *name;
+                const Hidden *hidden;
+                bool ours;
+        } places[] = {
+                {state, "lethe", &a_store, true}, {state, "lethe-anchors", &an_anchor, true},
+                {getenv("XDG_CONFIG_HOME"), "lethe", &a_policy, true},
+                {getenv("XDG_RUNTIME_DIR"), "lethe", &a_socket, true},
+                {"/etc", "lethe", &a_policy, root}, {"/run", "lethe", &a_socket, root},
+                {"/var/lib", "lethe", &daemon_store, root},
+        };
         char own[PATH_MAX];
         int r = home ? secrets_of_home(l, home, true) : 0;
 
@@ -186,38 +312,31 @@ static int secrets_usual(SecretsList *l) {
                 r = secrets_of_home(l, own, false);
         if (r == 0 && strcmp(own, "/root") != 0)
                 r = secrets_of_home(l, "/root", false);
-        if (r == 0)
-                r = secrets_add_in(l, state, "lethe", a_store, true);
-        if (r == 0)
-                r = secrets_add_in(l, state, "lethe-anchors", an_anchor, true);
-        if (r == 0)
-                r = secrets_add_in(l, getenv("XDG_CONFIG_HOME"), "lethe", a_policy, true);
-        if (r == 0)
-                r = secrets_add_in(l, getenv("XDG_RUNTIME_DIR"), "lethe", a_socket, true);
-        if (r == 0)
-                r = secrets_add(l, "/etc/lethe", a_policy, root);
-        if (r == 0)
-                r = secrets_add(l, "/run/lethe", a_socket, root);
-        return r == 0 ? secrets_add(l, "/var/lib/lethe", (Hidden){.what = "where the daemon's store is"}, root) : r;
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(places); i++)
+                r = secrets_add_in(l, places[i].folder, places[i].name, *places[i].hidden, places[i].ours);
+        return r;
 }
 
-/* Adds the places that are in use, wherever they are. */
+/* Adds the places in use. */
 static int secrets_named(SecretsList *l, const SecretsOf *of) {
-        const char *dir = of->store ? store_dir(of->store) : of->store_dir, *anchor = anchor_said(), *policy = getenv("LETHE_POLICY"),
-                   *socket = getenv("LETHE_SOCKET"), *store = getenv("LETHE_STORE");
-        int r = dir ? secrets_add(l, dir, (Hidden){.what = "the store, which has the signing key"}, false) : 0;
+        const struct {
+                const char *path;
+                Hidden hidden;
+        } places[] = {
+                {of->store ? store_dir(of->store) : of->store_dir, {.what = "the store, which has the signing key"}},
+                {of->policy ? of->policy->path : NULL, {.what = "the operator's policy"}},
+                {anchor_said(), {.what = "the store's anchor"}},
+                {getenv("LETHE_POLICY"), a_policy},
+                {getenv("LETHE_STORE"), {.what = a_store.what}},
+                {secrets_socket, a_socket},
+                {getenv("LETHE_SOCKET"), a_socket},
+        };
+        int r = 0;
 
-        if (r == 0 && of->policy && of->policy->path)
-                r = secrets_add(l, of->policy->path, (Hidden){.what = "the operator's policy"}, false);
-        if (r == 0 && anchor)
-                r = secrets_add(l, anchor, (Hidden){.what = "the store's anchor"}, false);
-        if (r == 0 && policy && *policy)
-                r = secrets_add(l, policy, a_policy, false);
-        if (r == 0 && store && *store)
-                r = secrets_add(l, store, (Hidden){.what = a_store.what}, false);
-        if (r == 0 && secrets_socket)
-                r = secrets_add(l, secrets_socket, a_socket, false);
-        return r == 0 && socket && *socket ? secrets_add(l, socket, a_socket, false) : r;
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(places); i++)
+                if (places[i].path && *places[i].path)
+                        r = secrets_add(l, places[i].path, places[i].hidden, false);
+        return r;
 }
 
 static int secrets_skills(SecretsList *l, Store *store, Diag *reterr) {
@@ -230,11 +349,14 @@ static int secrets_skills(SecretsList *l, Store *store, Diag *reterr) {
                 r = engine_skill_list(t, &rows, &n);
         for (size_t i = 0; i < n; i++) {
                 if (r == 0)
-                        r = secrets_add(l, rows[i].folder, (Hidden){.what = "a registered skill", .skill = true}, false);
+                        r = secrets_add(l, rows[i].folder, (Hidden){.what = "a registered skill", .skill = true},
+                                        false);
                 skill_row_deinit(&rows[i]);
         }
         free(rows);
-        return r > 0 ? diag(reterr, GRANT_E_REFUSED, "registered skills cannot be listed, so that none could be hidden: %s", reterr->text) : r;
+        return r > 0 ? diag(reterr, GRANT_E_REFUSED, "registered skills cannot be listed and so cannot be hidden: %s",
+                            reterr->text)
+                     : r;
 }
 
 int secrets_settle(Grant *g, const SecretsOf *of, Diag *reterr) {

@@ -4,7 +4,7 @@
 #include "base/quiet.h"
 #include "region/region-denial.h"
 #include "schema/limits.h"
-#include "spawn/lend.h"
+#include "spawn/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@
 #include "region/region.h"
 #include "schema/guard.h"
 #include "scrub/scratch.h"
-#include "spawn/facts.h"
+#include "spawn/probe.h"
 
 #define EVIDENCE_CLASSES_MAX 24
 

@@ -3,14 +3,13 @@
 #include "base/clock.h"
 #include "spawn/find.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define FILTERS_MAX 8
-#define SETTLED_USEC 1000000 /* a folder that was changed just now may be changed again without another time stamp */
+#define SETTLED_USEC 1000000 /* a folder that changed just now may change again with an equal time stamp */
 
 typedef struct SpawnCacheFilter {
         FilterInput in;
@@ -22,7 +21,7 @@ struct SpawnCache {
         pthread_mutex_t lock;
         bool probed;
         Probe probe;
-        struct stat root;       /* the root folder, when `probe` was made */
+        struct stat root;       /* the root folder at the time of `probe` */
         char *shims;
         struct stat shims_folder;
         SpawnCacheFilter filters[FILTERS_MAX];
@@ -47,16 +46,17 @@ void spawn_cache_free(SpawnCache *k) {
         free(k);
 }
 
-static bool same_time(const struct timespec *a, const struct timespec *b) {
+static bool cache_same_time(const struct timespec *a, const struct timespec *b) {
         return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Nothing in that folder was made, removed or renamed in between. */
-static bool unchanged(const struct stat *a, const struct stat *b) {
-        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && same_time(&a->st_mtim, &b->st_mtim) && same_time(&a->st_ctim, &b->st_ctim);
+/* No name in the folder was made, removed or renamed in between. */
+static bool cache_is_unchanged(const struct stat *a, const struct stat *b) {
+        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && cache_same_time(&a->st_mtim, &b->st_mtim) &&
+               cache_same_time(&a->st_ctim, &b->st_ctim);
 }
 
-static bool settled(const struct stat *st) {
+static bool cache_is_settled(const struct stat *st) {
         uint64_t changed = (uint64_t)st->st_ctim.tv_sec * 1000000 + (uint64_t)st->st_ctim.tv_nsec / 1000;
 
         return changed + SETTLED_USEC < clock_real_usec();
@@ -71,7 +71,7 @@ void spawn_cache_probe(SpawnCache *k, Probe *ret) {
                 return;
         }
         pthread_mutex_lock(&k->lock);
-        known = k->probed && unchanged(&k->root, &root);
+        known = k->probed && cache_is_unchanged(&k->root, &root);
         if (known)
                 *ret = k->probe;
         pthread_mutex_unlock(&k->lock);
@@ -80,7 +80,7 @@ void spawn_cache_probe(SpawnCache *k, Probe *ret) {
                 return;
         }
         probe_quick(ret);
-        if (!settled(&root))
+        if (!cache_is_settled(&root))
                 return;
         pthread_mutex_lock(&k->lock);
         k->probe = *ret;
@@ -96,7 +96,8 @@ char *spawn_cache_shims(SpawnCache *k) {
         if (!k)
                 return find_shims();
         pthread_mutex_lock(&k->lock);
-        if (k->shims && stat(k->shims, &st) == 0 && st.st_dev == k->shims_folder.st_dev && st.st_ino == k->shims_folder.st_ino)
+        if (k->shims && stat(k->shims, &st) == 0 && st.st_dev == k->shims_folder.st_dev &&
+            st.st_ino == k->shims_folder.st_ino)
                 path = strdup(k->shims);
         else {
                 free(k->shims);
@@ -108,7 +109,7 @@ char *spawn_cache_shims(SpawnCache *k) {
         return path;
 }
 
-static bool copy_of(const SpawnCacheFilter *f, struct sock_filter **ret, size_t *ret_n) {
+static bool cache_copy_filter(const SpawnCacheFilter *f, struct sock_filter **ret, size_t *ret_n) {
         struct sock_filter *copy = malloc(f->n * sizeof(*copy));
 
         if (!copy)
@@ -119,24 +120,27 @@ static bool copy_of(const SpawnCacheFilter *f, struct sock_filter **ret, size_t 
         return true;
 }
 
-static bool have_filter(SpawnCache *k, const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
+static bool cache_find_filter(SpawnCache *k, const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
         bool found = false;
 
         pthread_mutex_lock(&k->lock);
         for (size_t i = 0; i < k->n_filters && !found; i++)
-                found = memcmp(&k->filters[i].in, in, sizeof(*in)) == 0 && copy_of(&k->filters[i], ret, ret_n);
+                found = memcmp(&k->filters[i].in, in, sizeof(*in)) == 0 &&
+                        cache_copy_filter(&k->filters[i], ret, ret_n);
         pthread_mutex_unlock(&k->lock);
         return found;
 }
 
-int spawn_cache_filter(SpawnCache *k, const FilterInput *in, const char *store_dir, struct sock_filter **ret, size_t *ret_n) {
+int spawn_cache_filter(SpawnCache *k, const FilterInput *in, const char *store, struct sock_filter **ret,
+                       size_t *ret_n) {
         SpawnCacheFilter f = {.in = *in}, *place;
         int e;
 
-        if (k && have_filter(k, in, ret, ret_n))
+        if (k && cache_find_filter(k, in, ret, ret_n))
                 return 0;
-        e = filter_cached(in, store_dir, ret, ret_n);
-        if (e < 0 || !k || !copy_of(&(const SpawnCacheFilter){.program = *ret, .n = *ret_n}, &f.program, &f.n))
+        e = filter_cached(in, store, ret, ret_n);
+        if (e < 0 || !k ||
+            !cache_copy_filter(&(const SpawnCacheFilter){.program = *ret, .n = *ret_n}, &f.program, &f.n))
                 return e;
         pthread_mutex_lock(&k->lock);
         place = &k->filters[k->next_filter++ % FILTERS_MAX];

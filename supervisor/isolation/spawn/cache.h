@@ -1,4 +1,4 @@
-/* Runs: supervisor. What a supervisor that lives long asks its machine for with each region, kept as long as it holds. Thread-safe. */
+/* Runs: supervisor (daemon). Caches facts about the machine for the start of regions. Thread-safe. */
 #pragma once
 
 #include "base/util.h"
@@ -9,10 +9,11 @@ typedef struct SpawnCache SpawnCache;
 
 SpawnCache *spawn_cache_new(void); /* NULL: out of memory */
 void spawn_cache_free(SpawnCache *k);
-/* As probe_quick(). What a process cannot have change in its life is asked once; how the host has /bin, /lib …, while the root folder stays as it is;
- * whether an ordinary user may have a user namespace, each time. k NULL: everything each time, here and below. */
+/* As probe_quick(). Facts fixed for a process's life are read once; the state of /bin, /lib … again when the root
+ * folder changes; the permission of user namespaces each time. k NULL: no cache, here and below. */
 void spawn_cache_probe(SpawnCache *k, Probe *ret);
-/* As find_shims(): while that is the same folder. Owned. */
+/* As find_shims(), cached while the folder is the same. Owned. */
 char *spawn_cache_shims(SpawnCache *k);
 /* As filter_cached(). */
-int spawn_cache_filter(SpawnCache *k, const FilterInput *in, const char *store_dir, struct sock_filter **ret, size_t *ret_n);
+int spawn_cache_filter(SpawnCache *k, const FilterInput *in, const char *store, struct sock_filter **ret,
+                       size_t *ret_n);

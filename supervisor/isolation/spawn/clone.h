@@ -1,5 +1,5 @@
-/* Runs: supervisor. Making the worker's process without copying the supervisor: the child shares our memory until its exec (as vfork
- * does), so neither the size of the supervisor nor the store's map costs anything, and no secret is ever in a copy. */
+/* Runs: supervisor. Makes a worker's process without a copy of the supervisor: the child shares the supervisor's memory
+ * until its exec (like vfork). The supervisor's size costs no time, and no secret is copied. */
 #pragma once
 
 #include "base/util.h"
@@ -8,22 +8,24 @@
 #include <sys/types.h>
 
 typedef struct CloneExec {
-        const char *name; /* its argv[0] */
-        const char *arg;  /* its only other argument; NULL: none */
+        const char *name; /* argv[0] of the child */
+        const char *arg;  /* argv[1]; NULL: no argument */
         int exec_fd;     /* of the program; close-on-exec */
-        const int *fds;  /* fds[i] becomes descriptor i; all others are closed */
+        const int *fds;  /* fds[i] becomes descriptor i; all further descriptors are closed */
         size_t n_fds;
-        uint32_t owner;  /* root: the user of the host who owns the new user namespace and is the child; 0: we ourselves */
+        uint32_t owner; /* root: the host user that owns the new user namespace; 0: the supervisor's user */
         bool keep_caps;  /* hold the new user namespace's capabilities over the exec */
-        int error;       /* set by the child: errno with which it failed, and what failed */
+        int error;       /* set by the child: errno and name of the failed call */
         const char *what;
 } CloneExec;
 
 #define CLONE_EXEC_FDS_MAX 1024
 
-/* clone3() with the flags and cgroup in `flags` and `cgroup` (-1: none), then exec. Returns the pid and sets *ret_pidfd, or -errno; a child
- * that could not exec is reaped, and c->what names the call. Until child_registry_forget() it is known as one of our own (own.h). */
+/* clone3() with `flags` into `cgroup` (-1: no cgroup), then exec. Returns the pid and sets *ret_pidfd, or -errno; a
+ * child that could not exec is reaped, and c->what names the call. The child registry has the child. */
 pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd);
 
-/* A child in a new user namespace that does nothing until it is killed; it shares our memory and runs on `stack`. Returns pid or -errno. */
+/* A child in a new user namespace that sleeps until killed; shares memory, runs on `stack`. Returns pid or -errno. */
 pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd);
+/* Calls fn for each child of one thread in /proc. */
+void clone_each_child(pid_t pid, pid_t thread, void (*fn)(pid_t child, void *arg), void *arg);

@@ -15,7 +15,7 @@ void find_set_folder(const char *folder) {
         folder_first = folder;
 }
 
-static char own[PATH_MAX]; /* the folder of the running program; empty: not known */
+static char own[PATH_MAX]; /* the folder of the running program; empty: unknown */
 
 static void find_own(void) {
         ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
@@ -27,16 +27,16 @@ static void find_own(void) {
                 *own = 0;
 }
 
-static const char *own_folder(void) {
+static const char *find_own_folder(void) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
 
         pthread_once(&once, find_own);
         return *own ? own : NULL;
 }
 
-/* Opens what belongs to Lethe. A tree that was installed below another prefix, or moved as a whole, is found from its own bin folder. */
-static int find(const char *name, int flags, char path[static PATH_MAX + 64]) {
-        const char *beside = own_folder();
+/* Opens a file or folder of Lethe. A moved installation is found from its own bin folder. */
+static int find_open(const char *name, int flags, char path[static PATH_MAX + 64]) {
+        const char *beside = find_own_folder();
         const struct {
                 const char *folder, *below;
         } places[] = {{folder_first, ""}, {beside, ""}, {beside, "/../libexec/lethe"}, {LETHE_LIBEXECDIR, ""}};
@@ -53,30 +53,41 @@ static int find(const char *name, int flags, char path[static PATH_MAX + 64]) {
 
 int find_program(const char *name, char **ret_path) {
         char path[PATH_MAX + 64];
-        int fd = find(name, 0, path);
+        int fd = find_open(name, 0, path);
 
         if (ret_path)
                 *ret_path = strdup(path);
         return fd;
 }
 
+int find_needed(const char *name, int code, int *ret_fd, Diag *reterr) {
+        _cleanup_free_ char *path = NULL;
+        int fd = find_program(name, &path);
+
+        if (fd == -ENOENT || fd == -ENOTDIR || fd == -EACCES)
+                return diag(reterr, code, "%s is not beside lethe and not at %s; fix: install the program there", name,
+                            path ?: "its place");
+        *ret_fd = fd;
+        return MIN(fd, 0);
+}
+
 int find_worker(char **ret_path) {
         return find_program("lethe-worker", ret_path);
 }
 
-char *find_shims(void) {
+static char *find_real_folder(const char *name) {
         char path[PATH_MAX + 64];
-        _cleanup_close_ int fd = find("shim-root", O_DIRECTORY, path);
+        _cleanup_close_ int fd = find_open(name, O_DIRECTORY, path);
 
-        return fd < 0 ? NULL : realpath(path, NULL); /* it is opened without following a link */
+        return fd < 0 ? NULL : realpath(path, NULL); /* later opened without following links */
+}
+
+char *find_shims(void) {
+        return find_real_folder("shim-root");
 }
 
 char *find_skill(const char *name) {
-        char path[PATH_MAX + 64], below[NAME_MAX];
-        _cleanup_close_ int fd = -1;
+        char below[NAME_MAX];
 
-        if (snprintf(below, sizeof(below), "skills/%s", name) >= (int)sizeof(below))
-                return NULL;
-        fd = find(below, O_DIRECTORY, path);
-        return fd < 0 ? NULL : realpath(path, NULL);
+        return snprintf(below, sizeof(below), "skills/%s", name) < (int)sizeof(below) ? find_real_folder(below) : NULL;
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-typedef enum Word { WORD_NONE, WORD_AS_NEW, WORD_OTHER } Word;
+typedef enum GuardWord { WORD_NONE, WORD_AS_NEW, WORD_OTHER } GuardWord;
 
 void guard_pool_init(GuardPool *i) {
         i->n = 0;
@@ -13,27 +13,27 @@ void guard_pool_init(GuardPool *i) {
         pthread_mutex_init(&i->lock, NULL);
 }
 
-/* What it said: nothing else may have come before, or after. */
-static Word hear(Guard *g) {
+/* Reads the guard's answers: no answer but AS_NEW is valid here. */
+static GuardWord guard_pool_hear(Guard *g) {
         GuardAnswer a;
         int k;
 
         while ((k = guard_answer(g, &a)) > 0)
                 if (a.kind != GUARD_AS_NEW || a.error != 0)
-                        closep(&g->control); /* it will never be taken, however often it is asked */
+                        closep(&g->control); /* an invalid answer: the guard is never taken */
         if (k != -EAGAIN)
                 return WORD_OTHER;
         return g->as_new ? WORD_AS_NEW : WORD_NONE;
 }
 
-static bool is_blank(const GuardEvidence *e) {
+static bool guard_pool_is_blank(const GuardEvidence *e) {
         const GuardEvidence blank = {.version = GUARD_VERSION};
 
         return memcmp(e, &blank, sizeof(blank)) == 0;
 }
 
 /* With the lock held. */
-static void pick(GuardPool *i, size_t at, Guard *ret) {
+static void guard_pool_pick(GuardPool *i, size_t at, Guard *ret) {
         *ret = i->guards[at];
         i->n--;
         memmove(&i->guards[at], &i->guards[at + 1], (i->n - at) * sizeof(i->guards[0]));
@@ -48,19 +48,20 @@ bool guard_pool_take(GuardPool *i, Guard *ret) {
         pthread_mutex_lock(&i->lock);
         for (size_t at = i->n; at-- > 0 && !found;) {
                 Guard *g = &i->guards[at];
-                Word w = hear(g);
+                GuardWord w = guard_pool_hear(g);
 
-                found = w == WORD_AS_NEW && is_blank(g->page);
+                found = w == WORD_AS_NEW && guard_pool_is_blank(g->page);
                 if (found)
-                        pick(i, at, ret);
+                        guard_pool_pick(i, at, ret);
                 else if (w != WORD_NONE)
-                        pick(i, at, &over[n++]);
+                        guard_pool_pick(i, at, &over[n++]);
         }
         pthread_mutex_unlock(&i->lock);
         while (n > 0)
                 guard_end(&over[--n]);
         if (found)
-                *ret = (Guard){.pid = ret->pid, .pidfd = ret->pidfd, .control = ret->control, .page = ret->page, .spawner = ret->spawner};
+                *ret = (Guard){.pid = ret->pid, .pidfd = ret->pidfd, .control = ret->control, .page = ret->page,
+                               .spawner = ret->spawner};
         return found;
 }
 
@@ -82,7 +83,7 @@ size_t guard_pool_count_ready(GuardPool *i) {
 
         pthread_mutex_lock(&i->lock);
         for (size_t at = 0; at < i->n; at++)
-                n += hear(&i->guards[at]) == WORD_AS_NEW && is_blank(i->guards[at].page);
+                n += guard_pool_hear(&i->guards[at]) == WORD_AS_NEW && guard_pool_is_blank(i->guards[at].page);
         pthread_mutex_unlock(&i->lock);
         return n;
 }
@@ -93,8 +94,8 @@ void guard_pool_end(GuardPool *i, uint64_t before) {
 
         pthread_mutex_lock(&i->lock);
         for (size_t at = i->n; at-- > 0;)
-                if (i->since[at] < before || hear(&i->guards[at]) == WORD_OTHER)
-                        pick(i, at, &over[n++]);
+                if (i->since[at] < before || guard_pool_hear(&i->guards[at]) == WORD_OTHER)
+                        guard_pool_pick(i, at, &over[n++]);
         pthread_mutex_unlock(&i->lock);
         while (n > 0)
                 guard_end(&over[--n]);

@@ -1,5 +1,5 @@
-/* Runs: supervisor that lives long. Guards between two regions: told that their last one is recorded, and taken when they have said that nothing of it is
- * left in them (schema/guard.h). */
+/* Runs: supervisor (daemon). Guards between two regions: a guard enters after its last region's record, and leaves
+ * after the answer AS_NEW: no data of the region is left (schema/guard.h). */
 #pragma once
 
 #include "spawn/guard.h"
@@ -10,21 +10,21 @@
 
 typedef struct GuardPool {
         pthread_mutex_t lock;
-        Guard guards[GUARD_POOL_MAX]; /* the last one was used last */
+        Guard guards[GUARD_POOL_MAX]; /* the last guard was used last */
         uint64_t since[GUARD_POOL_MAX];
         size_t n;
-        bool closed; /* no other one is taken in */
+        bool closed; /* no further guard is kept */
 } GuardPool;
 
 void guard_pool_init(GuardPool *i);
-/* One that is as new. False: there is none. */
+/* Takes a guard as new. False: no guard is as new. */
 bool guard_pool_take(GuardPool *i, Guard *ret);
-/* False: there are enough. */
+/* False: the pool is full or closed. */
 bool guard_pool_keep(GuardPool *i, const Guard *g);
-/* How many are as new, and can be taken. */
+/* How many guards are as new. */
 size_t guard_pool_count_ready(GuardPool *i);
-/* Ends and reaps those that are here since before that time (CLOCK_MONOTONIC), and those that ended. */
+/* Ends and reaps guards kept since before that time (CLOCK_MONOTONIC), and guards that exited. */
 void guard_pool_end(GuardPool *i, uint64_t before);
-/* All of them; none comes after this. */
+/* Ends all guards; later guards are not kept. */
 void guard_pool_close(GuardPool *i);
 void guard_pool_deinit(GuardPool *i);

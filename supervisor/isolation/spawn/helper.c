@@ -3,13 +3,14 @@
 #include "base/io.h"
 #include "schema/limits.h"
 #include "base/child-registry.h"
+#include "schema/zygote.h"
+#include "base/mounts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define RECORD_MS 10000
@@ -34,10 +35,11 @@ static int helper_open(const Plan *p, const Probe *probe, Helper *h, int *fds, s
         if (fds[LAUNCH_FD_SPEC] < 0)
                 return fds[LAUNCH_FD_SPEC];
         *n_fds = LAUNCH_FD_TREES;
-        return spawn_open_trees(p, probe, NULL, fds, n_fds, reterr);
+        return spawn_open_trees(p, probe, NULL, NULL, fds, n_fds, reterr);
 }
 
-int helper_start(Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, Helper *ret, Diag *reterr) {
+int helper_start(WorkerFn worker, Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, Helper *ret,
+                 Diag *reterr) {
         int fds[LAUNCH_FD_TREES + ZYGOTE_TREES_MAX], e;
         size_t n_fds = 0;
 
@@ -48,11 +50,11 @@ int helper_start(Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, 
                 fds[i] = -1;
         e = helper_open(p, probe, ret, fds, &n_fds, reterr);
         if (e == 0)
-                e = spawner_worker(s, flags | ZYGOTE_OWNER(probe->region_id), fds, n_fds, &ret->pid, &ret->pidfd);
+                e = worker(s, flags | ZYGOTE_OWNER(probe->region_id), fds, n_fds, &ret->pid, &ret->pidfd);
         if (e == 0)
                 e = spawn_write_maps(ret->pid, probe);
         for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-                closep(&fds[i]); /* its end of the status socket among them, so that its own end is seen */
+                closep(&fds[i]); /* with the child's end of the status socket, so that the child's exit is seen */
         if (e == 0 && send(ret->lifeline, "m", 1, MSG_NOSIGNAL) != 1)
                 e = -errno;
         return e;
@@ -80,4 +82,73 @@ void helper_end(Helper *h) {
                 ;
         child_registry_forget(h->pid);
         h->pid = 0;
+}
+
+void binder_init(Binder *b) {
+        *b = (Binder){.helper = HELPER_NULL};
+        pthread_mutex_init(&b->lock, NULL);
+}
+
+static int binder_start(Binder *b, WorkerFn worker, Spawner *s, const Probe *probe, uint64_t mounts) {
+        static const char *argv[] = {"binder", NULL};
+        const Plan p = {.spec = {.tier = TIER_NAMESPACES, .flags = LAUNCH_BINDER, .scratch = "", .search = "",
+                                 .workdir = "/", .argv = argv, .n_argv = 1}};
+        StatusRecord r;
+        Diag d = {};
+        int e, fd = -1;
+
+        e = helper_start(worker, s, &p, probe, CLONE_NEWUSER | CLONE_NEWNS, &b->helper, &d);
+        if (e == 0)
+                e = helper_record(b->helper.status, &r, &fd);
+        closep(&fd);
+        if (e == 0 && r.kind != STATUS_READY)
+                e = -EPIPE;
+        if (e != 0)
+                helper_end(&b->helper);
+        b->mounts = mounts;
+        return e > 0 ? -EPIPE : e;
+}
+
+/* With the lock held. */
+static int binder_ask(Binder *b, const char *source, bool write) {
+        struct {
+                BinderRequest head;
+                char source[BINDER_SOURCE_MAX];
+        } q = {.head = {.flags = write ? LAUNCH_WRITE : 0}};
+        size_t n = strlen(source);
+        StatusRecord r;
+        int fd = -1, e;
+
+        if (n + 1 >= sizeof(q.source))
+                return -ENAMETOOLONG;
+        memcpy(q.source, source, n);
+        n += sizeof(q.head);
+        e = send(b->helper.status, &q, n, MSG_NOSIGNAL) == (ssize_t)n ? helper_record(b->helper.status, &r, &fd)
+                                                                      : -EPIPE;
+        if (e < 0 || r.kind != STATUS_BORN || (r.b == 0) != (fd >= 0)) {
+                closep(&fd);
+                helper_end(&b->helper); /* a late answer would be read as the answer to the next request */
+                return e < 0 ? e : -EPIPE;
+        }
+        return r.b == 0 ? fd : -r.b;
+}
+
+int binder_mount(Binder *b, WorkerFn worker, Spawner *s, const Probe *probe, const char *source, bool write) {
+        uint64_t mounts = mounts_below("/");
+        int e = 0;
+
+        pthread_mutex_lock(&b->lock);
+        if (b->helper.pid > 0 && b->mounts != mounts)
+                helper_end(&b->helper);
+        if (b->helper.pid <= 0)
+                e = binder_start(b, worker, s, probe, mounts);
+        if (e == 0)
+                e = binder_ask(b, source, write);
+        pthread_mutex_unlock(&b->lock);
+        return e;
+}
+
+void binder_deinit(Binder *b) {
+        helper_end(&b->helper);
+        pthread_mutex_destroy(&b->lock);
 }

@@ -1,4 +1,4 @@
-/* Runs: supervisor. A lethe-worker that is no region but works for them: a template, or a binder. It comes from the Spawner's zygote for workers. */
+/* Runs: supervisor. A helper is a worker that serves regions: a template or a binder, from the zygote for workers. */
 #pragma once
 
 #include "schema/status.h"
@@ -6,14 +6,29 @@
 #include "spawn/spawner-private.h"
 
 typedef struct Helper {
-        pid_t pid; /* our child, noted as one of our own; 0: none */
+        pid_t pid; /* child of the supervisor, in the child registry; 0: no helper */
         int pidfd, status, lifeline;
 } Helper;
 #define HELPER_NULL ((Helper){.pidfd = -1, .status = -1, .lifeline = -1})
 
-/* With its id maps written, so that it goes on. Returns as spawn_start(); what is in *ret is to be given to helper_end() then, too. */
-int helper_start(Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, Helper *ret, Diag *reterr);
-/* Its next record, with the descriptor that came with it or -1. Returns 0, or -ETIMEDOUT, -EPIPE when there is none. */
+/* Starts a helper with written id maps. worker: spawner_worker(). Returns as spawn_start(); then helper_end(). */
+typedef int (*WorkerFn)(Spawner *s, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
+int helper_start(WorkerFn worker, Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, Helper *ret,
+                 Diag *reterr);
+/* Reads the next record, with its descriptor or -1. Returns 0, or -ETIMEDOUT, -EPIPE without a record. */
 int helper_record(int status, StatusRecord *ret, int *ret_fd);
-/* Kills and reaps it, and closes what is left of it. */
+/* Kills and reaps the helper, and closes its descriptors. */
 void helper_end(Helper *h);
+
+/* A binder (worker/binder.c) of a supervisor without root: copies mounts of the host's tree for regions below a
+ * template. A binder sees the mounts of its start, so each new mount needs a new binder. */
+typedef struct Binder {
+        pthread_mutex_t lock; /* of the members below */
+        Helper helper;        /* started by the first request */
+        uint64_t mounts;      /* mounts_below("/") at the start */
+} Binder;
+
+void binder_init(Binder *b);
+/* worker: as helper_start(). Returns as spawner_bind(). */
+int binder_mount(Binder *b, WorkerFn worker, Spawner *s, const Probe *probe, const char *source, bool write);
+void binder_deinit(Binder *b);

@@ -1,9 +1,10 @@
-/* Ending a region and proving that nothing of it is left. */
+/* Runs: supervisor. Ends a region and proves that no process is left. */
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/proc.h"
 #include "base/left.h"
 #include "base/child-registry.h"
+#include "spawn/clone.h"
 #include "spawn/spawner-private.h"
 #include "spawn/uids.h"
 #include "spawn/private.h"
@@ -26,8 +27,9 @@
 void spawn_wipe_spec(Spawned *s) {
         if (s->spec) {
                 sodium_memzero(s->spec, s->n_spec);
-                /* Words are seldom longer than the spec before them. */
-                if (s->memory >= 0 && lseek(s->memory, 0, SEEK_SET) == 0 && io_write_full(s->memory, s->spec, s->n_spec) == 0)
+                /* The words are seldom longer than the spec before the words. */
+                if (s->memory >= 0 && lseek(s->memory, 0, SEEK_SET) == 0 &&
+                    io_write_full(s->memory, s->spec, s->n_spec) == 0)
                         for (size_t at = 0; at < s->n_words; at += s->n_spec)
                                 io_write_full(s->memory, s->spec, MIN(s->n_spec, s->n_words - at));
         }
@@ -36,7 +38,7 @@ void spawn_wipe_spec(Spawned *s) {
 
 void spawned_leave(Spawned *s) {
         left_add(s->pid);
-        s->pid = 0; /* it stays one of our own until it is reaped */
+        s->pid = 0; /* the child registry keeps the worker until a reap */
 }
 
 void spawned_deinit(Spawned *s) {
@@ -58,57 +60,32 @@ void spawned_deinit(Spawned *s) {
         *s = SPAWNED_NULL;
 }
 
-/* Calls fn for each child of one thread that /proc tells. Returns how many. */
-static size_t each_child_of(pid_t pid, pid_t thread, void (*fn)(pid_t child, void *arg), void *arg) {
-        char path[64];
-        _cleanup_free_ char *text = NULL;
-        size_t n_text, n = 0;
-        char *p, *end;
-
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)thread);
-        if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n_text) < 0)
-                return 0;
-        for (p = text; *p; p = end) {
-                long child = strtol(p, &end, 10);
-
-                if (end == p)
-                        break;
-                if (child > 1) {
-                        fn((pid_t)child, arg);
-                        n++;
-                }
-                while (*end == ' ')
-                        end++;
-        }
-        return n;
+static void kill_each_child(pid_t pid, void (*fn)(pid_t child, void *arg), void *arg) {
+        clone_each_child(pid, pid, fn, arg);
 }
 
-static size_t each_child(pid_t pid, void (*fn)(pid_t child, void *arg), void *arg) {
-        return each_child_of(pid, pid, fn, arg);
-}
-
-/* A child belongs to the thread that made it, and an orphan to whichever the kernel chose. */
-static void each_own_child(void (*fn)(pid_t child, void *arg), void *arg) {
+/* A child belongs to the thread that made the child, and an orphan to the thread that the kernel chose. */
+static void kill_each_own_child(void (*fn)(pid_t child, void *arg), void *arg) {
         DIR *d = opendir("/proc/self/task");
         struct dirent *e;
 
         while (d && (e = readdir(d)))
                 if (e->d_name[0] != '.')
-                        each_child_of(getpid(), (pid_t)strtol(e->d_name, NULL, 10), fn, arg);
+                        clone_each_child(getpid(), (pid_t)strtol(e->d_name, NULL, 10), fn, arg);
         if (d)
                 closedir(d);
 }
 
-/* arg: how deep it stands. What is below the deepest that is looked at falls to the subreaper, and is found there. */
+/* arg: the depth. Processes below the greatest depth fall to the subreaper, and are found there. */
 static void kill_tree(pid_t pid, void *arg) {
         uintptr_t depth = (uintptr_t)arg;
 
         if (depth < KILL_DEPTH_MAX)
-                each_child(pid, kill_tree, (void *)(depth + 1));
+                kill_each_child(pid, kill_tree, (void *)(depth + 1));
         kill(pid, SIGKILL);
 }
 
-static int write_one(const char *folder, const char *name) {
+static int kill_write_one(const char *folder, const char *name) {
         char path[512];
         int fd, e;
 
@@ -125,12 +102,12 @@ int spawn_kill(Spawned *s) {
         bool again = s->lifeline < 0;
 
         if (s->cgroup)
-                write_one(s->cgroup, "cgroup.kill"); /* all at once, however many there are */
+                kill_write_one(s->cgroup, "cgroup.kill"); /* all processes at once */
         if (s->tier == TIER_LANDLOCK) {
-                /* The worker is the subreaper: it is told to end all, and we help. Only a second call ends the worker itself, because
-                 * then its orphans are ours to find. */
+                /* The worker is the subreaper: the closed lifeline makes the worker end all processes, and the
+                 * supervisor helps. Only a second call ends the worker, and leaves its orphans to the supervisor. */
                 closep(&s->lifeline);
-                each_child(s->pid, kill_tree, NULL);
+                kill_each_child(s->pid, kill_tree, NULL);
                 if (!again)
                         return 0;
         }
@@ -140,7 +117,7 @@ int spawn_kill(Spawned *s) {
 }
 
 /* Text of /proc/PID/status, owned, or NULL. */
-static char *status_of(pid_t pid) {
+static char *kill_read_status(pid_t pid) {
         char path[64], *text = NULL;
         size_t n;
 
@@ -148,31 +125,31 @@ static char *status_of(pid_t pid) {
         return io_read_file(AT_FDCWD, path, 65536, &text, &n) < 0 ? NULL : text;
 }
 
-static pid_t pid_in(const char *status, const char *field) {
+static pid_t kill_pid_in(const char *status, const char *field) {
         const char *at = status ? strstr(status, field) : NULL;
 
         return at ? (pid_t)strtol(at + strlen(field), NULL, 10) : 0;
 }
 
-/* Only our guards trace: what one of another region holds is that region's, and stands there until its turn comes. */
-static bool is_held_by_another(const char *status, pid_t guard) {
-        pid_t tracer = pid_in(status, "\nTracerPid:\t");
-        _cleanup_free_ char *of = tracer > 0 && tracer != guard ? status_of(tracer) : NULL;
+/* Only lethe-guards trace: a process held by another region's guard belongs to that region, and waits for its turn. */
+static bool kill_is_held_by_another(const char *status, pid_t guard) {
+        pid_t tracer = kill_pid_in(status, "\nTracerPid:\t");
+        _cleanup_free_ char *of = tracer > 0 && tracer != guard ? kill_read_status(tracer) : NULL;
 
-        return pid_in(of, "\nPPid:\t") == getpid();
+        return kill_pid_in(of, "\nPPid:\t") == getpid();
 }
 
-/* A process that only a region can have left to us: under a filter, not able to gain privileges, and younger than the region. */
-static bool is_orphan(pid_t pid, const Spawned *s, pid_t guard) {
-        _cleanup_free_ char *text = status_of(pid);
+/* An orphan of a region: under a filter, without a way to gain privileges, and younger than the region. */
+static bool kill_is_orphan(pid_t pid, const Spawned *s, pid_t guard) {
+        _cleanup_free_ char *text = kill_read_status(pid);
         uint64_t ticks;
 
-        return text && strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") && (ticks = proc_start_ticks(pid)) > 0 &&
-               ticks >= s->start_ticks && !is_held_by_another(text, guard);
+        return text && strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") &&
+               (ticks = proc_start_ticks(pid)) > 0 && ticks >= s->start_ticks && !kill_is_held_by_another(text, guard);
 }
 
-/* What was killed is dead soon, or does not die at all. */
-static void reap(pid_t pid) {
+/* Killed processes die soon or not at all. */
+static void kill_reap(pid_t pid) {
         for (int ms = 0; ms < REAP_MS; ms++) {
                 pid_t r = waitpid(pid, NULL, WNOHANG);
 
@@ -188,18 +165,18 @@ typedef struct Hunt {
         size_t found;
 } Hunt;
 
-static void hunt(pid_t pid, void *arg) {
+static void kill_hunt_one(pid_t pid, void *arg) {
         Hunt *h = arg;
 
-        if ((pid != h->s->pid && child_registry_is(pid)) || !is_orphan(pid, h->s, h->guard))
+        if ((pid != h->s->pid && child_registry_is(pid)) || !kill_is_orphan(pid, h->s, h->guard))
                 return;
         h->found++;
         kill_tree(pid, NULL);
-        reap(pid);
+        kill_reap(pid);
 }
 
-/* What is left in the cgroup, as text of pids. Returns true when something is. */
-static bool cgroup_pids(const Spawned *s, char *out, size_t n_out) {
+/* The pids in the cgroup, as text. Returns true when a process is left. */
+static bool kill_cgroup_pids(const Spawned *s, char *out, size_t n_out) {
         _cleanup_free_ char *text = NULL;
         char path[512];
         size_t n;
@@ -219,8 +196,7 @@ static bool cgroup_pids(const Spawned *s, char *out, size_t n_out) {
 int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr) {
         char pids[256];
 
-        /* The kernel reaps the first process of a PID namespace only when no other is left in it; so the one thing to show is that it
-         * was reaped. */
+        /* The kernel reaps the first process of a PID namespace last: a reaped worker proves an empty namespace. */
         if (syscall(SYS_pidfd_send_signal, s->pidfd, 0, NULL, 0) == 0)
                 return diag(reterr, SPAWN_E_KERNEL, "the worker, process %d, still exists", (int)s->pid);
         if (s->tier == TIER_LANDLOCK) {
@@ -230,7 +206,7 @@ int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr) {
                 for (size_t i = 0; i < ROUNDS_MAX; i++) {
                         h.found = 0;
                         child_registry_hold();
-                        each_own_child(hunt, &h);
+                        kill_each_own_child(kill_hunt_one, &h);
                         child_registry_done();
                         if (h.found == 0 || clock_mono_usec() > until)
                                 break;
@@ -238,7 +214,7 @@ int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr) {
                 if (h.found > 0)
                         return diag(reterr, SPAWN_E_KERNEL, "%zu processes of the region still appear", h.found);
         }
-        if (cgroup_pids(s, pids, sizeof(pids)))
+        if (kill_cgroup_pids(s, pids, sizeof(pids)))
                 return diag(reterr, SPAWN_E_KERNEL, "processes are left in the region's cgroup: %s", pids);
         return 0;
 }

@@ -9,22 +9,23 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define ENTRIES_OWN 64 /* entries that a plan has besides the grant's files */
+#define ENTRIES_OWN 64 /* entries of a plan besides the grant's files */
 #define PAGE 4096ULL
 #define ENV_USUAL_MAX 16
 
-/* Landlock's rules hold for all that is below a folder and are added up: what only a mount takes away cannot be taken away there. */
+/* Landlock's rules hold for a whole folder and are added up: Landlock cannot take away a part, as a mount can. */
 static int plan_check_landlock(const Grant *g, Diag *reterr) {
         for (size_t i = 0; i < g->n_files; i++) {
                 const FileGrant *f = &g->files[i];
 
                 if (f->mask)
-                        return diag(reterr, SPAWN_E_TIER, "tier landlock cannot hide %s, which stands below a folder that is granted; fix: grant a folder that is not "
-                                    "above it, or tier namespaces", f->source);
+                        return diag(reterr, SPAWN_E_TIER, "tier landlock cannot hide %s below a granted folder; fix: "
+                                    "grant a folder that is not above the file, or tier namespaces", f->source);
                 for (size_t k = 0; k < g->n_files && !f->write; k++)
                         if (g->files[k].write && path_is_under(f->source, g->files[k].source))
-                                return diag(reterr, SPAWN_E_TIER, "tier landlock cannot keep %s read-only: %s, which it is part of, is granted for writing; "
-                                            "fix: grant folders that do not lie in each other, or tier namespaces", f->source, g->files[k].source);
+                                return diag(reterr, SPAWN_E_TIER, "tier landlock cannot keep %s read-only: %s above is "
+                                            "granted for writing; fix: grant separate folders, or tier namespaces",
+                                            f->source, g->files[k].source);
         }
         return 0;
 }
@@ -33,25 +34,26 @@ int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr) {
         bool may_fall = g->tier != TIER_NAMESPACES && g->min_tier == TIER_LANDLOCK;
 
         if (p->landlock_abi < 1)
-                return diag(reterr, SPAWN_E_TIER, "this kernel has no Landlock; fix: boot with lsm=landlock,… or a kernel with "
-                                                  "CONFIG_SECURITY_LANDLOCK (5.13 and later)");
+                return diag(reterr, SPAWN_E_TIER, "this kernel has no Landlock; fix: boot with lsm=landlock,… or a "
+                            "kernel with CONFIG_SECURITY_LANDLOCK (5.13 and later)");
         if (g->tier != TIER_LANDLOCK && !p->userns_denied) {
                 *ret = TIER_NAMESPACES;
                 return 0;
         }
         if (g->tier != TIER_LANDLOCK && !may_fall)
-                return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: %s", probe_userns_reason(p->userns_denied));
+                return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: %s",
+                            probe_userns_reason(p->userns_denied));
         if (p->landlock_abi < 6)
-                return diag(reterr, SPAWN_E_TIER, "tier landlock needs Landlock ABI 6 so that a skill cannot signal the host's processes; "
-                                                  "this kernel has ABI %d; fix: Linux 6.12 or later, or tier namespaces", p->landlock_abi);
+                return diag(reterr, SPAWN_E_TIER, "tier landlock needs Landlock ABI 6, against signals to the host; "
+                            "this kernel has ABI %d; fix: Linux 6.12 or later, or tier namespaces", p->landlock_abi);
         if (p->root && !p->has_nobody)
-                return diag(reterr, SPAWN_E_TIER, "tier landlock cannot be had: neither the ids of regions nor 65534 exist in this user namespace, and a skill never "
-                                                  "runs as root; fix: run lethe as an ordinary user");
+                return diag(reterr, SPAWN_E_TIER, "tier landlock cannot be had: neither the ids of regions nor 65534 "
+                            "exist in this user namespace, and a skill never runs as root; fix: start without root");
         *ret = TIER_LANDLOCK;
         return plan_check_landlock(g, reterr);
 }
 
-static const char *keep(Plan *p, char *text_or_null) {
+static const char *plan_keep_text(Plan *p, char *text_or_null) {
         char **grown = text_or_null ? realloc(p->texts, (p->n_texts + 1) * sizeof(*grown)) : NULL;
 
         if (!grown) {
@@ -64,7 +66,7 @@ static const char *keep(Plan *p, char *text_or_null) {
         return text_or_null;
 }
 
-static _printf_(2, 3) const char *text(Plan *p, const char *fmt, ...) {
+static _printf_(2, 3) const char *plan_text(Plan *p, const char *fmt, ...) {
         char *s = NULL;
         va_list ap;
 
@@ -72,122 +74,128 @@ static _printf_(2, 3) const char *text(Plan *p, const char *fmt, ...) {
         if (vasprintf(&s, fmt, ap) < 0)
                 s = NULL;
         va_end(ap);
-        return keep(p, s);
+        return plan_keep_text(p, s);
 }
 
-static LaunchEntry *add(Plan *p, LaunchKind kind, uint8_t flags, const char *target, const char *source) {
+static LaunchEntry *plan_add(Plan *p, LaunchKind kind, uint8_t flags, const char *target, const char *source) {
         LaunchEntry *e = &p->spec.entries[p->spec.n_entries++];
 
         *e = (LaunchEntry){.kind = (uint8_t)kind, .flags = flags, .tree = -1, .target = target, .source = source};
         return e;
 }
 
-/* The supervisor opens the source of this bind: the worker may not be able to walk there, below /root say. */
-static void from_supervisor(Plan *p, const PlanInput *in, LaunchEntry *e, bool uniform) {
+/* The supervisor opens the source of this bind: the worker may not reach the source, below /root for example. */
+static void plan_add_tree(Plan *p, const PlanInput *in, LaunchEntry *e, bool uniform) {
         if (!in->trees || in->tier != TIER_NAMESPACES)
                 return;
         e->tree = (int16_t)p->n_trees;
-        p->trees[p->n_trees++] = (PlanTree){.source = e->source, .write = e->flags & LAUNCH_WRITE, .entry = (uint16_t)(p->spec.n_entries - 1),
-                                            .uniform = uniform};
+        p->trees[p->n_trees++] = (PlanTree){.source = e->source, .write = e->flags & LAUNCH_WRITE,
+                                            .entry = (uint16_t)(p->spec.n_entries - 1), .uniform = uniform};
 }
 
-/* A bind of something that the operator named: exactly that, no symbolic link on the way. */
-static void add_granted(Plan *p, const PlanInput *in, const char *target, const char *source, bool write) {
-        from_supervisor(p, in, add(p, LAUNCH_BIND, write ? LAUNCH_WRITE : 0, target, source), false);
+/* A bind of an operator's path: exactly that path, without a symbolic link on the way. */
+static void plan_add_granted(Plan *p, const PlanInput *in, const char *target, const char *source, bool write) {
+        plan_add_tree(p, in, plan_add(p, LAUNCH_BIND, write ? LAUNCH_WRITE : 0, target, source), false);
 }
 
-static void add_file_grant(Plan *p, const PlanInput *in, const FileGrant *f) {
+static void plan_add_file(Plan *p, const PlanInput *in, const FileGrant *f) {
         const size_t n = p->n_trees;
 
         if (f->mask) {
-                add(p, LAUNCH_MASK, 0, f->target, "");
+                plan_add(p, LAUNCH_MASK, 0, f->target, "");
                 return;
         }
-        add_granted(p, in, f->target, f->source, f->write);
+        plan_add_granted(p, in, f->target, f->source, f->write);
         if (p->n_trees > n)
                 p->trees[n].of = f->of;
 }
 
-static bool plan_in_scratch(const char *path) {
+bool plan_in_scratch(const char *path) {
         return path_is_under(path, REGION_WORK_DIR) || path_is_under(path, REGION_TMP_DIR);
 }
 
 /* Tier landlock has the links of the host. */
-static void add_program_link(Plan *p, const PlanInput *in) {
+static void plan_add_link(Plan *p, const PlanInput *in) {
         if (in->tier == TIER_NAMESPACES)
-                add(p, LAUNCH_LINK, 0, in->grant->program_link, in->grant->program_end);
+                plan_add(p, LAUNCH_LINK, 0, in->grant->program_link, in->grant->program_end);
 }
 
-static void add_system(Plan *p, const PlanInput *in) {
+static void plan_add_system(Plan *p, const PlanInput *in) {
         static const char *const optional[] = {
                 "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/openssl.cnf",
         };
-        static const char *const network[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/ssl/certs"};
+        static const char *const network[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services",
+                                              "/etc/ssl/certs"};
         static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
         const uint8_t follow = LAUNCH_FOLLOW;
 
-        add(p, LAUNCH_BIND, follow, "/usr", "/usr");
+        plan_add(p, LAUNCH_BIND, follow, "/usr", "/usr");
         for (size_t i = 0; i < PROBE_LINKS; i++)
                 if (in->probe->system[i].kind == PROBE_LINK)
-                        add(p, in->tier == TIER_NAMESPACES ? LAUNCH_LINK : LAUNCH_BIND, in->tier == TIER_NAMESPACES ? 0 : follow,
-                            probe_system_names[i],
-                            in->tier == TIER_NAMESPACES ? in->probe->system[i].text : probe_system_names[i]);
+                        plan_add(p, in->tier == TIER_NAMESPACES ? LAUNCH_LINK : LAUNCH_BIND,
+                                 in->tier == TIER_NAMESPACES ? 0 : follow, probe_system_names[i],
+                                 in->tier == TIER_NAMESPACES ? in->probe->system[i].text : probe_system_names[i]);
                 else if (in->probe->system[i].kind == PROBE_FOLDER)
-                        add(p, LAUNCH_BIND, follow, probe_system_names[i], probe_system_names[i]);
+                        plan_add(p, LAUNCH_BIND, follow, probe_system_names[i], probe_system_names[i]);
         for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
-                add(p, LAUNCH_BIND, follow | LAUNCH_OPTIONAL, optional[i], optional[i]);
+                plan_add(p, LAUNCH_BIND, follow | LAUNCH_OPTIONAL, optional[i], optional[i]);
         for (size_t i = 0; i < ARRAY_SIZE(network) && in->grant->network == NETWORK_HOST; i++)
-                add(p, LAUNCH_BIND, follow | LAUNCH_OPTIONAL, network[i], network[i]);
+                plan_add(p, LAUNCH_BIND, follow | LAUNCH_OPTIONAL, network[i], network[i]);
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
-                add(p, LAUNCH_BIND, follow | LAUNCH_DEVICE, devices[i], devices[i]);
+                plan_add(p, LAUNCH_BIND, follow | LAUNCH_DEVICE, devices[i], devices[i]);
         if (in->tier != TIER_NAMESPACES)
                 return;
-        add(p, LAUNCH_FILE, 0, "/etc/passwd", "skill:x:1000:1000:skill:/work:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");
-        add(p, LAUNCH_FILE, 0, "/etc/group", "skill:x:1000:\nnogroup:x:65534:\n");
+        plan_add(p, LAUNCH_FILE, 0, "/etc/passwd",
+                 "skill:x:1000:1000:skill:/work:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");
+        plan_add(p, LAUNCH_FILE, 0, "/etc/group", "skill:x:1000:\nnogroup:x:65534:\n");
         if (in->grant->network != NETWORK_HOST)
-                add(p, LAUNCH_FILE, 0, "/etc/hosts", "127.0.0.1 localhost lethe\n::1 localhost\n");
-        add(p, LAUNCH_LINK, 0, "/dev/shm", "/tmp"); /* shm_open() and sem_open(): in the scratch, and so in its budget */
+                plan_add(p, LAUNCH_FILE, 0, "/etc/hosts", "127.0.0.1 localhost lethe\n::1 localhost\n");
+        /* shm_open() and sem_open(): in the scratch, and so in its budget */
+        plan_add(p, LAUNCH_LINK, 0, "/dev/shm", "/tmp");
         if (in->grant->proc) {
-                add(p, LAUNCH_LINK, 0, "/dev/fd", "/proc/self/fd");
-                add(p, LAUNCH_LINK, 0, "/dev/stdin", "/proc/self/fd/0");
-                add(p, LAUNCH_LINK, 0, "/dev/stdout", "/proc/self/fd/1");
-                add(p, LAUNCH_LINK, 0, "/dev/stderr", "/proc/self/fd/2");
+                plan_add(p, LAUNCH_LINK, 0, "/dev/fd", "/proc/self/fd");
+                plan_add(p, LAUNCH_LINK, 0, "/dev/stdin", "/proc/self/fd/0");
+                plan_add(p, LAUNCH_LINK, 0, "/dev/stdout", "/proc/self/fd/1");
+                plan_add(p, LAUNCH_LINK, 0, "/dev/stderr", "/proc/self/fd/2");
         }
 }
 
-static void add_limit(Plan *p, uint32_t resource, uint64_t soft, uint64_t hard) {
+static void plan_add_limit(Plan *p, uint32_t resource, uint64_t soft, uint64_t hard) {
         p->spec.limits[p->spec.n_limits++] = (LaunchLimit){resource, soft, hard};
 }
 
-static void add_limits(Plan *p, const PlanInput *in) {
+static void plan_add_limits(Plan *p, const PlanInput *in) {
         const Budget *b = &in->grant->budget;
-        /* The budget of the whole tree is the supervisor's to watch; this is a back-stop. */
+        /* The supervisor watches the budget of the whole tree; this limit is a back-stop. */
         uint64_t cpu = b->cpu_usec == BUDGET_NONE ? (uint64_t)RLIM_INFINITY - 1 : b->cpu_usec / 1000000 + 2;
 
-        add_limit(p, RLIMIT_FSIZE, b->file_bytes + 1, b->file_bytes + 1); /* a file that reaches it has broken the budget by one byte */
-        add_limit(p, RLIMIT_NOFILE, b->open_files + 1, b->open_files + 1); /* likewise: one descriptor more than the budget is the breach */
-        add_limit(p, RLIMIT_CPU, cpu, cpu + 1);
-        add_limit(p, RLIMIT_CORE, 1, 1); /* 1, not 0: it also keeps a core pattern that is a pipe from being run */
-        add_limit(p, RLIMIT_STACK, 8ULL << 20, 64ULL << 20);
-        add_limit(p, RLIMIT_MEMLOCK, 64ULL << 10, 64ULL << 10);
-        add_limit(p, RLIMIT_MSGQUEUE, 0, 0);
-        add_limit(p, RLIMIT_SIGPENDING, REGION_SIGNALS_PENDING, REGION_SIGNALS_PENDING);
-        add_limit(p, RLIMIT_NICE, 0, 0);
-        add_limit(p, RLIMIT_RTPRIO, 0, 0);
-        /* Larger steps are refused by notification, exactly at the budget. Smaller ones are not seen there: the limit stands one such step
-         * above the budget, so that a program which creeps over it can be seen to have done so. */
+        /* a file at the limit has broken the budget by one byte */
+        plan_add_limit(p, RLIMIT_FSIZE, b->file_bytes + 1, b->file_bytes + 1);
+        /* likewise: one descriptor more than the budget is the breach */
+        plan_add_limit(p, RLIMIT_NOFILE, b->open_files + 1, b->open_files + 1);
+        plan_add_limit(p, RLIMIT_CPU, cpu, cpu + 1);
+        plan_add_limit(p, RLIMIT_CORE, 1, 1); /* 1, not 0: this also prevents a core pattern that is a pipe */
+        plan_add_limit(p, RLIMIT_STACK, 8ULL << 20, 64ULL << 20);
+        plan_add_limit(p, RLIMIT_MEMLOCK, 64ULL << 10, 64ULL << 10);
+        plan_add_limit(p, RLIMIT_MSGQUEUE, 0, 0);
+        plan_add_limit(p, RLIMIT_SIGPENDING, REGION_SIGNALS_PENDING, REGION_SIGNALS_PENDING);
+        plan_add_limit(p, RLIMIT_NICE, 0, 0);
+        plan_add_limit(p, RLIMIT_RTPRIO, 0, 0);
+        /* A notification refuses larger steps exactly at the budget. Smaller steps are not notified: the limit is one
+         * such step above the budget, so that a slow growth over the budget is visible. */
         if (!in->memory_in_cgroup)
-                add_limit(p, RLIMIT_DATA, b->memory_bytes + FILTER_MEMORY_NOTIFY_BYTES, b->memory_bytes + FILTER_MEMORY_NOTIFY_BYTES);
-        /* Counted per user namespace, so it counts this region alone; above the budget, because the breach is to be seen elsewhere. */
+                plan_add_limit(p, RLIMIT_DATA, b->memory_bytes + FILTER_MEMORY_NOTIFY_BYTES,
+                               b->memory_bytes + FILTER_MEMORY_NOTIFY_BYTES);
+        /* Counted per user namespace, so for this region; above the budget, because the breach is seen elsewhere. */
         if (in->tier == TIER_NAMESPACES)
-                add_limit(p, RLIMIT_NPROC, b->processes + 8, b->processes + 8);
+                plan_add_limit(p, RLIMIT_NPROC, b->processes + 8, b->processes + 8);
         if (in->watches) {
-                add_limit(p, LAUNCH_LIMIT_INOTIFY_INSTANCES, REGION_INOTIFY_INSTANCES, REGION_INOTIFY_INSTANCES);
-                add_limit(p, LAUNCH_LIMIT_INOTIFY_WATCHES, REGION_INOTIFY_WATCHES, REGION_INOTIFY_WATCHES);
+                plan_add_limit(p, LAUNCH_LIMIT_INOTIFY_INSTANCES, REGION_INOTIFY_INSTANCES, REGION_INOTIFY_INSTANCES);
+                plan_add_limit(p, LAUNCH_LIMIT_INOTIFY_WATCHES, REGION_INOTIFY_WATCHES, REGION_INOTIFY_WATCHES);
         }
 }
 
-/* Host paths of what the region is given of its skill, or as its program. */
+/* Host paths of the region's skill and program. */
 static const char *plan_skill(const PlanInput *in) {
         return in->skill_dir ?: in->grant->skill_dir;
 }
@@ -196,17 +204,12 @@ static const char *plan_program(const PlanInput *in) {
         return in->program ?: in->grant->program_copy;
 }
 
-/* Is `s` the folder `place` or below it? */
-static bool plan_is_below(const char *s, const char *place, size_t n_place) {
-        return strncmp(s, place, n_place) == 0 && (s[n_place] == '/' || s[n_place] == 0);
-}
-
-/* Tier landlock has the host's tree: a place of the region stands for a path of the host. The most specific place decides, as the last mount does in
- * tier namespaces: a folder granted below /tmp is that folder, and not a name in the scratch. */
-static const char *to_host(Plan *p, const PlanInput *in, const char *s) {
+/* In tier landlock a place of the region stands for a path of the host's tree. The most specific place decides, like
+ * the last mount in tier namespaces: a folder granted below /tmp is the granted folder. */
+static const char *plan_to_host(Plan *p, const PlanInput *in, const char *s) {
         const Grant *g = in->grant;
         const struct {
-                const char *place, *host, *below; /* host NULL: there is no such place in this region */
+                const char *place, *host, *below; /* host NULL: the region has no such place */
         } own[] = {
                 {REGION_SKILL_DIR, plan_skill(in), ""},
                 {REGION_LETHE_DIR, in->shim_dir, ""},
@@ -217,14 +220,14 @@ static const char *to_host(Plan *p, const PlanInput *in, const char *s) {
         size_t longest = 0;
 
         if (g->program && !g->program_granted && (s == g->argv[0] || strcmp(s, g->program) == 0))
-                /* A program that is bound itself, without a copy, has its own name, and the links that lead to it. */
+                /* A program bound without a copy has its own name, and the links to the program. */
                 return strcmp(plan_program(in), g->program) == 0 ? s : plan_program(in);
         if (g->program_link && strcmp(s, g->program_link) == 0)
                 return s;
         for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
                 size_t n = strlen(own[i].place);
 
-                if (own[i].host && n > longest && plan_is_below(s, own[i].place, n)) {
+                if (own[i].host && n > longest && path_is_under(s, own[i].place)) {
                         host = own[i].host;
                         below = own[i].below;
                         longest = n;
@@ -233,60 +236,52 @@ static const char *to_host(Plan *p, const PlanInput *in, const char *s) {
         for (size_t i = 0; i < g->n_files; i++) {
                 size_t n = strlen(g->files[i].target);
 
-                if (n >= longest && plan_is_below(s, g->files[i].target, n)) {
+                if (n >= longest && path_is_under(s, g->files[i].target)) {
                         host = g->files[i].source;
                         below = "";
                         longest = n;
                 }
         }
-        return host ? text(p, "%s%s%s", host, below, s + longest) : s;
+        return host ? plan_text(p, "%s%s%s", host, below, s + longest) : s;
 }
 
 /* A list of paths joined by ':', as in PATH. */
-static const char *list_to_host(Plan *p, const PlanInput *in, const char *s) {
+static const char *plan_list_to_host(Plan *p, const PlanInput *in, const char *s) {
         const char *all = NULL;
 
         while (*s && !p->failed) {
                 size_t n = strcspn(s, ":");
-                const char *one = to_host(p, in, text(p, "%.*s", (int)n, s));
+                const char *one = plan_to_host(p, in, plan_text(p, "%.*s", (int)n, s));
 
-                all = all ? text(p, "%s:%s", all, one) : one;
+                all = all ? plan_text(p, "%s:%s", all, one) : one;
                 s += n + (s[n] == ':');
         }
         return all ?: "";
 }
 
-static size_t count(char *const *v) {
-        size_t n = 0;
-
-        while (v && v[n])
-                n++;
-        return n;
-}
-
-static void add_words(Plan *p, const PlanInput *in) {
+static void plan_add_words(Plan *p, const PlanInput *in) {
         const Grant *g = in->grant;
         bool host = in->tier == TIER_LANDLOCK;
 
         p->spec.search = "/usr/local/bin:/usr/bin:/bin";
         for (size_t i = 0; g->argv[i]; i++)
-                p->spec.argv[p->spec.n_argv++] = host ? to_host(p, in, g->argv[i]) : g->argv[i];
+                p->spec.argv[p->spec.n_argv++] = host ? plan_to_host(p, in, g->argv[i]) : g->argv[i];
         for (size_t i = 0; g->env && g->env[i]; i++) {
                 const char *value = strchr(g->env[i], '='), *line = g->env[i];
 
                 if (host && value && value[1] == '/')
-                        line = text(p, "%.*s=%s", (int)(value - line), line, list_to_host(p, in, value + 1));
+                        line = plan_text(p, "%.*s=%s", (int)(value - line), line, plan_list_to_host(p, in, value + 1));
                 if (strncmp(line, "PATH=", 5) == 0)
                         p->spec.search = line + 5;
                 p->spec.env[p->spec.n_env++] = line;
         }
-        p->spec.env[p->spec.n_env++] = text(p, "LETHE_REGION=%s", in->region);
+        p->spec.env[p->spec.n_env++] = plan_text(p, "LETHE_REGION=%s", in->region);
         if (g->skill_dir) {
                 const char *skill = host ? plan_skill(in) : REGION_SKILL_DIR;
 
-                p->spec.search = text(p, "%s:%s", p->spec.search, skill);
+                p->spec.search = plan_text(p, "%s:%s", p->spec.search, skill);
                 if (p->spec.argv[0][0] != '/' && strchr(p->spec.argv[0], '/'))
-                        p->spec.argv[0] = text(p, "%s/%s", skill, p->spec.argv[0]);
+                        p->spec.argv[0] = plan_text(p, "%s/%s", skill, p->spec.argv[0]);
         }
 }
 
@@ -294,10 +289,10 @@ int plan_words(const PlanInput *in, Plan *ret) {
         const Grant *g = in->grant;
         Plan p = {0};
 
-        p.spec.argv = calloc(count(g->argv) + 1, sizeof(*p.spec.argv));
-        p.spec.env = calloc(count(g->env) + 2, sizeof(*p.spec.env));
+        p.spec.argv = calloc(strv_length(g->argv) + 1, sizeof(*p.spec.argv));
+        p.spec.env = calloc(strv_length(g->env) + 2, sizeof(*p.spec.env));
         if (p.spec.argv && p.spec.env)
-                add_words(&p, in);
+                plan_add_words(&p, in);
         if (!p.spec.argv || !p.spec.env || p.failed) {
                 plan_deinit(&p);
                 return -ENOMEM;
@@ -308,12 +303,13 @@ int plan_words(const PlanInput *in, Plan *ret) {
 
 const PlanWarm plan_warm[PLAN_WARM_N] = {
         {"python3", "/usr/bin/python3", {"-I", "-S", "-B", REGION_LETHE_DIR "/warm/warm.py"}, true, true},
-        {"perl", "/usr/bin/perl", {"-f", REGION_LETHE_DIR "/warm/warm.pl"}, true, false}, /* -T could not be taken back for the skill */
+        /* -T could not be taken back for the skill */
+        {"perl", "/usr/bin/perl", {"-f", REGION_LETHE_DIR "/warm/warm.pl"}, true, false},
         {"lethe-load", REGION_LETHE_DIR "/bin/lethe-load", {"--warm"}, true, false},
 };
 
-/* An interpreter of the skill's own, or one that was granted, is not in a template's view, and has nothing to do there. */
-static bool of_the_system(const char *program) {
+/* An interpreter of the skill's own, or a granted interpreter, is not in a template's view. */
+static bool plan_is_system(const char *program) {
         static const char *const places[] = {"/usr/", "/bin/", REGION_LETHE_DIR "/bin/"};
 
         for (size_t i = 0; i < ARRAY_SIZE(places); i++)
@@ -322,13 +318,14 @@ static bool of_the_system(const char *program) {
         return false;
 }
 
-/* An interpreter that can go on in a child of its own. Where it is looked up by its name, the system's is meant; with another one of that name it will
- * be executed in the region after all. */
-static const char *interpreter(const PlanInput *in) {
+/* The interpreter of the skill, if a warm one can go on in a child. A bare name means the system's interpreter. */
+static const char *plan_interpreter(const PlanInput *in) {
         const Grant *g = in->grant;
-        const char *program = in->later ? g->interpreter : g->argv[0], *slash = program ? strrchr(program, '/') : NULL, *name = slash ? slash + 1 : program;
+        const char *program = in->later ? g->interpreter : g->argv[0], *slash = program ? strrchr(program, '/') : NULL,
+                   *name = slash ? slash + 1 : program;
 
-        if (!program || !g->preload || in->tier != TIER_NAMESPACES || !in->shim_dir || (slash && !of_the_system(program)))
+        if (!program || !g->preload || in->tier != TIER_NAMESPACES || !in->shim_dir ||
+            (slash && !plan_is_system(program)))
                 return NULL;
         for (size_t i = 0; i < ARRAY_SIZE(plan_warm); i++)
                 if (strcmp(name, plan_warm[i].name) == 0 && (plan_warm[i].judges || g->interpreter))
@@ -336,8 +333,8 @@ static const char *interpreter(const PlanInput *in) {
         return NULL;
 }
 
-/* The bootstrap of an interpreter that is started before its words are there. What goes on in a child of a warm one has it already. */
-static int add_ahead(Plan *p, const PlanInput *in) {
+/* The bootstrap of an interpreter that starts before its words are known, and is no child of a warm one. */
+static int plan_add_ahead(Plan *p, const PlanInput *in) {
         static const char *const node[] = {"-r", REGION_LETHE_DIR "/warm/ahead.js", REGION_LETHE_DIR "/warm/ahead.js"};
         LaunchSpec *s = &p->spec;
 
@@ -386,35 +383,35 @@ int plan_make(const PlanInput *in, Plan *ret) {
                    (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0);
         s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : probe_region_id(in->probe);
         s->gid = in->tier == TIER_NAMESPACES ? REGION_GID : probe_region_id(in->probe);
-        /* One page more than the budget: that a page beyond it could be written is the breach's proof. */
+        /* One page more than the budget: a written page beyond the budget proves the breach. */
         s->scratch_bytes = (g->budget.scratch_bytes + PAGE - 1) / PAGE * PAGE + PAGE;
         s->scratch_inodes = g->budget.scratch_bytes / PAGE + 1024;
         s->scratch = in->scratch ?: "";
         s->filter = in->filter;
         s->n_filter = in->n_filter;
-        add_system(&p, in);
+        plan_add_system(&p, in);
         if (in->shim_dir)
-                from_supervisor(&p, in, add(&p, LAUNCH_BIND, LAUNCH_FOLLOW, REGION_LETHE_DIR, in->shim_dir), true);
+                plan_add_tree(&p, in, plan_add(&p, LAUNCH_BIND, LAUNCH_FOLLOW, REGION_LETHE_DIR, in->shim_dir), true);
         if (g->program_link && !plan_in_scratch(g->program_link))
-                add_program_link(&p, in);
+                plan_add_link(&p, in);
         p.granted = s->n_entries;
         if (g->program_link && plan_in_scratch(g->program_link))
-                add_program_link(&p, in);
+                plan_add_link(&p, in);
         if (g->skill_dir)
-                add_granted(&p, in, REGION_SKILL_DIR, plan_skill(in), false);
+                plan_add_granted(&p, in, REGION_SKILL_DIR, plan_skill(in), false);
         for (size_t i = 0; i < g->n_files; i++)
-                add_file_grant(&p, in, &g->files[i]);
-        /* The last: no grant of a folder above stands over the program that was hashed. */
+                plan_add_file(&p, in, &g->files[i]);
+        /* The last: no grant of a folder above covers the hashed program. */
         if (g->program && (in->tier == TIER_NAMESPACES || !g->program_granted))
-                add_granted(&p, in, g->program, plan_program(in), false);
-        add_limits(&p, in);
+                plan_add_granted(&p, in, g->program, plan_program(in), false);
+        plan_add_limits(&p, in);
         s->workdir = g->workdir ?: REGION_WORK_DIR;
         if (in->tier == TIER_LANDLOCK)
-                s->workdir = to_host(&p, in, s->workdir);
-        p.interpreter = interpreter(in);
+                s->workdir = plan_to_host(&p, in, s->workdir);
+        p.interpreter = plan_interpreter(in);
         p.preload = g->preload;
         s->n_trees = (uint16_t)p.n_trees;
-        if (in->later && g->interpreter && in->shim_dir && add_ahead(&p, in) < 0)
+        if (in->later && g->interpreter && in->shim_dir && plan_add_ahead(&p, in) < 0)
                 p.failed = true;
         if (p.failed) {
                 plan_deinit(&p);

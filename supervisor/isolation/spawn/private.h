@@ -1,23 +1,37 @@
-/* Runs: supervisor. What the files of spawn/ share. */
+/* Runs: supervisor. Shared by the files of spawn/. */
 #pragma once
 
 #include "spawn/plan.h"
 #include "spawn/spawn.h"
 
-/* Fault injection for tests: each point that may fail counts down, and the one that reaches zero fails with EIO. 0: off. */
+/* Fault injection for tests: each possible failure counts down, and the failure at zero is EIO. 0: off. */
 extern int spawn_fault;
 static inline bool spawn_fails(void) {
         return spawn_fault > 0 && --spawn_fault == 0;
 }
 
-/* The plan's trees as descriptors, fds[*n_fds] and on. What was opened is closed by the caller. spawner: its binder makes them, where the supervisor
- * is no root; NULL: the supervisor itself. Returns as spawn_start(). */
-int spawn_open_trees(const Plan *p, const Probe *probe, Spawner *spawner, int *fds, size_t *n_fds, Diag *reterr);
-/* A memory file, sealed against changes of its size, with the spec and room for its words; ret_bytes gets the bytes, owned. Returns a descriptor or
- * -errno. */
+/* Opens the plan's trees as descriptors, from fds[*n_fds] on; the caller closes them. bind: spawner_bind() of a
+ * supervisor without root, called with spawner; NULL: the supervisor makes the mounts. Returns as spawn_start(). */
+typedef int (*SpawnBindFn)(Spawner *s, const Probe *probe, const char *source, bool write);
+int spawn_open_trees(const Plan *p, const Probe *probe, SpawnBindFn bind, Spawner *spawner, int *fds, size_t *n_fds,
+                     Diag *reterr);
+/* A memory file of sealed size: spec and room for words; ret_bytes: the spec, owned. Returns the file or -errno. */
 int spawn_seal(const LaunchSpec *s, uint8_t **ret_bytes, size_t *ret_n);
 /* Returns 0 or -ENOMEM. */
 int view_mark(const Plan *p, ViewMarks *ret);
 void view_marks_deinit(ViewMarks *m);
-/* Of the worker's user namespace, written from outside. Returns 0 or -errno. */
+/* Tier landlock: makes the host folder that stands for the scratch file system; root puts the folder where the region's
+ * user can reach it. *ret: the path, owned; after a failure the caller removes the folder. */
+int spawn_scratch_make(const SpawnRequest *r, char **ret, Diag *reterr);
+/* The maps of the worker's user namespace, written from outside. Returns 0 or -errno. */
 int spawn_write_maps(pid_t pid, const Probe *p);
+
+/* Copies of a skill for a region of root in tier landlock (scratch.c). */
+typedef struct Lent {
+        char *skill, *program; /* owned; NULL: not lent, use the grant's path */
+} Lent;
+void lent_deinit(Lent *l);
+/* gid: the region's group. lend_end() also removes a failed copy. Returns 0, SPAWN_E_SOURCE, -errno, with a message. */
+int lend(const Grant *g, const char *scratch, gid_t gid, Lent *ret, Diag *reterr);
+/* Removes the lent copies beside the scratch. Returns 0 or -errno. */
+int lend_end(const char *scratch);

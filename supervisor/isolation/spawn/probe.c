@@ -2,17 +2,20 @@
 
 #include "base/io.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 const char *const probe_system_names[PROBE_LINKS] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
-/* First number of a small file of /proc, or `otherwise` when it is not there. */
-static long long read_number(const char *path, long long otherwise) {
+/* First number of a small file of /proc, or `otherwise` when missing. */
+static long long probe_read_number(const char *path, long long otherwise) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         char text[32];
         ssize_t n;
@@ -27,8 +30,7 @@ static long long read_number(const char *path, long long otherwise) {
         return strtoll(text, NULL, 10);
 }
 
-/* True when `id` has a mapping in a map file of our own user namespace. */
-static bool is_mapped(const char *path, uint64_t id) {
+bool probe_is_mapped(const char *path, uint64_t first, uint64_t n_ids) {
         _cleanup_free_ char *text = NULL;
         unsigned long long inside, outside, count;
         size_t n;
@@ -37,7 +39,8 @@ static bool is_mapped(const char *path, uint64_t id) {
                 return false;
         for (const char *p = text; p && *p; p = strchr(p, '\n')) {
                 p += *p == '\n';
-                if (sscanf(p, "%llu %llu %llu", &inside, &outside, &count) == 3 && id >= inside && id - inside < count)
+                if (sscanf(p, "%llu %llu %llu", &inside, &outside, &count) == 3 && first >= inside &&
+                    first + n_ids <= inside + count)
                         return true;
         }
         return false;
@@ -46,16 +49,17 @@ static bool is_mapped(const char *path, uint64_t id) {
 int probe_userns(bool root) {
         if (root)
                 return USERNS_MAY_WORK;
-        if (read_number("/proc/sys/user/max_user_namespaces", 1) == 0)
+        if (probe_read_number("/proc/sys/user/max_user_namespaces", 1) == 0)
                 return USERNS_DENIED_COUNT;
-        if (read_number("/proc/sys/kernel/unprivileged_userns_clone", 1) == 0)
+        if (probe_read_number("/proc/sys/kernel/unprivileged_userns_clone", 1) == 0)
                 return USERNS_DENIED_CLONE;
-        if (read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) == 1) {
+        if (probe_read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) == 1) {
                 _cleanup_free_ char *label = NULL;
                 size_t n;
 
                 /* A process with a profile of its own is judged by that profile, not by the general rule. */
-                if (io_read_file(AT_FDCWD, "/proc/self/attr/current", 4096, &label, &n) < 0 || strncmp(label, "unconfined", 10) == 0)
+                if (io_read_file(AT_FDCWD, "/proc/self/attr/current", 4096, &label, &n) < 0 ||
+                    strncmp(label, "unconfined", 10) == 0)
                         return USERNS_DENIED_APPARMOR;
         }
         return USERNS_MAY_WORK;
@@ -65,7 +69,7 @@ uint64_t probe_user_limit(const char *name) {
         char path[96];
 
         snprintf(path, sizeof(path), "/proc/sys/user/%s", name);
-        return (uint64_t)MAX(read_number(path, 0), 0LL);
+        return (uint64_t)MAX(probe_read_number(path, 0), 0LL);
 }
 
 void probe_quick(Probe *ret) {
@@ -75,7 +79,8 @@ void probe_quick(Probe *ret) {
         *ret = (Probe){.uid = geteuid(), .gid = getegid(), .landlock_abi = abi > 0 ? (int)abi : 0};
         ret->root = ret->uid == 0;
         if (ret->root)
-                ret->has_nobody = is_mapped("/proc/self/uid_map", PROBE_NOBODY) && is_mapped("/proc/self/gid_map", PROBE_NOBODY);
+                ret->has_nobody = probe_is_mapped("/proc/self/uid_map", PROBE_NOBODY, 1) &&
+                                  probe_is_mapped("/proc/self/gid_map", PROBE_NOBODY, 1);
         ret->objects = statvfs("/proc/sys/user/max_inotify_instances", &fs) == 0 && !(fs.f_flag & ST_RDONLY) &&
                        access("/proc/sys/user/max_inotify_watches", F_OK) == 0;
         ret->userns_denied = probe_userns(ret->root);
@@ -94,13 +99,69 @@ const char *probe_userns_reason(int denied) {
         switch ((ProbeUserns)denied) {
         case USERNS_DENIED_CLONE:
                 return "kernel.unprivileged_userns_clone is 0; fix: sysctl kernel.unprivileged_userns_clone=1";
-        case USERNS_DENIED_COUNT:
-                return "user.max_user_namespaces is 0; fix: sysctl user.max_user_namespaces=15000";
+        case USERNS_DENIED_COUNT: return "user.max_user_namespaces is 0; fix: sysctl user.max_user_namespaces=15000";
         case USERNS_DENIED_APPARMOR:
-                return "AppArmor restricts unprivileged user namespaces; fix: an AppArmor profile for lethe with the rule \"userns,\", or "
+                return "AppArmor restricts unprivileged user namespaces; fix: an AppArmor profile for lethe with the "
+                       "rule \"userns,\", or "
                        "sysctl kernel.apparmor_restrict_unprivileged_userns=0";
         case USERNS_MAY_WORK:
                 break;
         }
         return "";
+}
+
+/* The value of the last `name`=… of the kernel's command line, as kstrtobool() reads: 1, 0, or -1 when missing. */
+static int probe_boot_word(const char *line, const char *name) {
+        size_t n = strlen(name);
+        int v = -1;
+
+        for (const char *p = line; (p = strstr(p, name)); p += n)
+                if ((p == line || p[-1] == ' ') && p[n] == '=' && strchr("1yYtT", p[n + 1]) && p[n + 1])
+                        v = 1;
+                else if ((p == line || p[-1] == ' ') && p[n] == '=')
+                        v = strncmp(p + n + 1, "on", 2) == 0;
+        return v;
+}
+
+static bool probe_find_init_on_free(void) {
+        _cleanup_free_ char *line = NULL, *text = NULL;
+        char path[256];
+        struct utsname u;
+        size_t n;
+        int word = io_read_file(AT_FDCWD, "/proc/cmdline", 65536, &line, &n) == 0
+                           ? probe_boot_word(line, "init_on_free")
+                           : -1;
+
+        if (word >= 0)
+                return word;
+        uname(&u);
+        snprintf(path, sizeof(path), "/boot/config-%s", u.release);
+        return io_read_file(AT_FDCWD, path, 8 << 20, &text, &n) == 0 &&
+               strstr(text, "\nCONFIG_INIT_ON_FREE_DEFAULT_ON=y");
+}
+
+/* Fixed for the life of a kernel. */
+static bool probe_init_on_free(void) {
+        static atomic_int known = -1;
+        int v = atomic_load(&known);
+
+        if (v < 0)
+                atomic_store(&known, v = probe_find_init_on_free());
+        return v;
+}
+
+void kernel_facts_ahead(void) {
+        probe_init_on_free();
+}
+
+void kernel_facts(RulesetFacts *ret) {
+        _cleanup_free_ char *swaps = NULL;
+        size_t n;
+        int e;
+
+        ret->init_on_free = probe_init_on_free();
+        /* The first line is a heading. An unreadable file counts as swap. */
+        e = io_read_file(AT_FDCWD, "/proc/swaps", 65536, &swaps, &n);
+        /* no file: a kernel without swap */
+        ret->swap = e < 0 ? e != -ENOENT : strchr(swaps, '\n') && strchr(swaps, '\n')[1];
 }

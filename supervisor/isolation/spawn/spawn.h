@@ -1,5 +1,5 @@
-/* Runs: supervisor. Starts one worker for one region and hands it its sealed launch spec. The worker confines itself at once and then
- * waits for spawn_go(), so that region.allocated can be made durable while it works. */
+/* Runs: supervisor. Starts one worker for one region with a sealed launch spec. The worker confines itself at once and
+ * then waits for spawn_go(), so that region.allocated becomes durable meanwhile. */
 #pragma once
 
 #include "base/diag.h"
@@ -8,114 +8,115 @@
 #include "policy/grant.h"
 #include "schema/status.h"
 #include "spawn/probe.h"
-#include "spawn/spawner.h"
+
+typedef struct Spawner Spawner;
 
 enum {
-        SPAWN_E_TIER = 1,   /* this machine cannot give the grant's tier: message says what is missing and the fix */
-        SPAWN_E_SOURCE,     /* something to be bound does not exist or cannot be read: message names field and path */
+        SPAWN_E_TIER = 1, /* this machine cannot give the grant's tier: the message has the missing part and the fix */
+        SPAWN_E_SOURCE,     /* a source of a bind does not exist or cannot be read: the message has field and path */
         SPAWN_E_WORKER,     /* lethe-worker not found */
-        SPAWN_E_KERNEL,     /* clone, mount or cgroup refused: message names the call */
+        SPAWN_E_KERNEL,     /* clone, mount or cgroup refused: the message has the call */
 };
 
 typedef struct SpawnIo {
         int std_in, std_out, std_err; /* become 0, 1, 2 of the skill; borrowed */
-        int pipe_in, pipe_out;        /* become REGION_PIPE_IN_FD (skill reads) and REGION_PIPE_OUT_FD (skill writes); borrowed */
+        int pipe_in, pipe_out; /* become REGION_PIPE_IN_FD (to the skill) and REGION_PIPE_OUT_FD; borrowed */
 } SpawnIo;
 
 typedef struct SpawnRequest {
         const Grant *grant;
         const Probe *probe;
-        const char *region;            /* its id */
-        const char *store_dir;         /* absolute; cache/ and scratch/ are made in it when needed */
-        const char *cgroup;            /* NULL, or a cgroup of version 2 that the caller made for this region: the worker is born in it.
-                                        * The caller removes it. Groups of version 1 are entered at spawn_groups() */
-        bool memory_in_cgroup;         /* a cgroup will bound memory: else RLIMIT_DATA is set and large mappings are notified */
+        const char *region;            /* the region's id */
+        const char *store_dir;         /* absolute; has cache/ and scratch/, made when needed */
+        /* NULL, or the worker's birth place: the caller's cgroup of version 2 (version 1: spawn_groups()) */
+        const char *cgroup;
+        bool memory_in_cgroup; /* a cgroup will bound memory: else RLIMIT_DATA is set and large mappings are notified */
         bool tasks_in_cgroup;          /* a cgroup will bound tasks: else clone and fork are notified */
         SpawnIo io;
         Spawner *spawner;              /* NULL: lethe-worker is executed */
-        bool later;                    /* the grant's argv and env are not known yet: spawn_words() before spawn_go(). Tier namespaces only */
+        bool later; /* argv and env are not known yet: spawn_words() before spawn_go(). Tier namespaces only */
 } SpawnRequest;
 
-/* What a region that waits was shown of the host: which file each path was. */
+/* A path of the host in a waiting region's view, and the file at the path. */
 typedef struct ViewMark {
         char *path; /* owned */
         bool follow;
-        uint64_t dev, inode; /* 0: it was not there */
+        uint64_t dev, inode; /* 0: no file */
         uint64_t below;      /* mounts_below() */
 } ViewMark;
 typedef struct ViewMarks {
         ViewMark *v; /* owned */
         size_t n;
 } ViewMarks;
-/* Each path still is the same file, with the same mounts below it. */
+/* True: each path still has the same file, with the same mounts below. */
 bool view_still_is(const ViewMarks *m);
 
 typedef struct Spawned {
         Tier tier;
-        uint32_t uid;         /* of this region on the host, taken with uids_take(); 0: none */
-        uint32_t host_uid;    /* the user of its processes on the host, and whose that is: */
-        const char *host_user; /* "region": its own; "template": of all regions of one template; "nobody": of all whose ids are not mapped; "lethe"; static */
-        pid_t pid;            /* the worker: PID 1 of the region in tier namespaces; our child, to be reaped by the caller */
-        uint64_t start_ticks; /* field 22 of /proc/PID/stat: with pid it names the process also after a crash of ours */
+        uint32_t uid;         /* of this region on the host, from uids_take(); 0: none */
+        uint32_t host_uid;    /* the host user of the region's processes */
+        const char *host_user; /* static: "region", "template" or "nobody" (shared), "lethe" */
+        pid_t pid; /* the worker: PID 1 of the region in tier namespaces; reaped by the caller */
+        uint64_t start_ticks; /* field 22 of /proc/PID/stat: with pid, an identity beyond a crash */
         int pidfd;
-        int status;           /* SOCK_SEQPACKET, non-blocking; read with spawn_status(); end of file when worker and program are gone */
-        int lifeline;         /* its closing makes the worker kill the region; also carries the go byte */
+        int status; /* SOCK_SEQPACKET, non-blocking; for spawn_status(); end of file when worker and program are gone */
+        int lifeline;         /* carries the go byte; when closed, the worker kills the region */
         char *scratch;        /* owned; tier landlock: host folder of the scratch, else NULL */
-        FilterInput filter;   /* with which filter_judge() reads a notification */
+        FilterInput filter;   /* for filter_judge() of a notification */
         char *cgroup;         /* owned copy of the request's, or NULL */
-        int memory;           /* the memory file in which the worker reads its spec */
-        uint8_t *spec;        /* owned: the launch spec as it was sent, for spawn_explain() */
+        int memory;           /* the memory file with the worker's spec */
+        uint8_t *spec;        /* owned: the sent launch spec, for spawn_explain() */
         size_t n_spec;
         ViewMarks view;       /* of a start with `later` */
-        size_t n_words;       /* bytes that spawn_words() wrote behind it */
+        size_t n_words;       /* bytes of spawn_words() behind the spec */
         bool born, ready;     /* STATUS_BORN, STATUS_READY were taken */
-        bool ahead;           /* the program is an interpreter that starts before spawn_words(): with a first spawn_go(), up to a byte on the
-                               * lifeline; with the second one it takes the words */
+        /* the program is an interpreter that starts before spawn_words(): the first spawn_go() starts the interpreter,
+         * up to a byte on the lifeline; the second makes the interpreter take the words */
+        bool ahead;
         bool told;            /* spawn_words() was called */
         Spawner *spawner;     /* borrowed */
-        struct Zygote *template; /* that made it, borrowed from the Spawner until spawned_deinit(); NULL: none did */
-        bool warm;            /* the program is a child of a warm interpreter (LAUNCH_WARM): pages of it that nobody wrote to are that one's */
+        struct Zygote *template; /* its maker, borrowed from the Spawner until spawned_deinit(); NULL: no template */
+        bool warm; /* the program is a child of a warm interpreter (LAUNCH_WARM) and shares all unwritten pages */
 } Spawned;
 
-/* Everything up to the worker that confines itself. Returns 0, SPAWN_E_*, -errno; nothing is left behind on failure. The calling thread
- * must live as long as the region: its end kills the region (PR_SET_PDEATHSIG), unless the Spawner's thread made it. */
+/* Starts the worker, up to its confinement. Returns 0, SPAWN_E_*, -errno; a failure leaves no trace. The calling thread
+ * must live as long as the region (PR_SET_PDEATHSIG), except with a Spawner. */
 int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr);
 
-/* Takes one record. ret_notify and ret_scratch (a folder, for fstatfs and clean-up) are -1 unless they came with it; they are the
- * caller's then. Returns 1 with a record, 0 at the end of the stream, -EAGAIN when there is none now, -EPROTO for a malformed packet. */
+/* Takes one record. ret_notify and ret_scratch (a folder, for fstatfs and clean-up): the record's descriptors, for the
+ * caller, or -1. Returns 1, 0 at the end of the stream, -EAGAIN without a record, -EPROTO for a malformed packet. */
 int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratch);
-/* For STATUS_STEP_FAILED: fills in which step failed, why, and the fix where there is one. Returns SPAWN_E_TIER when this machine cannot
- * give the tier, else SPAWN_E_KERNEL. */
+/* For STATUS_STEP_FAILED: step, reason, fix. Returns SPAWN_E_TIER (the tier is impossible here) or SPAWN_E_KERNEL. */
 int spawn_explain(const Spawned *s, const StatusRecord *failed, Diag *reterr);
-/* Adds to a failure of one of these the AppArmor profile that confines this process, if one does: it can be the cause. */
+/* Adds this process's AppArmor profile, if any, to a failed start's message: a possible cause. */
 void spawn_add_profile(Diag *d);
 const char *spawn_step_name(int step); /* "pivot"; "unknown" beyond the list */
 
-/* Once, at any time before spawn_go(), also with none: before it says STATUS_READY the program's process enters the cgroups of version 1
- * whose files `tasks` these are, open for writing (at most LAUNCH_GROUPS_MAX, borrowed), by itself. That costs microseconds, while moving it from outside
- * costs 10 to 20 ms. The worker stays outside: only the program and what it starts are counted. Returns 0, -EPIPE when the worker is
- * gone (its status says why), -errno. */
+/* Called once before spawn_go(), also with n 0: before STATUS_READY the program's process enters the cgroups of version
+ * 1 by their open `tasks` files (at most LAUNCH_GROUPS_MAX, borrowed). Entering from inside costs microseconds; a move
+ * from outside costs 10 to 20 ms. The worker stays outside: only the program and its children are counted. Returns 0,
+ * -EPIPE when the worker is gone (its status has the reason), -errno. */
 int spawn_groups(Spawned *s, const int *tasks, size_t n);
-/* Of a start with `later`: what the program is started with. Returns 0, -EFBIG when it is more than fits, -errno. */
+/* For a start with `later`: sends argv and env. Returns 0, -EFBIG when too long, -errno. */
 int spawn_words(Spawned *s, const Grant *g, const char *region);
-/* After STATUS_READY: lets the worker start the program; with `ahead` twice, before and after spawn_words(). Returns 0 or -errno. */
+/* After STATUS_READY: starts the program; with `ahead` called before and after spawn_words(). Returns 0 or -errno. */
 int spawn_go(Spawned *s);
-/* Ends the region now: SIGKILL to the worker by pidfd, and cgroup.kill. In tier landlock the lifeline is closed and all descendants are
- * killed, so that the worker ends by itself when none is left; a second call kills the worker too. Returns 0 or -errno. */
+/* Ends the region now: SIGKILL to the worker by pidfd, and cgroup.kill. In tier landlock the lifeline is closed and all
+ * descendants are killed; the worker then ends by itself. A second call kills the worker too. Returns 0 or -errno. */
 int spawn_kill(Spawned *s);
-/* After the worker was reaped: proves that nothing of the region runs (PID namespace gone with its init; cgroup empty; tier landlock: no
- * descendant left, any that is found is killed and reaped). guard: the pid of the region's own one, 0: none; what another guard holds is
- * another region's. Returns 0, or SPAWN_E_KERNEL with the pids in the message. */
+/* After the worker's reap: proves that no process of the region runs (PID namespace gone with its init; cgroup empty;
+ * tier landlock: descendants are killed and reaped until no descendant is left). guard: the pid of the region's own
+ * guard, 0: no guard; a process of a foreign guard is of its region. Returns 0, or SPAWN_E_KERNEL with the pids. */
 int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr);
-/* Removes all that is in the folder, following no link; fn (may be NULL) is called with each name that is no folder before it goes.
- * Returns 0 or -errno. */
+/* Empties the folder, following no link; before each removal of a file calls fn (may be NULL). Returns 0 or -errno. */
 typedef void (*SpawnScratchFn)(int dir, const char *name, void *arg);
 int spawn_scratch_empty(int top, SpawnScratchFn fn, void *arg);
-/* Tier landlock: removes the scratch folder and all below it, following no link. 0 also when it is not there. Returns 0 or -errno. */
+#define LEND_SUFFIX ".copy" /* of the folder beside a scratch with lent copies of skill and program */
+/* Tier landlock: removes the scratch folder, following no link. Returns 0 (also for a missing folder) or -errno. */
 int spawn_scratch_remove(const char *path);
-/* Overwrites the launch spec, arguments and environment in it, where the worker reads it: the program must have been executed or be dead. */
+/* Overwrites the launch spec and its words in the worker's memory file: the program must run already, or be dead. */
 void spawn_wipe_spec(Spawned *s);
-/* The kernel does not let it die: nobody waits for it any more. */
+/* The kernel does not let the worker die: the caller stops waiting. */
 void spawned_leave(Spawned *s);
 void spawned_deinit(Spawned *s);
 #define _cleanup_spawned_ _cleanup_(spawned_deinit)

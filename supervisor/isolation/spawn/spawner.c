@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "schema/limits.h"
-#include "spawn/binder.h"
+#include "spawn/helper.h"
 #include "spawn/cache.h"
 #include "spawn/probe.h"
-#include "spawn/spawn.h"
+#include "spawn/spawner.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,19 +16,19 @@
 #define STACK (128 * 1024)
 #define TEMPLATES_MAX 8
 #define TEMPLATE_REGIONS_MAX 64        /* alive at once, of one template */
-#define SEEN_MAX 64                    /* views of which it is known that they came once */
+#define SEEN_MAX 64                    /* views that came once */
 #define TEMPLATE_IDLE_USEC 60000000ULL
-#define LOOK_SEC 20                    /* how often for idle ones */
+#define LOOK_SEC 20                    /* interval of the look for idle templates and guards */
 
 bool spawner_eager;
 
 typedef struct Template {
         uint8_t view[VIEW_BYTES];
         Zygote zygote;
-        unsigned users;    /* regions that it made, or that ask it just now: they would end with it */
+        unsigned users;    /* regions of the template, and regions that ask now: all would end with the template */
         uint64_t used_usec;
-        bool doomed;       /* nobody else is to ask it */
-        struct Template *next; /* among those that are left */
+        bool doomed;       /* no further region may ask */
+        struct Template *next; /* in the list `left` */
 } Template;
 
 struct Spawner {
@@ -37,33 +37,33 @@ struct Spawner {
         const TemplateGroups *groups; /* borrowed; NULL: none */
         GuardPool idle;
         pthread_t keeper;
-        pthread_mutex_t lock; /* of all below */
+        pthread_mutex_t lock; /* of all members below */
         pthread_cond_t wake, done;
         bool stop;
-        unsigned restart, restarted; /* turns that were asked for; that are through */
-        int started;          /* of the first turn */
+        unsigned restart, restarted; /* requested turns; finished turns */
+        int started;          /* result of the last turn */
         Diag why;
         Template *templates[TEMPLATES_MAX]; /* owned */
-        Template *left;       /* owned: doomed, and with regions that still live */
+        Template *left;       /* owned: doomed, and with living regions */
         Binder binder;
         uint8_t seen[SEEN_MAX][VIEW_BYTES];
         size_t next_seen;
-        bool making;          /* somebody makes a template */
-        bool ending;          /* templates that are out of the lists and not gone yet */
+        bool making;          /* a thread makes a template */
+        bool ending;          /* templates outside of the lists are not yet ended */
         unsigned regions_most; /* of one template */
-        unsigned turn, making_turn; /* how often all was forgotten: now; when making it began */
-        uint8_t failed[VIEW_BYTES]; /* of this view none could be made */
-        uint64_t not_before;        /* and none is tried */
+        unsigned turn, making_turn; /* number of spawner_forget() calls: now; at the start of making */
+        uint8_t failed[VIEW_BYTES]; /* the last view whose template could not be made */
+        uint64_t not_before;        /* no new try before */
 };
 
-static void template_free(Template *t) {
+static void spawner_free_template(Template *t) {
         zygote_end(&t->zygote);
         pthread_mutex_destroy(&t->zygote.lock);
         free(t);
 }
 
 /* With the lock held. */
-static void leave(Spawner *s, Template **place) {
+static void spawner_leave_template(Spawner *s, Template **place) {
         Template *t = *place;
 
         *place = NULL;
@@ -72,15 +72,15 @@ static void leave(Spawner *s, Template **place) {
         s->left = t;
 }
 
-/* With the lock held, which is let go meanwhile. Those without a region that are doomed or have been idle since `before`; all: the Spawner ends. */
-static void end_templates(Spawner *s, uint64_t before, bool all) {
+/* With the lock, released meanwhile. Ends templates without a region, doomed or idle since `before`; or all. */
+static void spawner_end_templates(Spawner *s, uint64_t before, bool all) {
         Template *over = NULL;
 
         for (size_t i = 0; i < TEMPLATES_MAX; i++) {
                 Template *t = s->templates[i];
 
                 if (t && (all || t->doomed || (t->users == 0 && t->used_usec < before)))
-                        leave(s, &s->templates[i]);
+                        spawner_leave_template(s, &s->templates[i]);
         }
         for (Template **at = &s->left; *at;) {
                 Template *t = *at;
@@ -101,14 +101,14 @@ static void end_templates(Spawner *s, uint64_t before, bool all) {
                 Template *t = over;
 
                 over = t->next;
-                template_free(t);
+                spawner_free_template(t);
         }
         pthread_mutex_lock(&s->lock);
         s->ending = false;
 }
 
-/* One that died is reaped, and another one takes its place. */
-static int start_missing(Spawner *s, Diag *reterr) {
+/* Reaps a dead zygote and starts a new one. */
+static int spawner_start_missing(Spawner *s, Diag *reterr) {
         struct {
                 Zygote *zygote;
                 const char *name;
@@ -125,8 +125,8 @@ static int start_missing(Spawner *s, Diag *reterr) {
         return e;
 }
 
-/* The parent of everything that is started here: it neither ends nor does anything else. */
-static void *keep(void *arg) {
+/* The parent of all zygotes: this thread lives as long as the Spawner, and does no other work. */
+static void *spawner_keeper(void *arg) {
         Spawner *s = arg;
 
         pthread_mutex_lock(&s->lock);
@@ -139,7 +139,7 @@ static void *keep(void *arg) {
                         int e;
 
                         pthread_mutex_unlock(&s->lock);
-                        e = start_missing(s, &d);
+                        e = spawner_start_missing(s, &d);
                         pthread_mutex_lock(&s->lock);
                         s->started = e;
                         s->why = d;
@@ -147,7 +147,7 @@ static void *keep(void *arg) {
                         pthread_cond_broadcast(&s->done);
                         continue;
                 }
-                end_templates(s, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()), false);
+                spawner_end_templates(s, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()), false);
                 pthread_mutex_unlock(&s->lock);
                 guard_pool_end(&s->idle, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()));
                 pthread_mutex_lock(&s->lock);
@@ -157,7 +157,7 @@ static void *keep(void *arg) {
                 until.tv_sec += LOOK_SEC;
                 pthread_cond_timedwait(&s->wake, &s->lock, &until);
         }
-        end_templates(s, 0, true);
+        spawner_end_templates(s, 0, true);
         pthread_mutex_unlock(&s->lock);
         binder_deinit(&s->binder);
         zygote_end(&s->worker);
@@ -165,8 +165,8 @@ static void *keep(void *arg) {
         return NULL;
 }
 
-/* Lets the keeper look for what is missing. Returns its answer. */
-static int restart(Spawner *s, Diag *reterr) {
+/* Makes the keeper start missing zygotes. Returns the keeper's result. */
+static int spawner_restart(Spawner *s, Diag *reterr) {
         unsigned turn;
         int e;
 
@@ -182,7 +182,7 @@ static int restart(Spawner *s, Diag *reterr) {
         return e;
 }
 
-static int start_keeper(Spawner *s) {
+static int spawner_start_keeper(Spawner *s) {
         pthread_attr_t attr;
         sigset_t all, before;
         int e = pthread_attr_init(&attr);
@@ -192,18 +192,20 @@ static int start_keeper(Spawner *s) {
         pthread_attr_setstacksize(&attr, STACK);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        e = pthread_create(&s->keeper, &attr, keep, s);
+        e = pthread_create(&s->keeper, &attr, spawner_keeper, s);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         pthread_attr_destroy(&attr);
         return -e;
 }
 
-/* Regions of one template are one user of the host's where the kernel counts inotify instances: it counts them for the owner of each namespace above as well,
- * and the template's is above theirs all. As many as can have all of theirs at once. Another user than root has but itself, however many templates. */
-static unsigned regions_most(void) {
+/* All regions of a template share one host user. The kernel counts inotify instances for the owner of each namespace
+ * above, too, and the template's namespace is above all its regions. So a template has only as many regions as can
+ * reach their own limit together. A supervisor without root has one user for all templates. */
+static unsigned spawner_regions_most(void) {
         const uint64_t n = probe_user_limit("max_inotify_instances") / REGION_INOTIFY_INSTANCES;
 
-        return geteuid() != 0 ? TEMPLATE_REGIONS_MAX : (unsigned)MIN(MAX(n, (uint64_t)1), (uint64_t)TEMPLATE_REGIONS_MAX);
+        return geteuid() != 0 ? TEMPLATE_REGIONS_MAX
+                              : (unsigned)MIN(MAX(n, (uint64_t)1), (uint64_t)TEMPLATE_REGIONS_MAX);
 }
 
 int spawner_new(Spawner **ret, Diag *reterr) {
@@ -213,7 +215,7 @@ int spawner_new(Spawner **ret, Diag *reterr) {
 
         if (!s)
                 return -ENOMEM;
-        s->regions_most = regions_most();
+        s->regions_most = spawner_regions_most();
         s->kept = spawn_cache_new();
         zygote_init(&s->worker);
         zygote_init(&s->guard);
@@ -225,13 +227,13 @@ int spawner_new(Spawner **ret, Diag *reterr) {
         pthread_cond_init(&s->wake, &attr);
         pthread_cond_init(&s->done, NULL);
         pthread_condattr_destroy(&attr);
-        e = start_keeper(s);
+        e = spawner_start_keeper(s);
         if (e < 0) {
                 spawn_cache_free(s->kept);
                 free(s);
                 return e;
         }
-        e = restart(s, reterr);
+        e = spawner_restart(s, reterr);
         if (e != 0)
                 spawner_free(s);
         else
@@ -273,7 +275,7 @@ bool spawner_has_forgotten(Spawner *s) {
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
                 has &= !s->templates[i] || !s->templates[i]->doomed || s->templates[i]->users > 0;
         for (const Template *t = s->left; t; t = t->next)
-                has &= t->users > 0; /* of a region that runs: nobody else is made from it */
+                has &= t->users > 0; /* of a running region: no further region comes from the template */
         pthread_mutex_unlock(&s->lock);
         return has;
 }
@@ -297,36 +299,33 @@ void spawner_free(Spawner *s) {
         free(s);
 }
 
-static int child(Spawner *s, Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
-        int e = zygote_child(n, flags, fds, n_fds, ret_pid, ret_pidfd);
+static int spawner_child(Spawner *s, Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid,
+                         int *ret_fd) {
+        int e = zygote_child(n, flags, fds, n_fds, ret_pid, ret_fd);
 
-        if (e == ZYGOTE_E_GONE && restart(s, NULL) == 0)
-                e = zygote_child(n, flags, fds, n_fds, ret_pid, ret_pidfd);
+        if (e == ZYGOTE_E_GONE && spawner_restart(s, NULL) == 0)
+                e = zygote_child(n, flags, fds, n_fds, ret_pid, ret_fd);
         return e;
 }
 
 int spawner_worker(Spawner *s, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
-        return child(s, &s->worker, flags, fds, n_fds, ret_pid, ret_pidfd);
+        return spawner_child(s, &s->worker, flags, fds, n_fds, ret_pid, ret_pidfd);
 }
 
 int spawner_guard(Spawner *s, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
-        return child(s, &s->guard, 0, fds, n_fds, ret_pid, ret_pidfd);
+        return spawner_child(s, &s->guard, 0, fds, n_fds, ret_pid, ret_pidfd);
 }
 
-bool spawner_take_guard(Spawner *s, Guard *ret) {
-        return guard_pool_take(&s->idle, ret);
-}
-
-bool spawner_keep_guard(Spawner *s, const Guard *g) {
-        return guard_pool_keep(&s->idle, g);
+GuardPool *spawner_guards(Spawner *s) {
+        return &s->idle;
 }
 
 size_t spawner_ready_guards(Spawner *s) {
         return guard_pool_count_ready(&s->idle);
 }
 
-/* One that comes for the first time may be the only one. */
-static bool came_before(Spawner *s, const uint8_t view[static VIEW_BYTES]) {
+/* A view that comes for the first time may never come again. */
+static bool spawner_came_before(Spawner *s, const uint8_t view[static VIEW_BYTES]) {
         for (size_t i = 0; i < SEEN_MAX; i++)
                 if (memcmp(s->seen[i], view, VIEW_BYTES) == 0)
                         return true;
@@ -350,7 +349,7 @@ Zygote *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *re
                 found = &t->zygote;
         }
         failed = memcmp(s->failed, view, VIEW_BYTES) == 0 && clock_mono_usec() < s->not_before;
-        if (!found && !s->making && !failed && (came_before(s, view) || spawner_eager)) {
+        if (!found && !s->making && !failed && (spawner_came_before(s, view) || spawner_eager)) {
                 s->making = *ret_wanted = true;
                 s->making_turn = s->turn;
         }
@@ -358,12 +357,12 @@ Zygote *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *re
         return found;
 }
 
-static Template *template_of(Zygote *n) {
+static Template *spawner_template_of(Zygote *n) {
         return (Template *)(void *)((char *)n - offsetof(Template, zygote));
 }
 
 void spawner_give_back(Spawner *s, Zygote *n) {
-        Template *t = template_of(n);
+        Template *t = spawner_template_of(n);
 
         pthread_mutex_lock(&s->lock);
         t->users--;
@@ -374,12 +373,12 @@ void spawner_give_back(Spawner *s, Zygote *n) {
 
 void spawner_doom(Spawner *s, Zygote *n) {
         pthread_mutex_lock(&s->lock);
-        template_of(n)->doomed = true;
+        spawner_template_of(n)->doomed = true;
         pthread_mutex_unlock(&s->lock);
 }
 
 int spawner_bind(Spawner *s, const Probe *probe, const char *source, bool write) {
-        return binder_mount(&s->binder, s, probe, source, write);
+        return binder_mount(&s->binder, spawner_worker, s, probe, source, write);
 }
 
 Zygote *spawner_any_template(Spawner *s) {
@@ -392,15 +391,15 @@ Zygote *spawner_any_template(Spawner *s) {
         return found;
 }
 
-/* With the lock held: puts it into a free place, if need be that of the one that nobody asked for longest. */
-static void put(Spawner *s, Template *new) {
+/* With the lock held: puts a template into a free place, or into the place of the longest unused template. */
+static void spawner_put_template(Spawner *s, Template *new) {
         Template **at = &s->templates[0];
 
         for (size_t i = 0; i < TEMPLATES_MAX && *at; i++)
                 if (!s->templates[i] || s->templates[i]->used_usec < (*at)->used_usec)
                         at = &s->templates[i];
         if (*at)
-                leave(s, at);
+                spawner_leave_template(s, at);
         *at = new;
 }
 
@@ -419,7 +418,7 @@ void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Zygot
         }
         pthread_mutex_lock(&s->lock);
         s->making = false;
-        if (t && s->making_turn != s->turn) { /* what it shows may be what was before */
+        if (t && s->making_turn != s->turn) { /* the view may have changed meanwhile */
                 t->doomed = true;
                 pthread_cond_signal(&s->wake);
         }
@@ -428,7 +427,7 @@ void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Zygot
                 s->not_before = clock_mono_usec() + TEMPLATE_IDLE_USEC;
         }
         if (t)
-                put(s, t);
-        pthread_cond_signal(&s->wake); /* one may have had to go */
+                spawner_put_template(s, t);
+        pthread_cond_signal(&s->wake); /* a replaced template may have to end */
         pthread_mutex_unlock(&s->lock);
 }

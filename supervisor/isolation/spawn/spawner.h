@@ -1,46 +1,35 @@
-/* Runs: supervisor that lives long (`lethe serve`). Starts regions and their guards without executing a program for each: it keeps a zygote of
- * either kind (schema/zygote.h) and, for views that come again, one whose root is built already. Many threads may ask at once.
+/* Runs: supervisor (daemon, `lethe serve`). Starts regions and their guards without an exec for each: a Spawner keeps
+ * one zygote of either kind (schema/zygote.h) and, for recurring views, a zygote with a built root. Thread-safe.
  *
- *   Spawner -> lethe-worker zygote -> worker of a region: all steps
- *                                   -> a view's zygote (template) -> worker of a region: what is its own
- *           -> lethe-guard zygote  -> guard of a region
+ *  Spawner -> lethe-worker zygote -> worker of a region: all steps
+ *                                 -> a view's zygote (template) -> worker of a region: only its own part
+ *          -> lethe-guard zygote  -> guard of a region
  *
- * All of them are children of one thread of the Spawner, which lives as long as it does: the parent-death signal of a region is that thread's end,
- * not the end of the thread that asked. A zygote that dies is started again; where none can be had the region is started as in a supervisor
- * without a Spawner, by execution: a layer is never left out. */
+ * All are children of one thread of the Spawner, which lives as long as the Spawner: the parent-death signal of a
+ * region is the end of this thread, not of the calling thread. A dead zygote is started again. Without a zygote the
+ * region is started by exec, as in a supervisor without a Spawner: no layer is ever left out. */
 #pragma once
 
 #include "base/diag.h"
 #include "base/util.h"
+#include "spawn/zygote.h"
 
 typedef struct Spawner Spawner;
 
-/* To be called before the supervisor confines itself: what it may not do any more, its zygotes still may. Returns 0, SPAWN_E_WORKER or SPAWN_E_KERNEL
- * with a message, -errno. */
+/* Called before the supervisor confines itself, for its zygotes' sake. Returns 0, SPAWN_E_WORKER or _KERNEL, -errno. */
 int spawner_new(Spawner **ret, Diag *reterr);
-/* Control groups of templates, from whoever keeps groups (spawn/ makes none). */
-typedef struct TemplateGroups {
-        /* Makes one, and sends the files by which a process of version 1 enters it with one message through `lifeline`, as spawn_groups() does. Returns 0 with
-         * *ret_group, or -errno with nothing sent and nothing left. */
-        int (*enter)(void *userdata, int lifeline, void **ret_group);
-        /* The template has loaded all that it loads. From now on it only forks regions, which are charged to it until each enters its own group. */
-        void (*serves)(void *userdata, void *group);
-        /* No process of the template is there any more. */
-        void (*leave)(void *userdata, void *group);
-        void *userdata; /* borrowed for as long as the Spawner lives */
-} TemplateGroups;
-/* Before the first region is started. Without it templates have limits of their own, and the supervisor's control group. */
+/* Called before the first start. Without groups, templates have own limits and the supervisor's control group. */
 void spawner_group_templates(Spawner *s, const TemplateGroups *groups);
-/* What a view shows may have changed: the next region of each is started anew from the host's tree. Living regions are not touched. */
+/* A view may have changed: the next region of each view starts anew from the host's tree. */
 void spawner_forget(Spawner *s);
-/* Processes that were there when the spawner was told to forget have ended. */
+/* All processes older than the last spawner_forget() have ended. */
 bool spawner_has_forgotten(Spawner *s);
-/* Its zygotes are there; what one that died has to do is done by the next call that needs it, where that may still execute a program. */
+/* Both zygotes live; the next start that needs a dead zygote starts a new zygote, where exec is still allowed. */
 bool spawner_works(Spawner *s);
-/* Guards that served a region and are as new: the next ones take them. Waits for nothing. */
+/* The number of used guards that are as new, for the next regions. Does not wait. */
 size_t spawner_ready_guards(Spawner *s);
-/* What it keeps of the machine for its regions; NULL: nothing, as without a Spawner. */
+/* The Spawner's cache of facts about the machine; NULL: no cache, as without a Spawner. */
 struct SpawnCache;
 struct SpawnCache *spawner_kept(Spawner *s_or_null);
-/* No region lives any more that it started. NULL: nothing. */
+/* Called when no region of the Spawner lives. NULL: no effect. */
 void spawner_free(Spawner *s);

@@ -1,4 +1,4 @@
-/* What the worker says, and letting it go on. */
+/* Runs: supervisor. The worker's records, and the permission to continue. */
 #include "base/io.h"
 #include "base/proc.h"
 #include "schema/launch.h"
@@ -6,7 +6,6 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,7 +26,7 @@ const char *spawn_step_name(int step) {
         return step > STEP_NONE && step < STEP_COUNT ? steps[step].name : "unknown";
 }
 
-static bool is_tmpfs(int fd) {
+static bool status_is_tmpfs(int fd) {
         struct statfs st;
 
         return fstatfs(fd, &st) == 0 && st.f_type == TMPFS_TYPE;
@@ -56,12 +55,15 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
                 return 0;
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
                 if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-                        for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len && n_fds < ARRAY_SIZE(fds); i++)
+                        for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len && n_fds < ARRAY_SIZE(fds);
+                             i++)
                                 memcpy(&fds[n_fds++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-        good = n == (ssize_t)sizeof(r) && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && r.kind >= STATUS_STEP_FAILED && r.kind <= STATUS_ENDED;
-        /* One of each, with exactly what belongs to it: a first process that was taken over must not slip us descriptors. */
+        good = n == (ssize_t)sizeof(r) && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && r.kind >= STATUS_STEP_FAILED &&
+               r.kind <= STATUS_ENDED;
+        /* Once each, with exactly its descriptors: a hostile first process must not slip in more. */
         if (good && r.kind == STATUS_BORN)
-                good = !s->born && n_fds == (s->tier == TIER_NAMESPACES ? 1U : 0U) && (n_fds < 1 || is_tmpfs(fds[0]));
+                good = !s->born && n_fds == (s->tier == TIER_NAMESPACES ? 1U : 0U) &&
+                       (n_fds < 1 || status_is_tmpfs(fds[0]));
         else if (good && r.kind == STATUS_READY)
                 good = s->born && !s->ready && n_fds == 1;
         else if (good)
@@ -86,14 +88,16 @@ int spawn_groups(Spawned *s, const int *tasks, size_t n) {
 int spawn_go(Spawned *s) {
         const LaunchTake take = {htole32((uint32_t)s->n_spec), htole32((uint32_t)s->n_words)};
 
-        return s->ahead && s->told ? io_send_fds(s->lifeline, &take, sizeof(take), NULL, 0) : io_send_fds(s->lifeline, "g", 1, NULL, 0);
+        return s->ahead && s->told ? io_send_fds(s->lifeline, &take, sizeof(take), NULL, 0)
+                                   : io_send_fds(s->lifeline, "g", 1, NULL, 0);
 }
 
-/* Which of the operator's own words the failed step was about. */
-static void name_entry(const Spawned *s, const StatusRecord *f, Diag *d) {
+/* Names the operator's path of the failed step. */
+static void status_name_entry(const Spawned *s, const StatusRecord *f, Diag *d) {
         LaunchSpec spec;
 
-        if ((f->a != STEP_BIND && f->a != STEP_WORKDIR && (f->a != STEP_LANDLOCK || s->tier != TIER_LANDLOCK)) || launch_decode(s->spec, s->n_spec, &spec) < 0)
+        if ((f->a != STEP_BIND && f->a != STEP_WORKDIR && (f->a != STEP_LANDLOCK || s->tier != TIER_LANDLOCK)) ||
+            launch_decode(s->spec, s->n_spec, &spec) < 0)
                 return;
         if (f->a == STEP_WORKDIR) {
                 char workdir[256];
@@ -118,7 +122,8 @@ void spawn_add_profile(Diag *d) {
         if (n == 0 || !proc_apparmor(profile, sizeof(profile)))
                 return;
         diag_quote(profile, strlen(profile), quoted, sizeof(quoted));
-        snprintf(d->text + n, sizeof(d->text) - n, "; AppArmor's profile \"%s\" confines this process, which can be the cause ('lethe doctor' names a fix)", quoted);
+        snprintf(d->text + n, sizeof(d->text) - n, "; AppArmor's profile \"%s\" confines this process, which can be "
+                 "the cause ('lethe doctor' names a fix)", quoted);
 }
 
 int spawn_explain(const Spawned *s, const StatusRecord *f, Diag *reterr) {
@@ -127,17 +132,20 @@ int spawn_explain(const Spawned *s, const StatusRecord *f, Diag *reterr) {
         Diag d = {0};
 
         diag(&d, 0, "%s: %s", steps[step].line, f->b != 0 ? strerror(f->b) : "the worker ended there");
-        name_entry(s, f, &d);
-        if (s->tier == TIER_NAMESPACES && refused && (step == STEP_IDENTITY || step == STEP_ROOT || step == STEP_HOSTNAME))
-                return diag(reterr, SPAWN_E_TIER, "step %s: %s; namespaces exist here but their owner may not use them (AppArmor or a container); "
-                                                  "fix: 'lethe doctor' names it", spawn_step_name(step), d.text);
+        status_name_entry(s, f, &d);
+        if (s->tier == TIER_NAMESPACES && refused &&
+            (step == STEP_IDENTITY || step == STEP_ROOT || step == STEP_HOSTNAME))
+                return diag(reterr, SPAWN_E_TIER, "step %s: %s; namespaces exist here but their owner may not use them "
+                            "(AppArmor or a container); fix: see 'lethe doctor'", spawn_step_name(step), d.text);
         if (step == STEP_PROC && refused)
-                return diag(reterr, SPAWN_E_TIER, "step proc: %s; a container that hides parts of /proc forbids a new one; fix: run without "
-                                                  "\"proc\"", d.text);
+                return diag(reterr, SPAWN_E_TIER, "step proc: %s; a container that hides parts of /proc forbids a new "
+                            "one; fix: run without \"proc\"", d.text);
         if (step == STEP_LANDLOCK && refused)
-                return diag(reterr, SPAWN_E_KERNEL, "step landlock: %s; fix: let the user of the region reach it (others, or its group)", d.text);
-        if (step == STEP_LANDLOCK || step == STEP_SECCOMP || ((step == STEP_ROOT || step == STEP_BIND) && f->b == ENOSYS))
-                return diag(reterr, SPAWN_E_TIER, "step %s: %s; fix: a kernel of version 5.13 or later with it switched on", spawn_step_name(step),
-                            d.text);
+                return diag(reterr, SPAWN_E_KERNEL, "step landlock: %s; fix: let the user of the region reach the path "
+                            "(others, or the path's group)", d.text);
+        if (step == STEP_LANDLOCK || step == STEP_SECCOMP ||
+            ((step == STEP_ROOT || step == STEP_BIND) && f->b == ENOSYS))
+                return diag(reterr, SPAWN_E_TIER, "step %s: %s; fix: a kernel of version 5.13 or later with it "
+                            "switched on", spawn_step_name(step), d.text);
         return diag(reterr, SPAWN_E_KERNEL, "step %s: %s", spawn_step_name(step), d.text);
 }

@@ -2,7 +2,6 @@
 
 #include "base/quiet.h"
 
-#include "base/io.h"
 #include "spawn/clone.h"
 
 #include <errno.h>
@@ -18,12 +17,12 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define IDMAPS 16 /* that are kept */
+#define IDMAPS 16 /* kept maps */
 #define WAIT_NSEC_MAX 200000000 /* of one wait: about two seconds in all */
 #define AT_RECURSIVE_TREE 0x8000
 #define PROPAGATION_PRIVATE (1ULL << 18) /* MS_PRIVATE: sys/mount.h and linux/mount.h cannot both be included */
 
-static int write_proc(pid_t pid, const char *name, const char *text) {
+static int tree_write_proc(pid_t pid, const char *name, const char *text) {
         char path[64];
         int fd, e;
 
@@ -31,33 +30,35 @@ static int write_proc(pid_t pid, const char *name, const char *text) {
         fd = open(path, O_WRONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
-        e = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno; /* one write: the kernel takes a map whole */
+        /* one write: the kernel takes a map whole */
+        e = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno;
         close(fd);
         return e;
 }
 
-/* The kernel wakes us in the middle of the child's exec. When we are not dumpable ourselves (we changed ids, or protect a key), its /proc
- * files belong to root until that exec is through, a few microseconds later; a zygote's child has yet to come to it. */
-static int write_first(pid_t pid, const char *name, const char *text) {
+/* The kernel wakes the parent in the middle of the child's exec. When the supervisor is not dumpable (changed ids, or a
+ * protected key), the child's /proc files belong to root until the exec ends, microseconds later. */
+static int tree_write_first(pid_t pid, const char *name, const char *text) {
         int e;
 
-        for (long nsec = 50000; (e = write_proc(pid, name, text)) == -EACCES && nsec < WAIT_NSEC_MAX; nsec += nsec / 8)
+        for (long nsec = 50000; (e = tree_write_proc(pid, name, text)) == -EACCES && nsec < WAIT_NSEC_MAX;
+             nsec += nsec / 8)
                 nanosleep(&(struct timespec){.tv_nsec = nsec}, NULL);
         return e;
 }
 
 int tree_write_maps(pid_t pid, const char *uids, const char *gids, bool deny_groups) {
-        int e = deny_groups ? write_first(pid, "setgroups", "deny") : 0;
+        int e = deny_groups ? tree_write_first(pid, "setgroups", "deny") : 0;
 
         if (e == 0)
-                e = write_first(pid, "uid_map", uids);
+                e = tree_write_first(pid, "uid_map", uids);
         if (e == 0)
-                e = write_proc(pid, "gid_map", gids);
+                e = tree_write_proc(pid, "gid_map", gids);
         return e;
 }
 
-/* Every id is itself, but `owner` is `to` (and a file that is to's own belongs to nobody that the region knows). */
-static void owner_map(uint32_t owner, uint32_t to, char *out, size_t n) {
+/* Maps every id to itself, except `owner` to `to` (a file of `to` then has an unknown owner in the region). */
+static void tree_owner_map(uint32_t owner, uint32_t to, char *out, size_t n) {
         uint32_t low = MIN(owner, to), high = MAX(owner, to);
         size_t at = 0;
 
@@ -70,8 +71,8 @@ static void owner_map(uint32_t owner, uint32_t to, char *out, size_t n) {
                 snprintf(out + at, n - at, "%u %u %u\n", high + 1, high + 1, UINT32_MAX - high - 1);
 }
 
-/* A user namespace exists as long as a descriptor of it: the process that made it can go at once. */
-static int make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
+/* A user namespace lives as long as a descriptor: the process can end at once. */
+static int tree_make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
         static char stack[16 * 1024] __attribute__((aligned(16)));
         char uids[160], gids[160], path[64];
         int pidfd = -1, ns, e;
@@ -79,8 +80,8 @@ static int make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
 
         if (pid < 0)
                 return pid;
-        owner_map(uid, to, uids, sizeof(uids));
-        owner_map(gid, to, gids, sizeof(gids));
+        tree_owner_map(uid, to, uids, sizeof(uids));
+        tree_owner_map(gid, to, gids, sizeof(gids));
         e = tree_write_maps(pid, uids, gids, false);
         snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
         ns = e == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -95,9 +96,8 @@ static int make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
 
 static pthread_mutex_t idmap_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Most sources belong to few users, and few ids of regions are used again and again: the last maps are kept. Under the lock, and the descriptor is used
- * under it. */
-static int idmap_for(uint32_t uid, uint32_t gid, uint32_t to) {
+/* Most sources belong to few users, and few region ids recur: the last maps are kept. Under the lock, like its use. */
+static int tree_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
         static struct {
                 int fd;
                 uint32_t uid, gid, to;
@@ -109,7 +109,7 @@ static int idmap_for(uint32_t uid, uint32_t gid, uint32_t to) {
         for (size_t i = 0; i < n; i++)
                 if (kept[i].uid == uid && kept[i].gid == gid && kept[i].to == to)
                         return kept[i].fd;
-        fd = make_idmap(uid, gid, to);
+        fd = tree_make_idmap(uid, gid, to);
         if (fd < 0)
                 return fd;
         at = n < IDMAPS ? n++ : next++ % IDMAPS;
@@ -122,15 +122,15 @@ static int idmap_for(uint32_t uid, uint32_t gid, uint32_t to) {
         return fd;
 }
 
-/* A single file that everyone may read and run needs no map; below a folder anything may stand. */
-static bool needs_map(const struct stat *st, bool write, uint32_t owner) {
+/* A single file that all users may read and run needs no map; a folder may hold any file. */
+static bool tree_needs_map(const struct stat *st, bool write, uint32_t owner) {
         if (st->st_uid == owner && st->st_gid == owner)
                 return false;
         return write || S_ISDIR(st->st_mode) || (st->st_mode & 05) != 05;
 }
 
-/* Of a part of another grant the region has no more than that one's owner has. */
-static int owner_of(const char *of_or_null, struct stat *st) {
+/* For a part of another grant, the region gets only the rights of that grant's owner. */
+static int tree_owner(const char *of_or_null, struct stat *st) {
         return of_or_null ? quiet_stat(of_or_null, false, st) : 0;
 }
 
@@ -143,20 +143,22 @@ int tree_open(const char *source, bool write, uint32_t owner, const char *of_or_
 
         if (fd < 0)
                 return diag(reterr, fd, "\"%s\" cannot be opened%s: %s", source,
-                            fd == -ELOOP ? " (a symbolic link on the way; name the place that it leads to)" : "", strerror(-fd));
+                            fd == -ELOOP ? " (a symbolic link on the way; name its target)" : "", strerror(-fd));
         if ((e = quiet_fstat(fd, &st)) < 0)
                 return e;
-        tree = (int)syscall(SYS_open_tree, fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE_TREE);
+        tree = (int)syscall(SYS_open_tree, fd, "",
+                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE_TREE);
         if (tree < 0)
                 return diag(reterr, -errno, "\"%s\" cannot be bound: open_tree: %s", source, strerror(errno));
-        if (owner != 0 && (of_or_null ? owner_of(of_or_null, &st) == 0 && st.st_uid != owner : needs_map(&st, write, owner))) {
+        if (owner != 0 &&
+            (of_or_null ? tree_owner(of_or_null, &st) == 0 && st.st_uid != owner : tree_needs_map(&st, write, owner))) {
                 struct mount_attr map = {.attr_set = MOUNT_ATTR_IDMAP};
                 int ns;
 
                 pthread_mutex_lock(&idmap_lock);
-                ns = idmap_for(st.st_uid, st.st_gid, owner);
+                ns = tree_idmap(st.st_uid, st.st_gid, owner);
                 map.userns_fd = (uint64_t)(unsigned)ns;
-                /* A file system that cannot do it is bound plainly: then its modes decide. */
+                /* A file system without idmaps is bound plainly: its modes decide. */
                 if (ns >= 0)
                         syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &map, sizeof(map));
                 pthread_mutex_unlock(&idmap_lock);

@@ -1,13 +1,14 @@
-/* Runs: supervisor. Detached mounts that a supervisor with privilege makes for a region: only it can show a folder that belongs to root
- * to a region whose user is another one, by a mount that maps the owner's id. */
+/* Runs: supervisor. Detached mounts that a privileged supervisor makes for a region: only such a mount, with a map of
+ * the owner's id, can show a folder of root to a region with another user. */
 #pragma once
 
 #include "base/diag.h"
 #include "base/util.h"
 
-/* Clones the mount of `source` (absolute, no symbolic link in it), private, nosuid, nodev and read-only unless `write`. The owner of `of` (NULL: of
- * source) appears as user and group `owner` of the host (0: it stays), where the file system can do that. Returns a descriptor, or -errno with `reterr`. */
+/* Clones the mount of `source` (absolute, without symbolic links), private, nosuid, nodev and read-only unless `write`.
+ * The owner of `of` (NULL: of source) appears as user and group `owner` of the host (0: unchanged), where the file
+ * system supports the map. Returns a descriptor, or -errno with `reterr`. */
 int tree_open(const char *source, bool write, uint32_t owner, const char *of_or_null, Diag *reterr);
 
-/* Writes /proc/PID/{setgroups,uid_map,gid_map}; deny_groups as an ordinary user must. Returns 0 or -errno. */
+/* Writes /proc/PID/{setgroups,uid_map,gid_map}; deny_groups as for an ordinary user. Returns 0 or -errno. */
 int tree_write_maps(pid_t pid, const char *uids, const char *gids, bool deny_groups);

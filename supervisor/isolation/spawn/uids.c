@@ -1,11 +1,11 @@
 #include "spawn/uids.h"
 
 #include "base/io.h"
+#include "spawn/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -16,17 +16,17 @@
 /* Of this process. */
 static pthread_mutex_t uids_lock = PTHREAD_MUTEX_INITIALIZER;
 static int uids_fd = -1;
-static UidRange uids_checked;        /* the last range that was found good */
+static UidRange uids_checked;        /* the last range that passed the check */
 static uint32_t uids_recent[UIDS_RECENT];
 static size_t uids_n_recent;
-static uint32_t *uids_taken;         /* by us: the lock of one process does not stand against itself */
+static uint32_t *uids_taken;         /* by this process, whose own locks do not conflict */
 static size_t uids_n_taken, uids_room;
 
 static bool uids_overlap(const UidRange *r, uint64_t first, uint64_t count) {
         return first < (uint64_t)r->first + r->count && r->first < first + count;
 }
 
-/* The number behind the next colon of a line, and the place behind it. */
+/* The number after the next colon of a line; *at moves behind the number. */
 static bool uids_number(const char **at, unsigned long long *ret) {
         const char *p = *at + strcspn(*at, ":\n");
         char *end;
@@ -55,27 +55,11 @@ static int uids_look(const UidRange *r, const char *path, bool ranges, Diag *ret
                 if (!uids_number(&at, &first) || (ranges && !uids_number(&at, &count)))
                         continue;
                 if (uids_overlap(r, first, count))
-                        return diag(reterr, UIDS_E_REFUSED,
-                                    "region_uids %u to %u: %s has %llu; regions need ids that nobody else has; fix: another range in the policy's \"region_uids\"",
-                                    r->first, r->first + r->count - 1, path, first);
+                        return diag(reterr, UIDS_E_REFUSED, "region_uids %u to %u: %s has %llu; regions need ids of "
+                                    "their own; fix: another range in the policy's \"region_uids\"", r->first,
+                                    r->first + r->count - 1, path, first);
         }
         return 0;
-}
-
-static bool uids_mapped(const UidRange *r, const char *path) {
-        _cleanup_free_ char *text = NULL;
-        size_t n;
-
-        if (io_read_file(AT_FDCWD, path, UIDS_TEXT_MAX, &text, &n) < 0)
-                return false;
-        for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-                unsigned long long inside, count;
-
-                line += *line == '\n';
-                if (sscanf(line, "%llu %*u %llu", &inside, &count) == 2 && r->first >= inside && (uint64_t)r->first + r->count <= inside + count)
-                        return true;
-        }
-        return false;
 }
 
 static int uids_check(const UidRange *r, bool standard, bool *ret_none, Diag *reterr) {
@@ -87,10 +71,13 @@ static int uids_check(const UidRange *r, bool standard, bool *ret_none, Diag *re
 
         if (uids_checked.first == r->first && uids_checked.count == r->count)
                 return 0;
-        if (!uids_mapped(r, "/proc/self/uid_map") || !uids_mapped(r, "/proc/self/gid_map")) {
+        if (!probe_is_mapped("/proc/self/uid_map", r->first, r->count) ||
+            !probe_is_mapped("/proc/self/gid_map", r->first, r->count)) {
                 *ret_none = standard;
                 return standard ? 0
-                                : diag(reterr, UIDS_E_REFUSED, "region_uids %u to %u: not all of them are in the user namespace of lethe; fix: a range that is",
+                                : diag(reterr, UIDS_E_REFUSED,
+                                       "region_uids %u to %u: a part is not mapped in the user namespace of lethe; "
+                                       "fix: a mapped range",
                                        r->first, r->first + r->count - 1);
         }
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(files); i++)
@@ -107,11 +94,13 @@ static int uids_open(Diag *reterr) {
                 return 0;
         uids_fd = open(UIDS_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (uids_fd < 0)
-                return diag(reterr, -errno, "\"%s\", where ids of regions are locked, cannot be opened: %s; fix: a /run that root can write", UIDS_FILE, strerror(errno));
+                return diag(reterr, -errno, "\"%s\", where ids of regions are locked, cannot be opened: %s; fix: a "
+                            "/run that root can write", UIDS_FILE, strerror(errno));
         if (fstat(uids_fd, &st) < 0 || st.st_uid != 0 || !S_ISREG(st.st_mode) || st.st_mode & 022) {
                 close(uids_fd);
                 uids_fd = -1;
-                return diag(reterr, UIDS_E_REFUSED, "\"%s\" belongs to, or can be written by, somebody else than root; fix: remove it", UIDS_FILE);
+                return diag(reterr, UIDS_E_REFUSED, "\"%s\" belongs to, or can be written by, a user other than root; "
+                            "fix: remove the file", UIDS_FILE);
         }
         return 0;
 }
@@ -160,8 +149,8 @@ static int uids_find(const UidRange *r, uint32_t *ret, Diag *reterr) {
                 if (e != -EAGAIN)
                         return e;
         }
-        return diag(reterr, UIDS_E_REFUSED, "region_uids %u to %u: a living region has each of them; fix: a larger range in the policy's \"region_uids\"",
-                    r->first, r->first + r->count - 1);
+        return diag(reterr, UIDS_E_REFUSED, "region_uids %u to %u: a living region has each of them; fix: a larger "
+                    "range in the policy's \"region_uids\"", r->first, r->first + r->count - 1);
 }
 
 int uids_take(const UidRange *range, uint32_t *ret, Diag *reterr) {

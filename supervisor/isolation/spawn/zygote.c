@@ -28,18 +28,13 @@ void zygote_init(Zygote *n) {
 }
 
 int zygote_start(Zygote *n, const char *name, Diag *reterr) {
-        _cleanup_close_ int exe = -1, theirs = -1;
-        _cleanup_free_ char *path = NULL;
-        _cleanup_close_ int ours = -1;
+        _cleanup_close_ int exe = -1, theirs = -1, ours = -1;
         CloneExec c = {.name = name, .arg = ZYGOTE_ARG, .n_fds = ZYGOTE_FDS};
-        int pair[2], fds[ZYGOTE_FDS], pidfd;
+        int pair[2], fds[ZYGOTE_FDS], pidfd, e = find_needed(name, SPAWN_E_WORKER, &exe, reterr);
         pid_t pid;
 
-        exe = find_program(name, &path);
-        if (exe < 0 && !find_is_missing(exe))
-                return exe;
-        if (exe < 0)
-                return diag(reterr, SPAWN_E_WORKER, "%s is not beside lethe and not at %s; fix: install it there", name, path ?: "its place");
+        if (e != 0)
+                return e;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
         ours = pair[0];
@@ -59,7 +54,7 @@ int zygote_start(Zygote *n, const char *name, Diag *reterr) {
         return 0;
 }
 
-static bool order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
+static bool zygote_order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
         const ZygoteOrder o = {.version = ZYGOTE_VERSION, .n_fds = (uint32_t)n_fds, .flags = (uint32_t)flags,
                                 .owner = (uint32_t)(flags >> 32)};
         union {
@@ -67,7 +62,8 @@ static bool order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
                 char space[CMSG_SPACE(ZYGOTE_FDS_MAX * sizeof(int))];
         } control = {};
         struct iovec v = {.iov_base = (void *)&o, .iov_len = sizeof(o)};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(n_fds * sizeof(int))};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
+                           .msg_controllen = CMSG_SPACE(n_fds * sizeof(int))};
         struct cmsghdr *c = &control.head;
         ssize_t n;
 
@@ -81,17 +77,18 @@ static bool order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
         return n == (ssize_t)sizeof(o);
 }
 
-/* Returns false when none comes, or one that makes no sense. */
-static bool answer(int fd, ZygoteAnswer *ret, int *ret_pidfd) {
+/* False: no answer, or an invalid answer. */
+static bool zygote_answer(int fd, ZygoteAnswer *ret, int *ret_pidfd) {
         ssize_t n = io_receive_fd(fd, ANSWER_MS, ret, sizeof(*ret), ret_pidfd);
 
-        if (n == (ssize_t)sizeof(*ret) && ret->version == ZYGOTE_VERSION && (ret->error > 0) == (*ret_pidfd < 0) && (ret->error > 0 || ret->pid > 1))
+        if (n == (ssize_t)sizeof(*ret) && ret->version == ZYGOTE_VERSION && (ret->error > 0) == (*ret_pidfd < 0) &&
+            (ret->error > 0 || ret->pid > 1))
                 return true;
         closep(ret_pidfd);
         return false;
 }
 
-static void kill_and_reap(pid_t pid) {
+static void zygote_kill_and_reap(pid_t pid) {
         kill(pid, SIGKILL);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
@@ -107,9 +104,10 @@ int zygote_child(Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t 
                 return -E2BIG;
         child_registry_begin();
         pthread_mutex_lock(&n->lock);
-        answered = n->control >= 0 && order(n->control, flags, fds, n_fds) && answer(n->control, &a, &pidfd);
+        answered = n->control >= 0 && zygote_order(n->control, flags, fds, n_fds) &&
+                   zygote_answer(n->control, &a, &pidfd);
         if (!answered && n->control >= 0) {
-                /* What it may have made all the same waits for a lifeline that nobody holds. */
+                /* A process of the lost answer waits for a lifeline without an owner. */
                 kill(n->pid, SIGKILL);
                 closep(&n->control);
         }
@@ -133,23 +131,15 @@ int zygote_child(Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t 
         return 0;
 }
 
+static void zygote_reap_stray(pid_t pid, void *arg) {
+        (void)arg;
+        if (!child_registry_is(pid))
+                zygote_kill_and_reap(pid);
+}
+
 void zygote_reap_strays(void) {
-        _cleanup_free_ char *text = NULL;
-        char *end;
-        size_t n;
-
-        child_registry_hold(); /* what is just being made is noted before it is looked for here */
-        if (io_read_file(AT_FDCWD, "/proc/thread-self/children", 1 << 20, &text, &n) == 0)
-                for (char *p = text; *p; p = end) {
-                        long pid = strtol(p, &end, 10);
-
-                        if (end == p)
-                                break;
-                        if (pid > 1 && !child_registry_is((pid_t)pid))
-                                kill_and_reap((pid_t)pid);
-                        while (*end == ' ')
-                                end++;
-                }
+        child_registry_hold(); /* a process in the making is noted before the search */
+        clone_each_child(getpid(), gettid(), zygote_reap_stray, NULL);
         child_registry_done();
 }
 
@@ -162,8 +152,8 @@ bool zygote_is_there(Zygote *n) {
         return there;
 }
 
-/* Whether it is reaped within the time. */
-static bool ends_in_time(pid_t pid) {
+/* True when the process is reaped within the time. */
+static bool zygote_ends_in_time(pid_t pid) {
         pid_t r = 0;
 
         for (int ms = 0; ms < END_MS && (r = waitpid(pid, NULL, WNOHANG)) == 0; ms++)
@@ -176,8 +166,8 @@ void zygote_end(Zygote *n) {
         closep(&n->control);
         pthread_mutex_unlock(&n->lock);
         if (n->pid > 0) {
-                if (!ends_in_time(n->pid))
-                        kill_and_reap(n->pid);
+                if (!zygote_ends_in_time(n->pid))
+                        zygote_kill_and_reap(n->pid);
                 child_registry_forget(n->pid);
                 n->pid = 0;
         }
@@ -185,9 +175,9 @@ void zygote_end(Zygote *n) {
         uids_give(n->uid);
         n->uid = 0;
         if (n->first > 0) {
-                /* The first process ends when every process of its namespace is reaped, and of those that are regions somebody else is the one to do that. */
+                /* The first process ends after the reap of its namespace, where callers reap regions. */
                 kill(n->first, SIGKILL);
-                if (ends_in_time(n->first))
+                if (zygote_ends_in_time(n->first))
                         child_registry_forget(n->first);
                 else
                         left_add(n->first);

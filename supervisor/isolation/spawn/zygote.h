@@ -1,34 +1,43 @@
-/* Runs: supervisor. One zygote (schema/zygote.h) as the supervisor has it: who it is, and asking it for a process. Several threads may ask. */
+/* Runs: supervisor. The supervisor's side of a zygote (schema/zygote.h). Thread-safe. */
 #pragma once
 
 #include "base/diag.h"
 #include "base/util.h"
-#include "spawn/spawner.h"
 
 #include <pthread.h>
 #include <sys/types.h>
 
-enum { ZYGOTE_E_GONE = 1 }; /* it has ended, or does not answer */
+enum { ZYGOTE_E_GONE = 1 }; /* the zygote has ended, or does not answer */
+
+/* Control groups of templates, made by the caller of spawner_group_templates(). */
+typedef struct TemplateGroups {
+        /* Makes a group and sends its `tasks` files in one message, as spawn_groups(). Returns 0 or -errno. */
+        int (*enter)(void *userdata, int lifeline, void **ret_group);
+        /* The template is loaded, and from now on only forks regions, charged here until each enters its own group. */
+        void (*serves)(void *userdata, void *group);
+        void (*leave)(void *userdata, void *group); /* All processes of the template have ended. */
+        void *userdata; /* borrowed for as long as the Spawner lives */
+} TemplateGroups;
 
 typedef struct Zygote {
         pthread_mutex_t lock;
-        pid_t pid;     /* our child, which nobody else reaps: so it names nothing else until zygote_end(). 0: none */
+        pid_t pid; /* child of the supervisor, reaped only by zygote_end(), so the pid stays valid. 0: no zygote */
         int control;   /* -1: gone */
-        pid_t first;   /* of a template: the first process of its PID namespace, our child as well. 0: no namespace of its own */
-        int lifeline;  /* that one ends with it; -1: none */
-        uint32_t uid;  /* of a template whose supervisor is root: its regions' user on the host, taken with uids_take(); 0: none */
+        pid_t first; /* of a template: its PID namespace's first process, a child of the supervisor; 0: no namespace */
+        int lifeline;  /* the first process ends with the lifeline; -1: no lifeline */
+        uint32_t uid; /* of a template, as root: the host user of its regions, from uids_take(); 0: no user */
         const TemplateGroups *groups; /* borrowed; NULL: no group */
-        void *group;                  /* of a template: what groups->enter() returned */
+        void *group;                  /* of a template: the group of groups->enter() */
 } Zygote;
 
 void zygote_init(Zygote *n);
-/* Executes `name` (found as find_program() does) as one. The calling thread must live as long as it and all of its children: its end kills them.
- * Returns 0, SPAWN_E_WORKER or SPAWN_E_KERNEL with a message, -errno. */
+/* Executes `name` (found by find_program()) as a zygote. The calling thread must outlive zygote and children: its end
+ * kills both. Returns 0, SPAWN_E_WORKER or SPAWN_E_KERNEL with a message, -errno. */
 int zygote_start(Zygote *n, const char *name, Diag *reterr);
-/* A child with exactly these descriptors, noted as one of our own. Returns 0, ZYGOTE_E_GONE, or -errno of clone3 in the zygote. */
+/* A child with exactly these descriptors, noted in the child registry. Returns 0, ZYGOTE_E_GONE, -errno of clone3. */
 int zygote_child(Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
-/* By the thread that started zygotes, after one was gone: what it had made when it died, and told nobody of, is killed and reaped. */
+/* Called by the starting thread after a zygote's death: kills and reaps unreported children. */
 void zygote_reap_strays(void);
 bool zygote_is_there(Zygote *n);
-/* Ends it and reaps it. */
+/* Ends and reaps the zygote. */
 void zygote_end(Zygote *n);

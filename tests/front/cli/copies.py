@@ -119,7 +119,7 @@ def nor_is_that_of_a_registered_skill():  # I-65
     same(lethe("skill", "add", d).code, 0)
     late("registered", d=d)
     r = run("registered")
-    check(r.code == 125 and b"is not what was registered" in r.err, r)
+    check(r.code == 125 and b"differs from its registration" in r.err, r)
 
 
 @case

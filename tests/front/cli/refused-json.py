@@ -155,7 +155,7 @@ def what_was_written_is_told_with_its_rule():
             ("usage", "show takes agent or world: 'world' is extra", "kernel", "show", "agent", "world"), ("usage", "bind takes ID TARGET", "pending", "bind", "7"),
             ("usage", "--lane: '0' is not a number from 1 to 100", "context", "--lane", "0"), ("usage", "--depth: '17' is not a number from 1 to 16", "memory", "refs", "memory", "x", "--depth", "17"),
             ("usage", "--tau: '0x1p-1' is not a number from 0 to 1", "promote", run, "--tau", "0x1p-1"), ("usage", "--delta: ' 0.5' is not a number", "promote", run, "--delta", " 0.5"),
-            ("usage", "--anchor is empty: it names a file", "verify", "--anchor", ""), ("usage", "--anchor is empty", "note", "runs", "--anchor", ""),
+            ("usage", "--anchor is empty: the option names a file", "verify", "--anchor", ""), ("usage", "--anchor is empty", "note", "runs", "--anchor", ""),
             ("syntax", "the patch is not JSON: the text is empty", "kernel", "patch", "agent", " ", "--base", "1"), ("syntax", "the value is not JSON: the text is empty", "slot", "put", "x", ""),
             ("no_value", "there is no version 99 of agent_model_kernel: the newest is 1", "kernel", "show", "agent", "--at", "99"),
             ("no_value", "there is no version 7 of agent_model_kernel", "kernel", "patch", "agent", "{}", "--base", "7"),

@@ -330,7 +330,7 @@ Test(memory, reads_are_bounded) {
                 char id[RECORD_ID_MAX];
 
                 snprintf(id, sizeof(id), "%064llu", (unsigned long long)v);
-                cr_assert_eq(dispatch_read_of(d.dispatch, &d.dispatch->remembered, "default", "memory_substrate", id, v), 0);
+                cr_assert_eq(dispatch_read(d.dispatch, &d.dispatch->remembered, "default", "memory_substrate", id, v), 0);
         }
         t = store_fixture_begin(&d.f, true);
         cr_assert_eq(dispatch_reads_end(d.dispatch, t), 0);

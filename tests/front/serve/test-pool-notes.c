@@ -1,5 +1,5 @@
 /* Control groups that no record names yet. A folder that is named as one stands for it: nothing is in it, and it can be removed. */
-#include "prefork/pool-notes.h"
+#include "prefork/groups.h"
 #include "tests/support/child.h"
 #include "tests/support/store-fixture.h"
 

@@ -72,8 +72,8 @@ case("the inside of a vault is for three files", includers == VAULT, includers)
 public = {p.name: text(p) for p in region.glob("*.h") if p.name != "region-vault.h"}
 case("no public header has the inside", not any(re.search(r"struct (Vault|Section|HandleSlot)\s*\{", t) for t in public.values()))
 
-libraries = [str(build / "supervisor" / "isolation" / "libisolation.a"), str(build / "supervisor" / "front" / "libfront.a")]
-nm = subprocess.run(["nm", "--portability", *libraries], check=True, capture_output=True, text=True).stdout
+wings = [str(build / "supervisor" / w / f"lib{w}.a") for w in ("isolation", "state", "front")]
+nm = subprocess.run(["nm", "--portability", *wings], check=True, capture_output=True, text=True).stdout
 exports, users, member = set(), {}, None
 for line in nm.splitlines():
     fields = line.split()

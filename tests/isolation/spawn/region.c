@@ -8,6 +8,7 @@
 #include "base/left.h"
 #include "spawn/find.h"
 #include "spawn/spawner-private.h"
+#include "spawn/spawner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,6 +5,7 @@
 #include "spawn/find.h"
 #include "spawn/guard.h"
 #include "spawn/spawner-private.h"
+#include "spawn/spawner.h"
 #include "tests/isolation/spawn/region.h"
 #include "tests/support/child.h"
 #include "tests/support/temp.h"

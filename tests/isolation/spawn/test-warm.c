@@ -4,6 +4,7 @@
 #include "schema/status.h"
 #include "spawn/find.h"
 #include "spawn/spawner-private.h"
+#include "spawn/spawner.h"
 #include "tests/isolation/spawn/region.h"
 #include "tests/support/child.h"
 #include "tests/support/temp.h"

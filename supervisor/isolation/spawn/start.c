@@ -6,13 +6,12 @@
 #include "spawn/clone.h"
 #include "spawn/find.h"
 #include "spawn/cache.h"
-#include "spawn/lend.h"
 #include "base/child-registry.h"
 #include "spawn/plan.h"
 #include "spawn/private.h"
 #include "base/quiet.h"
 #include "spawn/spawner-private.h"
-#include "spawn/tree.h"
+#include "spawn/spawner.h"
 #include "spawn/uids.h"
 
 #include <errno.h>
@@ -21,7 +20,6 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,13 +30,11 @@
 #define CGROUP2_TYPE 0x63677270
 #define PIPEFS_TYPE 0x50495045
 
-int spawn_fault;
-
-/* From the quickest to the one that always remains. */
+/* The ways of a start, the quickest first; the last way always remains. */
 typedef enum Way { WAY_TEMPLATE, WAY_ZYGOTE, WAY_EXEC } Way;
-#define E_NEXT_WAY 100 /* this way cannot be gone: nothing was started */
+#define E_NEXT_WAY 100 /* this way is closed: no process was started */
 
-/* What a start holds until it has become a Spawned. */
+/* The resources of a start before the Spawned. */
 typedef struct Start {
         const SpawnRequest *r; /* request, with probe */
         SpawnRequest request;
@@ -51,16 +47,11 @@ typedef struct Start {
         char *shims, *scratch;
         Lent lent;
         int worker, spec, status[2], lifeline[2];
-        int v2; /* folder of the cgroup to be born in, or -1 */
+        int v2; /* folder of the cgroup of the new process, or -1 */
         int fds[CLONE_EXEC_FDS_MAX];
         size_t n_fds;
         Spawned s;
 } Start;
-
-static void close_pair(int fd[2]) {
-        closep(&fd[0]);
-        closep(&fd[1]);
-}
 
 static void start_deinit(Start *t) {
         for (size_t i = LAUNCH_FD_TREES; i < t->n_fds; i++)
@@ -75,8 +66,10 @@ static void start_deinit(Start *t) {
         closep(&t->worker);
         closep(&t->spec);
         closep(&t->v2);
-        close_pair(t->status);
-        close_pair(t->lifeline);
+        closep(&t->status[0]);
+        closep(&t->status[1]);
+        closep(&t->lifeline[0]);
+        closep(&t->lifeline[1]);
         if (t->s.pidfd >= 0) {
                 syscall(SYS_pidfd_send_signal, t->s.pidfd, SIGKILL, NULL, 0);
                 while (waitpid(t->s.pid, NULL, 0) < 0 && errno == EINTR)
@@ -88,44 +81,8 @@ static void start_deinit(Start *t) {
                 spawner_give_back(t->r->spawner, t->template);
 }
 
-/* Tier landlock: a folder of the host stands for the scratch file system. Root puts it where the region's user can reach it. */
-static int make_scratch(Start *t, Diag *reterr) {
-        _cleanup_free_ char *base = NULL;
-        static const char *const folders[] = {"", "/work", "/tmp"};
-        bool root = t->r->probe->root;
-
-        if (root ? !(base = strdup("/tmp")) : asprintf(&base, "%s/scratch", t->r->store_dir) < 0)
-                return -ENOMEM;
-        if (!root && mkdir(base, 0700) < 0 && errno != EEXIST)
-                return diag(reterr, -errno, "\"%s\" cannot be made: %s", base, strerror(errno));
-        if (asprintf(&t->scratch, "%s/%s%s", base, root ? "lethe-" : "", t->r->region) < 0) {
-                t->scratch = NULL;
-                return -ENOMEM;
-        }
-        for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-                _cleanup_free_ char *path = NULL;
-
-                if (asprintf(&path, "%s%s", t->scratch, folders[i]) < 0) {
-                        path = NULL;
-                        return -ENOMEM;
-                }
-                if (mkdir(path, 0700) < 0) {
-                        int e = -errno;
-
-                        if (i == 0) { /* not ours: it must not be removed */
-                                free(t->scratch);
-                                t->scratch = NULL;
-                        }
-                        return diag(reterr, e, "\"%s\" cannot be made: %s", path, strerror(-e));
-                }
-                if (root && lchown(path, probe_region_id(t->r->probe), probe_region_id(t->r->probe)) < 0)
-                        return -errno;
-        }
-        return 0;
-}
-
-/* A cgroup of version 2 is entered by being born in it. */
-static int open_cgroup(Start *t, Diag *reterr) {
+/* A process enters a cgroup of version 2 at its birth. */
+static int start_open_cgroup(Start *t, Diag *reterr) {
         struct statfs st;
 
         if (!t->r->cgroup)
@@ -139,44 +96,30 @@ static int open_cgroup(Start *t, Diag *reterr) {
         return t->s.cgroup ? 0 : -ENOMEM;
 }
 
-/* The operator's own words first: a source that is not there is better told by its name than by the step that missed it. */
-static int check_sources(Start *t, Diag *reterr) {
+/* The operator's paths first: the path of a missing source is a better message than the step that missed the source. */
+static int start_check_sources(Start *t, Diag *reterr) {
         const Grant *g = t->r->grant;
         struct stat st;
         int e;
 
         if (g->skill_dir && g->skill_folder && strcmp(g->skill_dir, g->skill_folder) == 0)
-                return diag(reterr, SPAWN_E_SOURCE, "the skill \"%s\" has no copy in the store: what is hashed would not be what runs", g->skill_dir);
+                return diag(reterr, SPAWN_E_SOURCE, "the skill \"%s\" has no copy in the store: the hash could differ "
+                            "from the running files", g->skill_dir);
         if (g->program && !g->program_copy)
-                return diag(reterr, SPAWN_E_SOURCE, "the program \"%s\" has no copy in the store: what is hashed would not be what runs", g->program);
+                return diag(reterr, SPAWN_E_SOURCE, "the program \"%s\" has no copy in the store: the hash could "
+                            "differ from the running files", g->program);
         if (g->skill_dir && (e = quiet_stat(g->skill_dir, false, &st)) < 0)
                 return diag(reterr, SPAWN_E_SOURCE, "the skill's copy \"%s\": %s", g->skill_dir, strerror(-e));
         if (g->program && (e = quiet_stat(g->program_copy, false, &st)) < 0)
-                return diag(reterr, SPAWN_E_SOURCE, "program \"%s\", of which the copy is \"%s\": %s", g->program, g->program_copy, strerror(-e));
+                return diag(reterr, SPAWN_E_SOURCE, "program \"%s\" with copy \"%s\": %s", g->program, g->program_copy,
+                            strerror(-e));
         for (size_t i = 0; i < g->n_files; i++)
                 if (!g->files[i].mask && (e = quiet_stat(g->files[i].source, false, &st)) < 0)
                         return diag(reterr, SPAWN_E_SOURCE, "file \"%s\": %s", g->files[i].source, strerror(-e));
         return 0;
 }
 
-int spawn_open_trees(const Plan *plan, const Probe *probe, Spawner *spawner, int *fds, size_t *n_fds, Diag *reterr) {
-        for (size_t i = 0; i < plan->n_trees; i++) {
-                const PlanTree *p = &plan->trees[i];
-                struct stat st;
-                bool plain = p->uniform && quiet_stat(p->source, true, &st) == 0 && (st.st_mode & 05) == 05;
-                uint32_t to = probe->has_nobody && !plain ? probe_region_id(probe) : 0;
-                int fd = spawn_fails()             ? diag(reterr, -EIO, "injected")
-                         : spawner && !probe->root ? spawner_bind(spawner, probe, p->source, p->write)
-                                                   : tree_open(p->source, p->write, to, p->of, reterr);
-
-                if (fd < 0)
-                        return fd == -ENOENT || fd == -ELOOP || fd == -EACCES || fd == -ETIMEDOUT ? SPAWN_E_SOURCE : SPAWN_E_KERNEL;
-                fds[(*n_fds)++] = fd;
-        }
-        return 0;
-}
-
-static int open_channels(Start *t) {
+static int start_open_channels(Start *t) {
         if (spawn_fails())
                 return -EIO;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->status) < 0 ||
@@ -187,7 +130,7 @@ static int open_channels(Start *t) {
         return io_set_nonblock(t->status[0]);
 }
 
-static void list_fds(Start *t) {
+static void start_list_fds(Start *t) {
         const SpawnIo *io = &t->r->io;
         const int fixed[LAUNCH_FD_TREES] = {io->std_in, io->std_out, io->std_err, io->pipe_in, io->pipe_out,
                                             t->status[1], t->lifeline[0], t->spec};
@@ -196,47 +139,48 @@ static void list_fds(Start *t) {
         memcpy(t->fds, fixed, sizeof(fixed));
         if (!t->r->grant->proc || !t->r->probe->root || !t->r->probe->has_nobody)
                 return;
-        /* With /proc a program may open /dev/stdin by name, which asks for the pipe's owner. Only nameless pipes: a FIFO is somebody's. */
+        /* With /proc a program may open /dev/stdin by name, if its user owns the pipe. A FIFO has an owner. */
         for (size_t i = 0; i <= REGION_PIPE_OUT_FD; i++) {
                 struct statfs st;
 
                 if (fstatfs(t->fds[i], &st) == 0 && st.f_type == PIPEFS_TYPE && fchown(t->fds[i], id, id) < 0)
-                        continue; /* then it cannot be opened by name, which is all */
+                        continue; /* then the pipe cannot be opened by name, no more */
         }
 }
 
-static int explain_clone(Start *t, const CloneExec *c, int error, Diag *reterr) {
+static int start_explain_clone(Start *t, const CloneExec *c, int error, Diag *reterr) {
         const char *fix = "";
 
         if (strcmp(c->what, "clone3") == 0 && t->s.tier == TIER_NAMESPACES) {
                 if (error == ENOSPC || error == EUSERS)
                         fix = "; a limit in /proc/sys/user/max_*_namespaces is reached or 0; fix: raise it";
                 else if (error == EPERM)
-                        fix = "; user namespaces are forbidden here (in a container: run it with a seccomp profile that allows unshare, or "
+                        fix = "; user namespaces are forbidden here (in a container: run it with a seccomp profile "
+                              "that allows unshare, or "
                               "give --tier landlock where the policy allows it)";
                 else if (error == EINVAL)
                         fix = "; this kernel lacks a namespace or clone3";
-                return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: %s: %s%s", c->what, strerror(error), fix);
+                return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: %s: %s%s", c->what, strerror(error),
+                            fix);
         }
         return diag(reterr, SPAWN_E_KERNEL, "%s: %s", c->what, strerror(error));
 }
 
-/* Making one is the dearest step of a start, and where no socket can be made it keeps nothing apart that the filter and Landlock do not.
- * What it does keep apart then are the tables of the host's network in /proc/PID/net. */
-static bool needs_net_namespace(const Grant *g) {
+/* A network namespace is the dearest part of a start, and without sockets separates only /proc/PID/net. */
+static bool start_needs_net_namespace(const Grant *g) {
         return g->network == NETWORK_PRIVATE || (g->network != NETWORK_HOST && g->proc);
 }
 
-/* Its sockets are made in its own network namespace, and connected in the host's. */
-static bool needs_host_network(const Grant *g) {
+/* Sockets are made in the region's own network namespace, and connected in the host's. */
+static bool start_needs_host_network(const Grant *g) {
         return g->network == NETWORK_CONNECT || g->network == NETWORK_HOST;
 }
 
-/* A zygote that is gone is another matter than a kernel that refuses; of a template's refusal the host's own may know nothing. */
-static int from_zygote(Start *t, uint64_t flags, CloneExec *c) {
+/* A dead zygote differs from a refusing kernel; after a template's refusal the host's zygote may still succeed. */
+static int start_from_zygote(Start *t, uint64_t flags, CloneExec *c) {
         int e = t->template ? zygote_child(t->template, flags, t->fds, t->n_fds, &t->s.pid, &t->s.pidfd)
-                            : spawner_worker(t->r->spawner, flags | ZYGOTE_OWNER(flags ? t->r->probe->region_id : 0), t->fds, t->n_fds, &t->s.pid,
-                                             &t->s.pidfd);
+                            : spawner_worker(t->r->spawner, flags | ZYGOTE_OWNER(flags ? t->r->probe->region_id : 0),
+                                             t->fds, t->n_fds, &t->s.pid, &t->s.pidfd);
 
         c->what = "clone3";
         if (t->template && e != 0)
@@ -244,54 +188,49 @@ static int from_zygote(Start *t, uint64_t flags, CloneExec *c) {
         return e == ZYGOTE_E_GONE || e == -E2BIG || (t->template && e < 0) ? E_NEXT_WAY : e;
 }
 
-static int start_process(Start *t, Diag *reterr) {
-        CloneExec c = {.name = "lethe-worker", .owner = t->s.tier == TIER_NAMESPACES ? t->r->probe->region_id : 0, .exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds, .keep_caps = t->s.tier == TIER_NAMESPACES,
-                       .what = "clone3"};
+static int start_make_process(Start *t, Diag *reterr) {
+        CloneExec c = {.name = "lethe-worker", .owner = t->s.tier == TIER_NAMESPACES ? t->r->probe->region_id : 0,
+                       .exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds,
+                       .keep_caps = t->s.tier == TIER_NAMESPACES, .what = "clone3"};
         uint64_t flags = 0;
         int e;
 
         if (t->s.tier == TIER_NAMESPACES)
                 flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
-                        (needs_net_namespace(t->r->grant) ? CLONE_NEWNET : 0);
+                        (start_needs_net_namespace(t->r->grant) ? CLONE_NEWNET : 0);
         if (spawn_fails())
                 e = -EIO;
         else if (t->way != WAY_EXEC)
-                e = from_zygote(t, flags, &c);
+                e = start_from_zygote(t, flags, &c);
         else
                 e = t->s.pid = clone_exec(&c, flags, t->v2, &t->s.pidfd);
         if (e == E_NEXT_WAY)
                 return e;
-        return e < 0 ? explain_clone(t, &c, -e, reterr) : 0;
+        return e < 0 ? start_explain_clone(t, &c, -e, reterr) : 0;
 }
 
-int spawn_write_maps(pid_t pid, const Probe *p) {
-        char uids[64], gids[64];
-        bool nobody = p->root && p->has_nobody;
-
-        snprintf(uids, sizeof(uids), "%u %u 1\n", REGION_UID, nobody ? probe_region_id(p) : p->uid);
-        snprintf(gids, sizeof(gids), "%u %u 1\n", REGION_GID, nobody ? probe_region_id(p) : p->gid);
-        return tree_write_maps(pid, uids, gids, !p->root);
-}
-
-/* Processes are found in /proc by their numbers, which are those of its own PID namespace. "": it is ours; else what is wrong with it, and the fix. */
-static const char *proc_fix(void) {
+/* /proc has the numbers of its own PID namespace. "": of this namespace; else the defect and the fix. */
+static const char *start_proc_fix(void) {
         char self[24] = "", own[24];
 
         snprintf(own, sizeof(own), "%d", (int)getpid());
         if (readlink("/proc/self", self, sizeof(self) - 1) < 0)
                 return "; /proc is not mounted here; fix: mount -t proc proc /proc";
-        return strcmp(self, own) == 0 ? "" : "; /proc is that of another PID namespace; fix: mount -t proc proc /proc (unshare --mount-proc)";
+        return strcmp(self, own) == 0 ? ""
+                                      : "; /proc is that of another PID namespace; fix: mount -t proc proc /proc "
+                                        "(unshare --mount-proc)";
 }
 
-/* Before the worker's first step that needs an id. Below a template it writes its maps itself. */
-static int admit(Start *t, Diag *reterr) {
+/* Before the worker's first step that needs an id. Below a template the worker writes its own maps. */
+static int start_admit(Start *t, Diag *reterr) {
         bool own_maps = t->plan.spec.flags & LAUNCH_TEMPLATE;
         int e;
 
         if (t->s.tier == TIER_NAMESPACES && !own_maps) {
                 e = spawn_fails() ? -EIO : spawn_write_maps(t->s.pid, t->r->probe);
                 if (e < 0)
-                        return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: the user map cannot be written: %s%s", strerror(-e), proc_fix());
+                        return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: the user map cannot be "
+                                    "written: %s%s", strerror(-e), start_proc_fix());
         }
         t->s.start_ticks = proc_start_ticks(t->s.pid);
         e = spawn_fails() || t->s.start_ticks == 0 ? -EIO : 0;
@@ -300,15 +239,15 @@ static int admit(Start *t, Diag *reterr) {
         return send(t->lifeline[1], "m", 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
-/* Not in a child of a warm interpreter. */
-static void be_executed(Start *t) {
+/* The program is executed, not run in a child of a warm interpreter. */
+static void start_be_executed(Start *t) {
         t->plan.interpreter = NULL;
         plan_not_ahead(&t->plan);
 }
 
-/* The view's template, when there is one or is to be one: then the region mounts no more than what it was granted. */
-static bool take_template(Start *t) {
-        const ViewOwner owner = {t->r->grant->client, needs_host_network(t->r->grant), t->r->grant->skill_dir};
+/* Takes the view's template, or makes a template when the Spawner wants one: the region then mounts only its grants. */
+static bool start_take_template(Start *t) {
+        const ViewOwner owner = {t->r->grant->client, start_needs_host_network(t->r->grant), t->r->grant->skill_dir};
         uint8_t view[VIEW_BYTES], again[VIEW_BYTES];
         Zygote made;
         bool wanted;
@@ -316,24 +255,25 @@ static bool take_template(Start *t) {
         int e;
 
         if (t->plan.interpreter && owner.net_host)
-                be_executed(t);
+                start_be_executed(t);
         if (!view_of(&t->plan, t->r->probe, &owner, view))
                 return false;
         t->template = spawner_take(t->r->spawner, view, &wanted);
         if (wanted) {
                 e = template_make(t->r->spawner, &t->plan, t->r->probe, &t->r->grant->uids, &owner, &made, &d);
-                /* What is named by a path may have become another thing while it was bound. */
-                if (e == 0 && (!view_of(&t->plan, t->r->probe, &owner, again) || memcmp(view, again, sizeof(view)) != 0)) {
+                /* A path may have changed its file during the bind. */
+                if (e == 0 &&
+                    (!view_of(&t->plan, t->r->probe, &owner, again) || memcmp(view, again, sizeof(view)) != 0)) {
                         zygote_end(&made);
                         e = -ESTALE;
                 }
                 spawner_made(t->r->spawner, view, e == 0 ? &made : NULL);
                 t->template = e == 0 ? spawner_take(t->r->spawner, view, &wanted) : NULL;
         }
-        /* What cannot be imported, or starts a thread, is executed; in the same view. */
+        /* An interpreter with a failed import or a thread is executed, in the same view. */
         if (!t->template && !wanted && t->plan.interpreter) {
-                be_executed(t);
-                return take_template(t);
+                start_be_executed(t);
+                return start_take_template(t);
         }
         if (t->template && plan_use_view(&t->plan) < 0) {
                 spawner_give_back(t->r->spawner, TAKE_PTR(t->template));
@@ -345,88 +285,82 @@ static bool take_template(Start *t) {
         return t->template;
 }
 
-static int start(Start *t, Diag *reterr) {
+static int start_run(Start *t, Diag *reterr) {
         const SpawnRequest *r = t->r;
-        PlanInput in = {.grant = r->grant, .probe = r->probe, .tier = t->s.tier, .region = r->region};
-        int e = check_sources(t, reterr);
+        PlanInput in;
+        int e = start_check_sources(t, reterr);
 
         if (e == 0)
-                e = open_cgroup(t, reterr);
+                e = start_open_cgroup(t, reterr);
         if (e == 0 && t->s.tier == TIER_LANDLOCK) {
-                e = make_scratch(t, reterr);
+                e = spawn_scratch_make(r, &t->scratch, reterr);
                 if (e == 0 && r->probe->root)
                         e = lend(r->grant, t->scratch, probe_region_id(r->probe), &t->lent, reterr);
-                /* Orphans of a worker that was killed become ours, and spawn_prove_empty() finds them. */
+                /* Orphans of a killed worker become the supervisor's children, and spawn_prove_empty() finds them. */
                 if (e == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                         e = -errno;
         }
         if (e != 0)
                 return e;
-        t->worker = t->way == WAY_EXEC ? find_worker(NULL) : -1;
-        if ((t->way == WAY_EXEC && t->worker < 0) || spawn_fails()) {
-                _cleanup_free_ char *path = NULL;
-                int fd = find_worker(&path);
-
-                if (fd < 0 && !find_is_missing(fd))
-                        return fd;
-                closep(&fd);
-                return diag(reterr, SPAWN_E_WORKER, "lethe-worker is not beside lethe and not at %s; fix: install it there", path ?: "its place");
-        }
+        e = t->way == WAY_EXEC ? find_needed("lethe-worker", SPAWN_E_WORKER, &t->worker, reterr) : 0;
+        if (e == 0 && spawn_fails())
+                e = diag(reterr, SPAWN_E_WORKER, "injected");
+        if (e != 0)
+                return e;
         filter_input(r->grant, t->s.tier, r->memory_in_cgroup, r->tasks_in_cgroup, r->probe->objects, &t->s.filter);
-        e = spawn_fails() ? -EIO : spawn_cache_filter(spawner_kept(r->spawner), &t->s.filter, r->store_dir, &t->filter, &t->n_filter);
+        e = spawn_fails() ? -EIO
+                          : spawn_cache_filter(spawner_kept(r->spawner), &t->s.filter, r->store_dir, &t->filter,
+                                               &t->n_filter);
         if (e < 0)
                 return e;
         t->shims = spawn_cache_shims(spawner_kept(r->spawner));
-        in.shim_dir = t->shims;
-        in.scratch = t->scratch;
-        in.skill_dir = t->lent.skill;
-        in.program = t->lent.program;
-        in.memory_in_cgroup = r->memory_in_cgroup;
-        in.tasks_in_cgroup = r->tasks_in_cgroup;
-        in.watches = t->s.filter.watches;
-        in.trees = r->probe->root;
-        in.later = r->later;
-        in.filter = t->filter;
-        in.n_filter = t->n_filter;
+        in = (PlanInput){.grant = r->grant, .probe = r->probe, .tier = t->s.tier, .region = r->region,
+                         .shim_dir = t->shims, .scratch = t->scratch, .skill_dir = t->lent.skill,
+                         .program = t->lent.program, .memory_in_cgroup = r->memory_in_cgroup,
+                         .tasks_in_cgroup = r->tasks_in_cgroup, .watches = t->s.filter.watches,
+                         .trees = r->probe->root, .later = r->later, .filter = t->filter, .n_filter = t->n_filter};
         e = spawn_fails() ? -EIO : plan_make(&in, &t->plan);
-        if (e == 0 && r->later) /* before anything is bound */
+        if (e == 0 && r->later) /* before any bind */
                 e = view_mark(&t->plan, &t->s.view);
-        if (e == 0 && t->way == WAY_TEMPLATE && !take_template(t))
+        if (e == 0 && t->way == WAY_TEMPLATE && !start_take_template(t))
                 t->way = WAY_ZYGOTE;
-        if (e == 0 && t->plan.interpreter && !t->s.warm) /* only a warm one has its bootstrap */
+        if (e == 0 && t->plan.interpreter && !t->s.warm) /* only a warm interpreter has its bootstrap */
                 plan_not_ahead(&t->plan);
         t->s.ahead = e == 0 && t->plan.spec.flags & LAUNCH_AHEAD;
         if (e == 0)
-                e = spawn_open_trees(&t->plan, r->probe, t->template ? r->spawner : NULL, t->fds, &t->n_fds, reterr);
-        if (e != 0 && t->template && !r->probe->root) /* what it is, the way that has no need of a binder says */
+                e = spawn_open_trees(&t->plan, r->probe, t->template ? spawner_bind : NULL, r->spawner, t->fds,
+                                     &t->n_fds, reterr);
+        if (e != 0 && t->template && !r->probe->root) /* the way without a binder explains the error */
                 return E_NEXT_WAY;
         if (e == 0) {
                 t->spec = spawn_fails() ? -EIO : spawn_seal(&t->plan.spec, &t->s.spec, &t->s.n_spec);
                 e = MIN(t->spec, 0);
                 if (e == -EFBIG)
-                        return diag(reterr, e, "arguments and environment: %zu and %zu of them are more than can be handed over: %u of each, and %u MiB together", t->plan.spec.n_argv,
-                                    t->plan.spec.n_env, LAUNCH_COUNT_MAX, LAUNCH_MAX >> 20);
+                        return diag(reterr, e,
+                                    "%zu arguments and %zu variables are too many: at most %u of each, %u MiB in all",
+                                    t->plan.spec.n_argv, t->plan.spec.n_env, LAUNCH_COUNT_MAX, LAUNCH_MAX >> 20);
         }
         if (e == 0)
-                e = open_channels(t);
+                e = start_open_channels(t);
         if (e != 0)
                 return e;
-        list_fds(t);
-        e = start_process(t, reterr);
-        return e != 0 ? e : admit(t, reterr);
+        start_list_fds(t);
+        e = start_make_process(t, reterr);
+        return e != 0 ? e : start_admit(t, reterr);
 }
 
-/* As spawn_write_maps() has it; in tier landlock the worker becomes it itself. */
-static void name_user(Start *t) {
+/* As in spawn_write_maps(); in tier landlock the worker takes the id itself. */
+static void start_name_user(Start *t) {
         const Probe *p = t->r->probe;
 
         t->s.host_uid = p->root && p->has_nobody ? probe_region_id(p) : p->uid;
-        t->s.host_user = !p->root || !p->has_nobody ? "lethe" : !p->region_id ? "nobody" : t->template ? "template" : "region";
+        t->s.host_user = !p->root || !p->has_nobody ? "lethe"
+                         : !p->region_id ? "nobody" : t->template ? "template" : "region";
 }
 
-static int start_by(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) {
-        Start t = {.request = *r, .probe = *r->probe, .way = way, .worker = -1, .spec = -1, .status = {-1, -1}, .lifeline = {-1, -1}, .v2 = -1,
-                   .s = SPAWNED_NULL, .n_fds = LAUNCH_FD_TREES};
+static int start_one_way(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) {
+        Start t = {.request = *r, .probe = *r->probe, .way = way, .worker = -1, .spec = -1, .status = {-1, -1},
+                   .lifeline = {-1, -1}, .v2 = -1, .s = SPAWNED_NULL, .n_fds = LAUNCH_FD_TREES};
         int e;
 
         t.request.probe = &t.probe;
@@ -435,9 +369,10 @@ static int start_by(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) 
                 t.fds[i] = -1;
         e = plan_tier(r->grant, r->probe, &t.s.tier, reterr);
         if (e == 0)
-                e = start(&t, reterr);
-        /* What only a try can tell: the namespaces were refused, and the grant may do without them. */
-        if (e == SPAWN_E_TIER && t.s.tier == TIER_NAMESPACES && r->grant->tier == 0 && r->grant->min_tier == TIER_LANDLOCK) {
+                e = start_run(&t, reterr);
+        /* Only a try shows this: the namespaces were refused, and the grant allows tier landlock. */
+        if (e == SPAWN_E_TIER && t.s.tier == TIER_NAMESPACES && r->grant->tier == 0 &&
+            r->grant->min_tier == TIER_LANDLOCK) {
                 Probe p = *r->probe;
                 SpawnRequest again = *r;
 
@@ -448,14 +383,14 @@ static int start_by(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) 
         }
         if (e == E_NEXT_WAY) {
                 start_deinit(&t);
-                return start_by(t.way + 1, r, ret, reterr);
+                return start_one_way(t.way + 1, r, ret, reterr);
         }
         if (e == 0) {
                 t.s.status = TAKE_FD(t.status[0]);
                 t.s.lifeline = TAKE_FD(t.lifeline[1]);
                 t.s.scratch = TAKE_PTR(t.scratch);
                 t.s.memory = TAKE_FD(t.spec);
-                name_user(&t);
+                start_name_user(&t);
                 t.s.spawner = r->spawner;
                 t.s.template = TAKE_PTR(t.template);
                 *ret = t.s;
@@ -472,7 +407,7 @@ int spawn_words(Spawned *s, const Grant *g, const char *region) {
         size_t n;
         int e = plan_words(&in, &p);
 
-        assert(s->tier == TIER_NAMESPACES); /* where no path is the host's */
+        assert(s->tier == TIER_NAMESPACES); /* tier without paths of the host */
         if (e == 0)
                 e = launch_words_encode(&p.spec, &bytes, &n);
         if (e < 0)
@@ -487,20 +422,20 @@ int spawn_words(Spawned *s, const Grant *g, const char *region) {
 }
 
 int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
-        /* A cgroup of version 2 is entered by being born in it, which a zygote does not do. */
+        /* A process enters a cgroup of version 2 at its birth, which a zygote cannot do. */
         const Way way = r->spawner && !r->cgroup ? WAY_TEMPLATE : WAY_EXEC;
         SpawnRequest own = *r;
         Probe p = *r->probe;
         int e;
 
         if (!p.root || p.region_id)
-                return start_by(way, r, ret, reterr);
+                return start_one_way(way, r, ret, reterr);
         e = uids_take(&r->grant->uids, &p.region_id, reterr);
         if (e != 0)
                 return e == UIDS_E_REFUSED ? SPAWN_E_KERNEL : e;
         p.has_nobody |= p.region_id != 0;
         own.probe = &p;
-        e = start_by(way, &own, ret, reterr);
+        e = start_one_way(way, &own, ret, reterr);
         if (e == 0)
                 ret->uid = p.region_id;
         else
