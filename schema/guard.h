@@ -39,7 +39,8 @@
  *                                    STOOD         every watch_usec microseconds the guard reads the memory given out
  *                                                  by the whole machine (base/machine.h). At `growth` bytes more than
  *                                                  `machine`, or than the least since, all tasks are stopped as by
- *                                                  STAND, and the watch ends. growth = 0: no watch. GUARD_SPARE: until
+ *                                                  STAND, and the watch ends. code = low 32 bits of the time, in
+ *                                                  CLOCK_MONOTONIC usec. growth = 0: no watch. GUARD_SPARE: until
  *                                                  the next WATCH without it, traced tasks leave a processor free
  *   LENT                                           the supervisor itself has files of the scratch open, because of the
  *                                                  region's locks
@@ -68,7 +69,7 @@
 
 #include <stdint.h>
 
-#define GUARD_VERSION 11U
+#define GUARD_VERSION 12U
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U

@@ -212,6 +212,13 @@ void run_check_answers(Run *run) {
                            strerror(-run->region.notify.failed));
 }
 
+/* The time of an answer with the low 32 bits of CLOCK_MONOTONIC usec. */
+static uint64_t status_clock(int32_t code) {
+        const uint64_t now = clock_mono_usec();
+
+        return now - ((uint32_t)now - (uint32_t)code);
+}
+
 void run_on_guard(void *userdata, short revents) {
         Run *run = userdata;
         Region *r = &run->region;
@@ -238,7 +245,7 @@ void run_on_guard(void *userdata, short revents) {
                 } else if (a.kind == GUARD_ATTACHED) {
                         run_let_go(run);
                 } else if (a.kind == GUARD_STOOD) {
-                        region_budget_stood(&r->budget);
+                        region_budget_stood(&r->budget, status_clock(a.code));
                 } else if (a.kind == GUARD_ENDING) {
                         status_program_ended(r, &(StatusRecord){.kind = STATUS_ENDED, .a = a.code});
                 } else if (a.kind == GUARD_PAUSED && run->watch.hook) {

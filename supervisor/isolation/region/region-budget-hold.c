@@ -1,6 +1,7 @@
 /* Runs: supervisor. Holds a region for a look, when many processes can write more than the budget at once. */
 #include "region/region-budget-private.h"
 
+#include "base/clock.h"
 #include "base/machine.h"
 #include "base/slice.h"
 
@@ -12,6 +13,7 @@
 #define TICK_TOUCHED 4096 /* bytes of new pages a processor can touch in a microsecond */
 #define GROWN_LEAST 16    /* the machine's growth by less than this part of the budget needs no look */
 #define WALKS_MAX 3
+#define FALSE_ALARMS_MAX 4U
 #define SPARE_USEC 8000 /* longest delay of a look */
 #define SPARE_TASKS 2   /* for each processor: with fewer tasks the look gets its turn */
 
@@ -27,6 +29,8 @@ static void hold_one(pid_t pid, void *arg) {
 }
 
 void region_hold(RegionHold *h, pid_t worker, Guard *guard) {
+        if (!h->held)
+                h->since_usec = clock_mono_usec();
         h->held = true;
         h->times++;
         h->guard = guard && guard_stand(guard) == 0 ? guard : NULL;
@@ -34,9 +38,10 @@ void region_hold(RegionHold *h, pid_t worker, Guard *guard) {
                 proc_tree_each(worker, hold_one, h);
 }
 
-static void hold_stood(RegionHold *h, Guard *guard) {
+static void hold_stood(RegionHold *h, Guard *guard, uint64_t since_usec) {
         if (h->held)
                 return;
+        h->since_usec = since_usec;
         h->held = true;
         h->times++;
         h->guard = guard;
@@ -64,21 +69,28 @@ bool budget_has_grown(RegionBudget *b) {
         const uint64_t now = machine_given();
 
         b->machine_bytes = MIN(b->machine_bytes, now);
-        return now - b->machine_bytes >= budget_growth(b);
+        return now - b->machine_bytes >= budget_growth(b) && clock_mono_usec() >= b->calm_until;
+}
+
+static void budget_note_alarm(RegionBudget *b) {
+        const uint64_t now = machine_given();
+
+        b->alarm_bytes = now - MIN(b->machine_bytes, now);
+        b->machine_bytes = b->machine_look = now;
 }
 
 void budget_hold(RegionBudget *b) {
         if (b->hold.held)
                 return;
         region_hold(&b->hold, b->worker, b->guard);
-        b->machine_bytes = b->machine_look = machine_given();
+        budget_note_alarm(b);
 }
 
-void region_budget_stood(RegionBudget *b) {
+void region_budget_stood(RegionBudget *b, uint64_t since_usec) {
         if (b->tick_deadline == NEVER || b->cgroup->memory)
                 return;
-        hold_stood(&b->hold, b->guard);
-        b->machine_bytes = b->machine_look = machine_given();
+        hold_stood(&b->hold, b->guard, since_usec);
+        budget_note_alarm(b);
         b->tick_deadline = 0;
 }
 
@@ -127,10 +139,28 @@ int budget_walk(RegionBudget *b, unsigned look) {
         return e;
 }
 
+/* After growth of others, the region runs at least twice as long as it stood, and longer after successive false alarms.
+ * Otherwise other busy programs on the machine cause hold after hold, and a small region never gets on. Looks without a
+ * hold go on. */
+static void budget_keep_calm(RegionBudget *b) {
+        const uint64_t now = clock_mono_usec();
+
+        if (!b->hold.held)
+                return;
+        if (2 * b->grown_bytes >= b->alarm_bytes) {
+                b->false_alarms = 0;
+                return;
+        }
+        b->false_alarms = MIN(b->false_alarms + 1, FALSE_ALARMS_MAX);
+        b->calm_until = now + ((now - MIN(b->hold.since_usec, now)) << b->false_alarms);
+}
+
 /* Lets the region go on. A region about to be killed stays stopped: no more memory, and no report of the stop. */
 void budget_hold_end(RegionBudget *b, const Breach *r) {
-        if (r->outcome == OUTCOME_NONE)
+        if (r->outcome == OUTCOME_NONE) {
+                budget_keep_calm(b);
                 region_hold_end(&b->hold);
+        }
         else if (!b->cgroup->memory) {
                 budget_hold(b); /* the guard needs a single call, the list of processes needs many */
                 region_hold_forget(&b->hold);
@@ -154,12 +184,12 @@ static uint64_t budget_watch_before_full(const RegionBudget *b) {
 }
 
 void budget_watch(RegionBudget *b) {
-        const bool guard_watches = b->guard_watches;
+        const bool guard_watches = b->guard_watches, calm = clock_mono_usec() < b->calm_until;
 
         b->watch_usec = budget_watch_before_full(b);
         b->spares = b->watch_usec != NEVER && budget_wants_a_processor(b);
         b->guard_watches = b->watch_usec != NEVER && b->guard &&
-                           guard_watch(b->guard, b->machine_bytes, budget_growth(b),
+                           guard_watch(b->guard, b->machine_bytes, calm ? UINT64_MAX / 2 : budget_growth(b),
                                        (uint32_t)MIN(b->watch_usec, (uint64_t)UINT32_MAX),
                                        b->spares ? GUARD_SPARE : 0) == 0;
         if (guard_watches && b->watch_usec == NEVER)

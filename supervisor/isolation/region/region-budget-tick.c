@@ -49,7 +49,10 @@ static Breach budget_look_memory(RegionBudget *b, bool closer) {
                         used = budget_held(b);
         }
         if (known) {
-                b->left_bytes = budget_left_of(max, used + b->lent.memory_bytes);
+                const uint64_t left = budget_left_of(max, used + b->lent.memory_bytes);
+
+                b->grown_bytes = budget_left_of(b->left_bytes, left);
+                b->left_bytes = left;
                 b->machine_bytes = b->machine_look;
         }
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, budget_touched(b, used));

@@ -34,6 +34,7 @@ typedef struct RegionLoan {
 typedef struct RegionHold {
         bool held;
         unsigned times;              /* number of holds */
+        uint64_t since_usec;         /* CLOCK_MONOTONIC */
         Guard *guard;                /* the guard that stopped the processes; NULL: this process */
         pid_t *v;                    /* the stopped processes, parents first; owned */
         size_t n, room;
@@ -65,6 +66,10 @@ struct RegionBudget {
         uint64_t machine_bytes;      /* the same at the last complete look, or the least since */
         unsigned looks;              /* looks at a region not held */
         uint64_t left_bytes;         /* of the memory budget at the last look */
+        uint64_t grown_bytes;        /* growth of the region between the last two looks */
+        uint64_t alarm_bytes;        /* growth of the machine that led to the present hold */
+        unsigned false_alarms;       /* successive holds after growth of others */
+        uint64_t calm_until;         /* CLOCK_MONOTONIC usec: until then, growth of the machine leads to no hold */
         bool guard_watches;          /* the guard checks growth, and stops the region then */
         bool spares;                 /* the region leaves a processor free meanwhile */
         bool slice_short;            /* the looking thread has shorter time slices */
@@ -96,8 +101,8 @@ void region_budget_scratch(RegionBudget *b, int fd, bool on_host);
 uint64_t region_budget_scratch_used(const RegionBudget *b); /* Bytes held by the scratch; 0 for a host folder. */
 /* The worker was let go: starts the clocks. */
 void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now_usec);
-/* The guard stopped the region after growth of the machine's memory (GUARD_STOOD): a tick is due. */
-void region_budget_stood(RegionBudget *b);
+/* The guard stopped the region at that time after growth of the machine's memory (GUARD_STOOD): a tick is due. */
+void region_budget_stood(RegionBudget *b, uint64_t since_usec);
 Breach region_budget_tick(RegionBudget *b, uint64_t now_usec); /* Looks at all budgets; moves tick_deadline on. */
 /* Call after an event of a control group, for memory or tasks. */
 Breach region_budget_memory_event(RegionBudget *b);

@@ -77,7 +77,7 @@ with open(os.path.join(man, "..", "..", "..", "isolation", "scrub", "evidence.c"
 with open(os.path.join(man, "..", "..", "..", "..", "schema", "guard.h"), encoding="utf-8") as f:
     guard = f.read()
 described = page("lethe-isolation.7").split("# EVIDENCE")[1].split("\n# ")[0]
-for name, words in (("classes", re.findall(r'add_class\(e, "(\w+)"\)', code) + re.findall(r'^ {16}"(\w+)",\s*$', code.split("void judge_classes")[1].split("bool known")[0], re.M)),
+for name, words in (("classes", re.findall(r'add_class\(e, "(\w+)"\)', code) + re.findall(r'^ {16}"(\w+)",\s*$', code.split("void evidence_judge_classes")[1].split("bool known")[0], re.M)),
                     ("grades", re.findall(r'"(\w+)"', " ".join(re.findall(r"e->grade = (.*?);", code)))),
                     ("reasons", re.findall(r'"(\w+)"', re.search(r"#define GUARD_MISSED_NAMES (.*(?:\\\n.*)*)", guard)[1]) + ["scratch", "sections"])):
     case("lethe-isolation(7) has the " + name + " of the evidence", ["too few words: %s" % words] * (len(words) < 5) + ["not described: " + w for w in words if "_%s_" % w not in described])

@@ -198,7 +198,7 @@ def a_poisoned_note_is_followed():
     r = lethe("audit", "derived", "slot/%s@2" % slot)
     check(r.code == 1 and ("region %s (second) may have read slot/%s@2: lineage stats: reads of slots and gates are counted (1)" % (second, slot)).encode() in r.out and b"\nincomplete: " in r.out, r)
     for argv, says in ((("touched", "slot/none"), "slot/none: this ledger has no such value"), (("touched", "slot/%s@9" % slot), "has no version 9: it has 1 to 2"), (("derived", "0" * 26), "this ledger has no region"),
-                       (("touched", note), "is a region, and a value is needed"), (("touched",), "touched what?"), (("touched", "slot/a", "b"), "one argument too many"), (("derived", "issues/x", "--scope", "none"), "scope 'none' is not in the ledger"),
+                       (("touched", note), "is a region, and a value is needed"), (("touched",), "touched needs a value"), (("touched", "slot/a", "b"), "an extra argument"), (("derived", "issues/x", "--scope", "none"), "scope 'none' is not in the ledger"),
                        (("touched", "well"), "'well' names no value")):
         r = lethe("audit", *argv)
         check(r.code == 2 and says in r.err.decode() and not r.out, argv, r)

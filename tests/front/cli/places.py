@@ -179,7 +179,7 @@ def what_appears_later_is_not_shown_either():  # I-94
     os.makedirs(fresh)
     env = {"HOME": fresh, "LETHE_STORE": STATE}
     r = plain("-v", fresh + ":/h", "--exec", "/bin/true", env=env)
-    check(r.code == 125 and b".local/state/lethe would be where a store" in r.err and b"--store" in r.err, r)
+    check(r.code == 125 and b".local/state/lethe would be a store" in r.err and b"--store" in r.err, r)
     r = lethe("run", "--no-serve", "--store", os.path.join(fresh, ".local/state/lethe"), "--anchor", os.path.join(DIR, "fresh-anchor"), "--exec", "/bin/true",
               env=dict(PLAIN, HOME=fresh))
     same(r.code, 0, r)

@@ -267,7 +267,7 @@ def a_program_without_its_interpreter_is_told_apart_from_none(sh):  # A-2
         check(r.code == 127 and text in r.err, line, r)
         same(json.load(open(os.path.join(HOME, "r.json"), encoding="utf-8"))["outcome"], "setup_failed", line, r)
     r = sh("lethe run --exec /bin/true $(seq 70000)")
-    check(r.code == 125 and "70001 and " in r.err and "65536 of each" in r.err, r)
+    check(r.code == 125 and "70001 arguments and " in r.err and "65536 of each" in r.err, r)
 
 
 @each_way

@@ -14,6 +14,7 @@
 #define LIMIT (UINT64_C(64) << 20)
 #define LONG_MSEC 30000
 #define FAR UINT64_C(1000000000000)
+#define STOOD_USEC 10000000
 
 /* A worker with so many children, of which each has mapped so much and touched nothing. */
 static pid_t mapped(unsigned children, size_t bytes, rlim_t stack, int tell) {
@@ -139,14 +140,45 @@ Test(region_budget, who_was_stopped_by_the_guard_is_looked_at) { // A-61
         Watched w;
 
         watched_start(&w, 2, 1 << 20, 1 << 20, LIMIT);
-        region_budget_stood(&w.b);
+        region_budget_stood(&w.b, w.now);
         cr_assert(w.b.hold.held && w.b.hold.times == 1 && w.b.tick_deadline <= w.now, "a look is due");
         region_budget_tick(&w.b, w.now);
         cr_assert_eq(w.b.tree.tasks, 2, "a look");
         cr_assert_not(w.b.hold.held, "they go on");
         w.b.tick_deadline = UINT64_MAX; /* it has ended */
-        region_budget_stood(&w.b);
+        region_budget_stood(&w.b, w.now);
         cr_assert(!w.b.hold.held && w.b.tick_deadline == UINT64_MAX);
+        end_all(&w.b, w.worker);
+}
+
+// The machine's memory grows, and not by the region: the region then runs at least as long as it stood, and is held again after that.
+Test(region_budget, growth_of_others_holds_a_region_half_of_the_time_at_most) {
+        Watched w;
+
+#ifdef __SANITIZE_ADDRESS__
+        cr_skip_test("a sanitizer maps more than any budget");
+#endif
+        watched_start(&w, 2, 60 << 20, 1 << 20, LIMIT);
+        cr_assert_eq(region_budget_tick(&w.b, w.now).outcome, OUTCOME_NONE);
+        w.b.machine_bytes = 0; /* all memory of the machine was given out since */
+        region_budget_stood(&w.b, clock_mono_usec() - STOOD_USEC);
+        cr_assert_gt(w.b.alarm_bytes, LIMIT);
+        cr_assert_eq(region_budget_tick(&w.b, w.now).outcome, OUTCOME_NONE);
+        cr_assert_not(w.b.hold.held);
+        cr_assert_gt(w.b.calm_until, clock_mono_usec() + STOOD_USEC / 2, "the region stood for so long");
+        for (unsigned i = 0; i < 2; i++) {
+                w.b.machine_bytes = 0;
+                cr_assert_eq(region_budget_tick(&w.b, w.now).outcome, OUTCOME_NONE);
+                cr_assert_eq(w.b.hold.times, 1 + i, "%u", i);
+                w.b.calm_until = 0; /* the time is up */
+        }
+        /* Growth of its own. */
+        w.b.machine_bytes = w.b.machine_look - 2000000;
+        w.b.calm_until = 0;
+        region_budget_stood(&w.b, clock_mono_usec() - STOOD_USEC);
+        w.b.left_bytes += w.b.alarm_bytes;
+        cr_assert_eq(region_budget_tick(&w.b, w.now).outcome, OUTCOME_NONE);
+        cr_assert_eq(w.b.calm_until, 0, "grown %llu of %llu", (unsigned long long)w.b.grown_bytes, (unsigned long long)w.b.alarm_bytes);
         end_all(&w.b, w.worker);
 }
 

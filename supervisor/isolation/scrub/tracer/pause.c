@@ -207,6 +207,6 @@ uint64_t watch_step(Tracer *g) {
                 return w->usec;
         w->growth = 0;
         pause_stand(g);
-        guard_tell(g, GUARD_STOOD, 0, 0);
+        guard_tell(g, GUARD_STOOD, 0, (int)(uint32_t)now);
         return WATCH_NOTHING;
 }
