@@ -1,7 +1,8 @@
 #include "base/aside.h"
 
-#include "base/left.h"
 #include "base/child-registry.h"
+#include "base/io.h"
+#include "base/left.h"
 #include "base/proc.h"
 #include "base/task.h"
 
@@ -16,17 +17,17 @@
 #include <sys/wait.h>
 
 #define STACK_BYTES (32 * 1024)
-#define DIE_MS 100 /* for a task that was killed to be gone */
+#define DIE_MS 100 /* for a killed task to disappear */
 #define BUSY_MS 100
-#define BUSY_LOOKS 20 /* at a task whose time is over, and that waits for a processor */
+#define BUSY_LOOKS 20 /* looks at a task past its time limit while the task waits for a processor */
 
-/* Memory of the task. It is given up, not given back, when the kernel does not let the task die. */
+/* Memory of the task. Leaked on purpose when the kernel does not let the task die. */
 typedef struct Aside {
         uint8_t stack[STACK_BYTES] __attribute__((aligned(16)));
         long (*fn)(void *job);
         pid_t parent;
-        int keep;   /* the one descriptor that the task needs, or -1; ASIDE_ALL: all of ours, shared */
-        int answer; /* where the descriptor that fn returns goes, or -1 */
+        int keep;   /* the needed descriptor, or -1; ASIDE_ALL: the whole table of the supervisor, shared */
+        int answer; /* the socket for the descriptor returned by fn, or -1 */
         long result;
         bool done;
         uint8_t job[] __attribute__((aligned(16)));
@@ -54,9 +55,9 @@ __attribute__((no_sanitize("address", "undefined"))) long aside_call(long nr, lo
 #endif
 }
 
-/* Descriptors that a held task has stay open as long as it is held: whoever reads what we write would wait for their
- * end, and the store's lock would not be free. So the task has a table of its own, with what it needs. Nothing is
- * closed in ours. */
+/* Descriptors of a held task stay open as long as the task is held: a reader of the supervisor's output would wait for
+ * their end, and the store's lock would not be free. So the task gets a table of its own with the needed descriptors
+ * only. The supervisor's own table loses no entry. */
 __attribute__((no_sanitize("address", "undefined"))) static long aside_own_files(int a, int b) {
         const int low = a < b ? a : b, high = a < b ? b : a;
         long e = aside_do(SYS_close_range, high + 1, ~0U, CLOSE_RANGE_UNSHARE);
@@ -68,7 +69,7 @@ __attribute__((no_sanitize("address", "undefined"))) static long aside_own_files
         return e;
 }
 
-/* The task's table is its own, and goes with it. */
+/* The descriptor stays in the task's table and is closed when the task ends. */
 __attribute__((no_sanitize("address", "undefined"))) static long aside_send(int to, int fd) {
         union {
                 struct cmsghdr head;
@@ -106,30 +107,13 @@ static bool aside_is_over(int pidfd, int ms) {
         return poll(&p, 1, ms) > 0;
 }
 
-/* Does the task wait for a processor, and for nobody else? One that had its time of processors has none left, whatever
- * the machine does. */
+/* True when the task only waits for a processor. A task that used its share of time is late by its own fault. */
 static bool aside_is_kept_waiting(pid_t pid, uint64_t usec) {
         enum { STATE = 0, USER = 11, SYSTEM = 12, FIELDS };
         uint64_t f[FIELDS];
 
         return proc_stat(pid, f, FIELDS) && f[STATE] == 'R' &&
                (f[USER] + f[SYSTEM]) * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK) < usec;
-}
-
-static long aside_take(int fd) {
-        union {
-                struct cmsghdr head;
-                uint8_t bytes[CMSG_SPACE(sizeof(int))];
-        } control = {};
-        uint8_t byte;
-        struct iovec v = {&byte, 1};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-
-        if (recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
-                return -errno;
-        return m.msg_controllen >= sizeof(control.head) && control.head.cmsg_type == SCM_RIGHTS
-                       ? *(int *)(void *)CMSG_DATA(&control.head)
-                       : -EMFILE;
 }
 
 static long aside_do_run(long (*fn)(void *job), void *job, size_t n_job, int keep, int answer, uint64_t usec) {
@@ -156,7 +140,7 @@ static long aside_do_run(long (*fn)(void *job), void *job, size_t n_job, int kee
                 over = aside_is_over(pidfd, BUSY_MS);
         if (!over)
                 syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-        if (!aside_is_over(pidfd, DIE_MS)) { /* the kernel waits in it: its memory stays its own */
+        if (!aside_is_over(pidfd, DIE_MS)) { /* the kernel holds the task: the task keeps its memory */
                 left_add(pid);
                 close(pidfd);
                 return -ETIMEDOUT;
@@ -179,7 +163,8 @@ long aside_run(long (*fn)(void *job), void *job, size_t n_job, int keep, uint64_
 
 int aside_open(long (*fn)(void *job), void *job, size_t n_job, uint64_t usec) {
         _cleanup_close_ int ours = -1, theirs = -1;
-        int pair[2];
+        int pair[2], fd;
+        char byte;
         long r;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -187,5 +172,7 @@ int aside_open(long (*fn)(void *job), void *job, size_t n_job, uint64_t usec) {
         ours = pair[0];
         theirs = pair[1];
         r = aside_do_run(fn, job, n_job, -1, theirs, usec);
-        return (int)(r < 0 ? r : aside_take(ours));
+        if (r >= 0)
+                r = io_receive_fd(ours, 0, &byte, sizeof(byte), &fd);
+        return r < 0 ? (int)r : fd < 0 ? -EMFILE : fd;
 }

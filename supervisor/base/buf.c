@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What was in it may have come from a region, and is not to stay in memory that nobody uses. */
+/* The bytes may have come from a region and must not stay in unused memory. */
 static void buf_give_back(char *data, size_t n) {
         if (data)
                 explicit_bzero(data, n);

@@ -22,7 +22,7 @@ int cache_open(const char *store_dir) {
         return dir < 0 ? -errno : dir;
 }
 
-static void hash_both(const char *name, const void *p, size_t n, uint8_t ret[static HASH_BYTES]) {
+static void cache_hash(const char *name, const void *p, size_t n, uint8_t ret[static HASH_BYTES]) {
         uint8_t parts[2 * HASH_BYTES];
 
         hash_bytes(name, strlen(name), parts);
@@ -41,7 +41,7 @@ int cache_get(int dir, const char *name, size_t max, uint8_t **ret, size_t *ret_
         if (n < HASH_BYTES)
                 return -EBADMSG;
         n -= HASH_BYTES;
-        hash_both(name, bytes + HASH_BYTES, n, hash);
+        cache_hash(name, bytes + HASH_BYTES, n, hash);
         if (memcmp(hash, bytes, HASH_BYTES) != 0)
                 return -EBADMSG;
         memmove(bytes, bytes + HASH_BYTES, n);
@@ -56,6 +56,6 @@ void cache_put(int dir, const char *name, const void *p, size_t n) {
         if (!bytes)
                 return;
         memcpy(bytes + HASH_BYTES, p, n);
-        hash_both(name, p, n, bytes);
+        cache_hash(name, p, n, bytes);
         io_write_file(dir, name, bytes, HASH_BYTES + n, 0600, false);
 }

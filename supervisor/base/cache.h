@@ -1,15 +1,14 @@
-/* Runs: supervisor, CLI. What costs time to make and can be made again: small files in <store>/cache, each with a hash
- * of its name and content, so that what was changed, cut short or renamed is as good as not there. Who can write to the
- * store can write the cache: nothing is believed here that the store's owner could not have said anyway. */
+/* Runs: supervisor, CLI. Small files in <store>/cache with results that cost time and can be computed again. Each file
+ * has a hash of its name and content: a changed, shortened or renamed file counts as missing. A user who can write to
+ * the store can write the cache: the cache is trusted no further than the store's owner. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The folder, made in a store that has none yet; nothing is put into a folder that is not a store. Returns a descriptor
- * or -errno. */
+/* Opens the folder, or makes the folder in a store; other folders stay untouched. Returns a descriptor or -errno. */
 int cache_open(const char *store_dir);
-/* *ret: owned, the content, at most max bytes. Returns 0, or negative when there is nothing to be used. */
+/* *ret: owned, the content, at most max bytes. Returns 0, or negative when no usable file exists. */
 int cache_get(int dir, const char *name, size_t max, uint8_t **ret, size_t *ret_n);
-/* A cache that cannot be written costs time, nothing else. */
+/* Errors are ignored: a cache that cannot be written only costs time. */
 void cache_put(int dir, const char *name, const void *p, size_t n);

@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 static pthread_rwlock_t births = PTHREAD_RWLOCK_INITIALIZER;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all variables below */
 static pid_t *pids;
 static size_t n_pids, room;
 

@@ -1,19 +1,18 @@
-/* Runs: supervisor. The processes that this one started itself and has not reaped yet, in whatever thread: workers and
- * guards. In tier landlock what a dead worker leaves falls to us, and is told from them by this list alone. */
+/* Runs: supervisor. The processes started by this supervisor and not reaped yet, of all threads: workers and guards. In
+ * tier landlock, orphans of a dead worker become children, too; only this list tells them apart. */
 #pragma once
 
 #include "base/util.h"
 
 #include <sys/types.h>
 
-/* Around the making of a child and child_registry_note(): several at once, but none while somebody holds the list to
- * look for strangers. */
+/* Around a child's making and child_registry_note(): many threads at once, no thread during a search for strangers. */
 void child_registry_begin(void);
 void child_registry_hold(void);
 void child_registry_done(void); /* ends either */
 
 /* False: out of memory. */
 bool child_registry_note(pid_t pid);
-/* After it was reaped. One that is not there is not missed. */
+/* After the child was reaped. A pid that is not in the list is ignored. */
 void child_registry_forget(pid_t pid);
 bool child_registry_is(pid_t pid);

@@ -2,49 +2,15 @@
 
 #include <string.h>
 
-/* One character of valid UTF-8. */
-static unsigned clean_decode(const unsigned char *s, size_t n, size_t *ret_n) {
-        static const unsigned char first[] = {0x7F, 0x1F, 0x0F, 0x07};
-        size_t k = s[0] < 0x80 ? 1 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
-        unsigned c;
-
-        if (k > n) {
-                *ret_n = n;
-                return 0;
-        }
-        c = s[0] & first[k - 1];
-        for (size_t i = 1; i < k; i++)
-                c = c << 6 | (s[i] & 0x3FU);
-        *ret_n = k;
-        return c;
-}
-
-/* Not seen: marks that turn, break or end a line, that hide where a word ends, fillers that stand for a letter, and the
- * tags in which whole texts can be hidden (DerivedCoreProperties.txt, Default_Ignorable_Code_Point). Not those that
- * letters of some scripts and emoji need, which are looked at apart. */
-static bool is_mark(unsigned c) {
-        return c == 0xAD || c == 0x34F || c == 0x61C || c == 0x115F || c == 0x1160 || c == 0x17B4 || c == 0x17B5 ||
-               c == 0x180E || c == 0x200B || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
-               (c >= 0x2060 && c <= 0x206F) || c == 0x3164 || c == 0xFEFF || c == 0xFFA0 ||
-               (c >= 0xFFF0 && c <= 0xFFFB) || (c >= 0x1BCA0 && c <= 0x1BCA3) || (c >= 0x1D173 && c <= 0x1D17A) ||
-               (c >= 0xE0000 && c <= 0xE0FFF && (c < 0xE0100 || c > 0xE01EF));
-}
-
-bool clean_is_mark(const char *s, size_t n) {
-        size_t k;
-
-        return is_mark(clean_decode((const unsigned char *)s, n, &k));
-}
-
-/* Variation selectors. In a row of them behind one character whole texts can be hidden as well. */
-static bool varies(unsigned c) {
+/* Variation selectors. A row of them behind a character can hide whole texts as well. */
+static bool clean_varies(unsigned c) {
         return (c >= 0x180B && c <= 0x180F && c != 0x180E) || (c >= 0xFE00 && c <= 0xFE0F) ||
                (c >= 0xE0100 && c <= 0xE01EF);
 }
 
-/* What has forms to choose from: letters and signs beyond ASCII, and what stands on a key (0x23 0xFE0F 0x20E3). */
-static bool can_vary(unsigned c) {
-        return (c >= 0x80 && !varies(c)) || c == '#' || c == '*' || (c >= '0' && c <= '9');
+/* Characters with forms: letters and signs beyond ASCII, and the signs of keycaps (0x23 0xFE0F 0x20E3). */
+static bool clean_can_vary(unsigned c) {
+        return (c >= 0x80 && !clean_varies(c)) || c == '#' || c == '*' || (c >= '0' && c <= '9');
 }
 
 static bool clean_is_white(unsigned c) {
@@ -57,7 +23,7 @@ bool clean_blank(const char *text, size_t n) {
         size_t k;
 
         for (size_t i = 0; i < n; i += k)
-                if (!clean_is_white(clean_decode((const unsigned char *)text + i, n - i, &k)))
+                if (!clean_is_white(utf8_decode((const unsigned char *)text + i, n - i, &k)))
                         return false;
         return true;
 }
@@ -66,13 +32,13 @@ static bool clean_joins(unsigned c) {
         return c == 0x200C || c == 0x200D;
 }
 
-/* Eight bytes of which each is a character of ASCII that can be seen, or a blank. */
-static bool is_plain(const unsigned char *s) {
+/* Whether each of the eight bytes is a visible character of ASCII or a blank. */
+static bool clean_is_plain(const unsigned char *s) {
         const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
         uint64_t v;
 
         memcpy(&v, s, sizeof(v));
-        /* Below 0x80, all of them: then none borrows or carries beyond itself that is from 0x20 to 0x7E. */
+        /* With all bytes below 0x80, a byte from 0x20 to 0x7E neither borrows nor carries. */
         return !((v | (v - ones * 0x20) | (v + ones)) & high);
 }
 
@@ -83,7 +49,7 @@ int clean_check(const char *field, const char *text, size_t n, bool one_line, Di
         for (size_t i = 0; i < n; i++) {
                 bool white;
 
-                while (n - i >= 8 && is_plain(s + i)) {
+                while (n - i >= 8 && clean_is_plain(s + i)) {
                         i += 8;
                         last = s[i - 1];
                 }
@@ -100,21 +66,19 @@ int clean_check(const char *field, const char *text, size_t n, bool one_line, Di
                         last = s[i];
                 if (s[i] >= 0xC2) {
                         size_t k;
-                        unsigned c = clean_decode(s + i, n - i, &k);
+                        unsigned c = utf8_decode(s + i, n - i, &k);
 
-                        if (is_mark(c))
+                        if (utf8_is_mark(c))
                                 return diag(reterr, CLEAN_E_CONTROL,
                                             "%s has the mark U+%04X at byte %zu, which cannot be seen", field, c, i);
                         if (clean_joins(c) && (i == 0 || s[i - 1] < 0x80 || i + k >= n || s[i + k] < 0x80))
-                                return diag(
-                                        reterr, CLEAN_E_CONTROL,
-                                        "%s has U+%04X at byte %zu, which joins no two letters there and cannot be seen",
-                                        field, c, i);
-                        if (varies(c) && !can_vary(last))
-                                return diag(
-                                        reterr, CLEAN_E_CONTROL,
-                                        "%s has U+%04X at byte %zu, which varies no character there and cannot be seen",
-                                        field, c, i);
+                                return diag(reterr, CLEAN_E_CONTROL,
+                                            "%s has U+%04X at byte %zu, which joins no two letters there and cannot be "
+                                            "seen", field, c, i);
+                        if (clean_varies(c) && !clean_can_vary(last))
+                                return diag(reterr, CLEAN_E_CONTROL,
+                                            "%s has U+%04X at byte %zu, which varies no character there and cannot be "
+                                            "seen", field, c, i);
                         last = c;
                 }
         }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-static uint64_t now(clockid_t id) {
+static uint64_t clock_now(clockid_t id) {
         struct timespec ts;
 
         clock_gettime(id, &ts);
@@ -15,21 +15,20 @@ static uint64_t now(clockid_t id) {
 }
 
 uint64_t clock_real_usec(void) {
-        return now(CLOCK_REALTIME);
+        return clock_now(CLOCK_REALTIME);
 }
 
 uint64_t clock_mono_usec(void) {
-        return now(CLOCK_MONOTONIC);
+        return clock_now(CLOCK_MONOTONIC);
 }
 
-static void digits(char *out, unsigned n, unsigned v) {
+static void clock_digits(char *out, unsigned n, unsigned v) {
         for (; n > 0; v /= 10)
                 out[--n] = (char)('0' + v % 10);
 }
 
-/* Not gmtime_r(): the C library reads the time zone's files for it, which a short run would feel. The calendar's rule
- * repeats every 400 years of 146,097 days; years are counted from March here, so that a leap day is the last of its
- * year. */
+/* Not gmtime_r(): the C library would read the time zone's files, slow for a short run. The rule of the calendar
+ * repeats every 400 years of 146,097 days. Years begin in March here, so that a leap day ends its year. */
 const char *clock_format(uint64_t real_usec, char out[static CLOCK_TEXT_MAX]) {
         uint64_t s = real_usec / 1000000, days = s / 86400 + 719468; /* since 1 March of the year 0 */
         unsigned second = (unsigned)(s % 86400), of_cycle = (unsigned)(days % 146097), year_of, of_year, month, day;
@@ -41,14 +40,14 @@ const char *clock_format(uint64_t real_usec, char out[static CLOCK_TEXT_MAX]) {
         day = of_year - (153 * month + 2) / 5 + 1;
         month = month < 10 ? month + 3 : month - 9;
         year = days / 146097 * 400 + year_of + (month <= 2);
-        strcpy(out, "0000-00-00T00:00:00.000000Z"); /* every event has one: no printf() */
-        digits(out, 4, (unsigned)(year % 10000));
-        digits(out + 5, 2, month);
-        digits(out + 8, 2, day);
-        digits(out + 11, 2, second / 3600);
-        digits(out + 14, 2, second / 60 % 60);
-        digits(out + 17, 2, second % 60);
-        digits(out + 20, 6, (unsigned)(real_usec % 1000000));
+        strcpy(out, "0000-00-00T00:00:00.000000Z"); /* no printf(): each event has such a time */
+        clock_digits(out, 4, (unsigned)(year % 10000));
+        clock_digits(out + 5, 2, month);
+        clock_digits(out + 8, 2, day);
+        clock_digits(out + 11, 2, second / 3600);
+        clock_digits(out + 14, 2, second / 60 % 60);
+        clock_digits(out + 17, 2, second % 60);
+        clock_digits(out + 20, 6, (unsigned)(real_usec % 1000000));
         return out;
 }
 

@@ -37,8 +37,7 @@ int64_t conn_wants(Conn *c, uint64_t now_usec, struct pollfd ret[static 2]) {
         c->turn = 0;
         ret[0] = (struct pollfd){.fd = -1, .events = POLLIN};
         ret[1] = (struct pollfd){.fd = -1, .events = POLLOUT};
-        /* Nothing is read before all lines that were read are taken: else a flood that is slowed down would fill our
-         * memory. */
+        /* Reads only when all complete lines are taken: otherwise a slowed-down flood would fill the memory. */
         if (!c->ended && !c->unread && wait == 0)
                 ret[0].fd = c->fd_in;
         if (line_queue_peek(&c->queue, &unused) > 0)
@@ -63,7 +62,7 @@ int conn_readable(Conn *c) {
         while (n < 0 && errno == EINTR);
         if (n < 0 && (errno != EAGAIN || !c->draining))
                 return errno == EAGAIN ? 0 : -errno;
-        n = MAX(n, (ssize_t)0); /* the region is dead, though its end may still be held: nothing more will come */
+        n = MAX(n, (ssize_t)0); /* the region is dead: no more bytes, even if a held process has the pipe */
         c->unread = true;
         if (n == 0) {
                 c->ended = true;

@@ -18,8 +18,8 @@ int decimal_digits(uint64_t v, char ret[static DECIMAL_DIGITS_MAX]) {
         return n;
 }
 
-/* Adds one to the last digit before the exponent: "9.99e-5" becomes "10.00e-5", which strtod reads as well. text has
- * room for one character more. */
+/* Adds 1 to the last digit before the exponent: "9.99e-5" becomes "10.00e-5", for strtod the same. Needs a byte
+ * more. */
 static void decimal_step_up(char *text) {
         char *e = strchr(text, 'e'), *p = e;
 
@@ -50,9 +50,9 @@ static int decimal_take(const char *text, char ret[static DECIMAL_DIGITS_MAX], i
         return n;
 }
 
-/* printf's digits are the closest of their length. They need not be read back as a power of two although others of that
- * length are: the doubles below a power of two are twice as close to it as those above, so that the closest digits may
- * belong to the double below while the next ones above still belong to the power of two. 2^-140 is such a number. */
+/* The digits of printf are the closest of their length. For a power of two they may read back as the double below it,
+ * although digits of the same length exist that read back right: the doubles below a power of two are twice as close as
+ * the doubles above, so that the next digits above may still belong to the power of two. 2^-140 is an example. */
 static int decimal_search(double d, char ret[static DECIMAL_DIGITS_MAX], int *ret_exp10) {
         int exponent, least = d >= DBL_MIN ? DBL_DIG - 1 : 0;
         bool is_power = frexp(d, &exponent) == 0.5;
@@ -77,8 +77,8 @@ int decimal_shortest(double d, char ret[static DECIMAL_DIGITS_MAX], int *ret_exp
 
         d = fabs(d);
         millionths = round(d * 1e6);
-        /* At most one text of 15 digits or fewer is read back as a double of full precision (DBL_DIG). Found either
-         * way, these digits are the shortest. */
+        /* At most one text of up to 15 digits is read back as a given double (DBL_DIG): both ways find the shortest
+         * digits. */
         if (millionths < 1e15 && millionths / 1e6 == d) {
                 n = decimal_digits((uint64_t)millionths, ret);
                 *ret_exp10 = n - 6;

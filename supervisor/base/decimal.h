@@ -6,8 +6,8 @@
 
 #define DECIMAL_DIGITS_MAX 24
 
-/* The fewest digits that are read back as |d|; of several with as few, the closest to |d|. d: finite and not 0. |d| =
- * 0.DIGITS * 10^exp10. The digits end with NUL, and not with a zero. Returns how many there are. */
+/* The fewest digits that read back as |d|; among equally short digits, the closest to |d|. d: finite and not 0. |d| =
+ * 0.DIGITS * 10^exp10. The digits end with NUL, and not with a zero. Returns the number of digits. */
 int decimal_shortest(double d, char ret[static DECIMAL_DIGITS_MAX], int *ret_exp10);
 
 /* The decimal digits of v, without a NUL. Returns how many there are. */

@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. The names in a folder that a hostile program filled. readdir(3) reads them into memory that it
- * gives back as it is; here they are in the caller's buffer, and overwritten when that goes out of scope. */
+/* Runs: supervisor, CLI. Reads the names in a folder filled by a hostile program. readdir(3) frees its memory without
+ * overwriting; here the names are in the caller's buffer, overwritten when the buffer goes out of scope. */
 #pragma once
 
 #include "base/util.h"
@@ -11,9 +11,9 @@ typedef struct Dirents {
         _Alignas(8) char buffer[4096];
 } Dirents;
 
-/* Reads the folder fd from where it stands; the buffer is not looked at before. */
+/* Reads the folder fd from its current position; the content of the buffer does not matter. */
 void dirents_begin(Dirents *d, int fd);
-/* The next name but "." and "..", valid until the next call; NULL when there is none, or it cannot be read. */
+/* The next name but "." and "..", valid until the next call; NULL at the end, or when the folder cannot be read. */
 const char *dirents_next(Dirents *d);
 /* Overwrites the names. */
 void dirents_end(Dirents *d);

@@ -1,13 +1,12 @@
-/* Runs: supervisor, CLI. SHA-256's compression with the processor's own instructions, where it has them: a program of
- * 100 MB (node) is hashed before each `run --exec`, which takes libsodium's portable code 0.4 s. */
+/* Runs: supervisor, CLI. SHA-256's compression with the processor's own instructions, where available: a program of 100
+ * MB (node) is hashed before each `run --exec`, and libsodium's portable code needs 0.4 s for it. */
 #pragma once
 
 #include "base/util.h"
 
 /* True where the processor has the SHA extensions; asked once. */
 bool hash_blocks_can(void);
-/* The same where it was asked already, else false: asking takes longer than hashing a little. */
+/* The same when the processor was asked already, else false: asking takes longer than hashing a few bytes. */
 bool hash_blocks_known(void);
-/* Puts n_blocks of 64 bytes through the compression function (FIPS 180-4 section 6.2.2). Only where
- * hash_blocks_can(). */
+/* The compression function (FIPS 180-4 section 6.2.2) over n_blocks of 64 bytes. Only where hash_blocks_can(). */
 void hash_blocks(uint32_t state[static 8], const uint8_t *p, size_t n_blocks);

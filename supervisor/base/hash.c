@@ -10,13 +10,13 @@
 
 #define HASH_LOOK_BYTES (UINT64_C(16) << 20)
 
-static void be32_put(uint8_t *out, uint32_t v) {
+static void hash_put_be32(uint8_t *out, uint32_t v) {
         for (int i = 3; i >= 0; i--, v >>= 8)
                 out[i] = (uint8_t)v;
 }
 
 /* FIPS 180-4 section 5.1.1 and 5.3.3, around the processor's compression. */
-static void with_blocks(const uint8_t *head, size_t n_head, const uint8_t *p, size_t n, uint8_t *ret) {
+static void hash_with_blocks(const uint8_t *head, size_t n_head, const uint8_t *p, size_t n, uint8_t *ret) {
         uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
         uint64_t bits = ((uint64_t)n_head + n) * 8;
@@ -39,11 +39,11 @@ static void with_blocks(const uint8_t *head, size_t n_head, const uint8_t *p, si
         }
         block[rest] = 0x80;
         take = rest < 56 ? 1 : 2;
-        be32_put(block + take * 64 - 8, (uint32_t)(bits >> 32));
-        be32_put(block + take * 64 - 4, (uint32_t)bits);
+        hash_put_be32(block + take * 64 - 8, (uint32_t)(bits >> 32));
+        hash_put_be32(block + take * 64 - 4, (uint32_t)bits);
         hash_blocks(state, block, take);
         for (size_t i = 0; i < 8; i++)
-                be32_put(ret + i * 4, state[i]);
+                hash_put_be32(ret + i * 4, state[i]);
 }
 
 void hash_two(const void *head, size_t n_head, const void *p, size_t n, uint8_t ret[static HASH_BYTES]) {
@@ -51,7 +51,7 @@ void hash_two(const void *head, size_t n_head, const void *p, size_t n, uint8_t 
 
         assert(n_head < 64);
         if (hash_blocks_known()) {
-                with_blocks(head, n_head, p, n, ret);
+                hash_with_blocks(head, n_head, p, n, ret);
                 return;
         }
         crypto_hash_sha256_init(&st);
@@ -62,7 +62,7 @@ void hash_two(const void *head, size_t n_head, const void *p, size_t n, uint8_t 
 
 void hash_bytes(const void *p, size_t n, uint8_t ret[static HASH_BYTES]) {
         if (hash_blocks_known())
-                with_blocks(NULL, 0, p, n, ret);
+                hash_with_blocks(NULL, 0, p, n, ret);
         else
                 crypto_hash_sha256(ret, p, n);
 }
@@ -71,11 +71,10 @@ void hash_many(void) {
         (void)hash_blocks_can();
 }
 
-#define FAST_FROM 16384 /* bytes; below, asking the processor costs more than it gives */
+#define FAST_FROM 16384 /* bytes; below, asking the processor costs more than the faster code saves */
 
-/* Whole blocks go past libsodium straight into its state, which is public; only between whole blocks, when its buffer
- * is empty. */
-static void update(crypto_hash_sha256_state *st, const unsigned char *p, size_t n) {
+/* Whole blocks go past libsodium straight into its public state; only while libsodium's buffer is empty. */
+static void hash_update(crypto_hash_sha256_state *st, const unsigned char *p, size_t n) {
         size_t whole = n / 64;
 
         if (n >= FAST_FROM && st->count % 512 == 0 && hash_blocks_can()) {
@@ -125,7 +124,7 @@ int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES]
                         return -EFBIG;
                 if (total % HASH_LOOK_BYTES < (uint64_t)n && hash_is_stopped())
                         return -EINTR;
-                update(&st, chunk, (size_t)n);
+                hash_update(&st, chunk, (size_t)n);
                 if (to >= 0 && (e = io_write_full(to, chunk, (size_t)n)) < 0) {
                         errno = -e;
                         return 1;
@@ -162,7 +161,7 @@ ssize_t base64_decode(const char *text, size_t n_text, void *out, size_t n_out) 
         size_t got;
         const char *end;
 
-        /* sodium 1.0.18 takes '+' and '/' with the high bit set for the plain ones. */
+        /* sodium 1.0.18 accepts '+' and '/' with the high bit set as plain characters. */
         for (size_t i = 0; i < n_text; i++)
                 if ((unsigned char)text[i] >= 0x80)
                         return -EINVAL;

@@ -7,16 +7,16 @@
 #define HASH_HEX_MAX 65
 
 void hash_bytes(const void *p, size_t n, uint8_t ret[static HASH_BYTES]);
-/* Of head and p, one after the other; head has less than 64 bytes. */
+/* Of head and p, concatenated; head has less than 64 bytes. */
 void hash_two(const void *head, size_t n_head, const void *p, size_t n, uint8_t ret[static HASH_BYTES]);
-/* For who is about to hash much: looks what the processor has for it. */
+/* Before much hashing: asks the processor for its instructions. */
 void hash_many(void);
-/* From here on -EINTR ends the hashing of a file, which may have any size, once SIGTERM, SIGINT or SIGHUP is pending:
- * for a process that blocks them, and that each of them ends. */
+/* From here on -EINTR ends the hashing of a file of any size as soon as SIGTERM, SIGINT or SIGHUP is pending: for a
+ * process with these signals blocked, which end the process. */
 void hash_heed_signals(void);
 /* Hashes a whole file, read from its start. Returns 0 or -errno; -EFBIG beyond max_bytes. */
 int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes);
-/* The same, and writes the very bytes that it hashes to `to` (-1: nowhere). Returns 1, with errno, when `to` cannot be
+/* As hash_fd(), and writes the hashed bytes to `to` (-1: no copy). Returns 1, with errno, when `to` cannot be
  * written. */
 int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes);
 /* Lower-case, NUL-terminated; out holds 2n + 1. Returns out. */

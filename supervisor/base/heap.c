@@ -1,10 +1,10 @@
-/* Runs: lethe, lethe-serve. What the heap gave out is overwritten when it is given back: arguments, environments, lines
- * of pipes, JSON, copies of values, whoever frees them, libraries included. No caller has to think of it, so none
- * forgets it. Pages that LMDB keeps for itself are seen to by pages.h.
+/* Runs: lethe, lethe-serve. Memory of the heap is overwritten when freed: arguments, environments, lines of pipes,
+ * JSON, copies of values, freed by our code or by libraries. So no caller can forget to overwrite. Pages kept by LMDB
+ * are the task of pages.h.
  *
- * Where the C library is shared, these functions take the place of its own for the whole process. Where it is linked in
- * (HEAP_WRAPPED), the linker leads every call here (--wrap). Programs with sanitizers have an allocator of their own,
- * and none of this. */
+ * Where the C library is shared, these functions replace its functions for the whole process. In a static program
+ * (HEAP_WRAPPED) the linker leads every call here (--wrap). Programs with sanitizers have an allocator of their own,
+ * without these functions. */
 #include "base/pages.h"
 
 #include <malloc.h>
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #define HEAP_PAGE 4096U
-#define HEAP_PAGES 256 /* that are asked for at once */
+#define HEAP_PAGES 256 /* pages of one mincore() call */
 #define HEAP_LARGE (16 * HEAP_PAGE)
 
 #ifdef HEAP_WRAPPED
@@ -40,8 +40,7 @@ void *HEAP(malloc)(size_t n) {
         return p;
 }
 
-/* A large block may never have been written to as a whole: its pages are there from the first write on, and one that is
- * not there has nothing to overwrite. */
+/* A large block may be only partly written: a page appears at its first write, and a missing page needs no wiping. */
 static void heap_wipe_large(char *p, size_t n) {
         unsigned char there[HEAP_PAGES];
         char *end = p + n;
@@ -79,7 +78,7 @@ void HEAP(free)(void *p) {
         HEAP_LIBC(free)(p);
 }
 
-/* A block that moves leaves nothing behind, and what is cut off is overwritten. */
+/* A block that moves leaves no copy behind, and a cut-off end is overwritten. */
 void *HEAP(realloc)(void *p, size_t n) {
         size_t had = p ? malloc_usable_size(p) : 0;
         void *q;

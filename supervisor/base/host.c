@@ -20,7 +20,7 @@ static const char *host_make(char out[static HOST_ID_MAX]) {
         if (io_read_file(AT_FDCWD, HOST_FILE, 64, &id, &n) < 0)
                 return NULL;
         id[strcspn(id, "\n")] = 0;
-        if (strlen(id) < 32) /* "uninitialized", or a file that somebody emptied */
+        if (strlen(id) < 32) /* "uninitialized", or an emptied file */
                 return NULL;
         n = (size_t)snprintf(text, sizeof(text), "lethe host\n%s\n", id);
         hash_bytes(text, n, hash);
@@ -29,7 +29,7 @@ static const char *host_make(char out[static HOST_ID_MAX]) {
         return out;
 }
 
-/* Of the file as it was: another one, or other bytes in it, make another id. */
+/* The id of the file as read before: a different file, or changed bytes, make a different id. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stat file;
 static char known[HOST_ID_MAX];

@@ -1,5 +1,5 @@
 /* Runs: supervisor, CLI. Names of things. Region ids: 26 characters of Crockford's base32 in lower case, 48 bits of
- * time in ms and 80 random bits (the layout of a ULID), so that they sort by time and never repeat (I-53). */
+ * time in ms and 80 random bits (the layout of a ULID), so that ids sort by time and never repeat (I-53). */
 #pragma once
 
 #include "base/util.h"

@@ -106,8 +106,8 @@ int io_write_file(int dirfd, const char *path, const void *p, size_t n, mode_t m
         return 0;
 }
 
-/* Renaming a file over it would take a device, or the link /dev/stdout, away from everybody. */
-static bool is_to_be_kept(const char *path) {
+/* A rename over a device, or over the link /dev/stdout, would remove the device for all programs. */
+static bool io_is_special(const char *path) {
         struct stat link, st;
 
         if (lstat(path, &link) < 0 || S_ISREG(link.st_mode))
@@ -120,9 +120,9 @@ static bool is_to_be_kept(const char *path) {
 int io_write_named(const char *path, const void *p, size_t n, mode_t mode) {
         _cleanup_close_ int fd = -1;
 
-        if (!is_to_be_kept(path))
+        if (!io_is_special(path))
                 return io_write_file(AT_FDCWD, path, p, n, mode, false);
-        /* A pipe that nobody reads is an error, not a wait. */
+        /* A pipe without a reader is an error, not a wait. */
         fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0 || fcntl(fd, F_SETFL, 0) < 0)
                 return -errno;

@@ -3,8 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* The arguments of a form are for each member its name and the places of what is taken: one, and for "s%" one more. */
-static bool strings_end_at_their_end(const json_t *o, const char *form, va_list ap) {
+/* The arguments are for each member its name and a pointer for the value; for "s%" also a pointer for the length. */
+static bool json_form_strings_are_whole(const json_t *o, const char *form, va_list ap) {
         for (const char *p = strchr(form, ':'); p; p = strchr(p, ':')) {
                 const json_t *v = json_object_get(o, va_arg(ap, const char *));
                 bool has_length = strncmp(++p, "s%", 2) == 0;
@@ -25,23 +25,23 @@ int json_take(json_t *o, const char *form, ...) {
         va_start(ap, form);
         va_copy(again, ap);
         r = json_vunpack_ex(o, NULL, JSON_STRICT, form, ap);
-        if (r == 0 && !strings_end_at_their_end(o, form, again))
+        if (r == 0 && !json_form_strings_are_whole(o, form, again))
                 r = -1;
         va_end(again);
         va_end(ap);
         return r;
 }
 
-typedef struct Member {
+typedef struct FormMember {
         const char *name, *type;
         size_t n_name, n_type;
         bool optional;
-} Member;
+} FormMember;
 
 /* The next of the form's members; *at begins behind the brace. */
-static bool json_form_next(const char **at, Member *ret) {
+static bool json_form_next(const char **at, FormMember *ret) {
         const char *p = *at + strspn(*at, "{, ");
-        Member m = {.name = p, .n_name = strcspn(p, "?:}")};
+        FormMember m = {.name = p, .n_name = strcspn(p, "?:}")};
 
         if (m.n_name == 0)
                 return false;
@@ -55,11 +55,11 @@ static bool json_form_next(const char **at, Member *ret) {
         return true;
 }
 
-static bool json_form_is(const Member *m, const char *word) {
+static bool json_form_is(const FormMember *m, const char *word) {
         return strncmp(m->type, word, strlen(word)) == 0;
 }
 
-static bool json_form_fits(const Member *m, const json_t *v) {
+static bool json_form_fits(const FormMember *m, const json_t *v) {
         return json_form_is(m, "string") || *m->type == '"' ? json_is_string(v)
                : json_form_is(m, "integer")                 ? json_is_integer(v)
                : json_form_is(m, "number")                  ? json_is_number(v)
@@ -89,8 +89,8 @@ static const char *json_form_type_of(const json_t *v) {
         return "nothing";
 }
 
-static bool in_form(const char *form, const char *name) {
-        Member m;
+static bool json_form_has(const char *form, const char *name) {
+        FormMember m;
 
         while (json_form_next(&form, &m))
                 if (strlen(name) == m.n_name && memcmp(name, m.name, m.n_name) == 0)
@@ -98,8 +98,8 @@ static bool in_form(const char *form, const char *name) {
         return false;
 }
 
-/* What stands there, and its type where it does not show it. */
-static void json_form_wrong_type(const Member *m, const json_t *v, bool tell, Diag *reterr) {
+/* Names the wrong type, and the value where the caller allows. */
+static void json_form_wrong_type(const FormMember *m, const json_t *v, bool tell, Diag *reterr) {
         _cleanup_free_ char *text = tell ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
         char shown[128];
 
@@ -112,14 +112,14 @@ void json_misfit(const json_t *o, const char *form, bool tell, Diag *reterr) {
         const char *name, *at = form;
         char shown[128];
         json_t *v;
-        Member m;
+        FormMember m;
 
         if (!json_is_object(o)) {
                 diag(reterr, 0, "params are %s: they are to be %s", o ? json_form_type_of(o) : "missing", form);
                 return;
         }
         json_object_foreach((json_t *)o, name, v)
-                if (!in_form(form, name)) {
+                if (!json_form_has(form, name)) {
                         diag(reterr, 0, "params: \"%s\" is no parameter: they are to be %s",
                              diag_quote(name, strlen(name), shown, sizeof(shown)), form);
                         return;

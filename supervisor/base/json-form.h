@@ -1,15 +1,14 @@
-/* Runs: supervisor. What is wrong with the members of an object, in words for who wrote it. */
+/* Runs: supervisor. Takes the members of an object, and says in a message to its writer why they are wrong. */
 #pragma once
 
 #include "base/json.h"
 
-/* Takes members of the object o: as json_unpack() does with JSON_STRICT and a flat form "{s:s, s?:s%, s:o}", and a
- * string that is taken without its length (s) holds no U+0000. Returns 0, or -1 when o is not of that form:
- * json_misfit() says why. */
+/* Takes members of the object o, as json_unpack() with JSON_STRICT and a flat form "{s:s, s?:s%, s:o}". A string taken
+ * without its length (s) must not hold U+0000. Returns 0, or -1 without a fit: json_misfit() has the reason. */
 int json_take(json_t *o, const char *form, ...);
 
-/* form: "{name: string, expect?: integer, value: any}", members with their types and ? behind those that may be
- * missing. A type is what its first word is (string, integer, number, array, object), or a word in quotes, which is a
- * string, or else anything. Writes the first fault into *reterr: a member that the form does not have, one of another
- * type, one that is missing; else that o is to be of that form. tell: with the values, else their types alone. */
+/* form: "{name: string, expect?: integer, value: any}", members with their types; ? marks optional members. The first
+ * word of a type counts: string, integer, number, array, object; a word in quotes is a string; any other word allows
+ * all types. Writes the first fault into *reterr: an unknown member, a wrong type, a missing member; else the whole
+ * form. tell: with the values, else with the types alone. */
 void json_misfit(const json_t *o, const char *form, bool tell, Diag *reterr);

@@ -3,16 +3,15 @@
 #include <errno.h>
 #include <string.h>
 
-/* What the store itself wrote is in canonical form, and nearly all of it is plain: no escapes, no byte beyond ASCII, no
- * fractions. That is read here in one pass that also sees that it is canonical, at a third of the cost of a reader for
- * everything. */
+/* The store writes canonical JSON, nearly always plain: no escapes, no byte beyond ASCII, no fractions. Such text is
+ * read here in a single pass that also checks the canonical form, at a third of the cost of a general reader. */
 
 typedef struct Plain {
         const char *p, *end;
-        unsigned depth; /* levels that are still allowed */
+        unsigned depth; /* levels still allowed */
 } Plain;
 
-static int value(Plain *s, json_t **ret);
+static int plain_value(Plain *s, json_t **ret);
 
 static bool json_plain_take(Plain *s, char c) {
         if (s->p == s->end || *s->p != c)
@@ -21,8 +20,8 @@ static bool json_plain_take(Plain *s, char c) {
         return true;
 }
 
-/* What stands between quotes: borrowed. */
-static bool string(Plain *s, const char **ret, size_t *ret_n) {
+/* The text between quotes: borrowed. */
+static bool plain_string(Plain *s, const char **ret, size_t *ret_n) {
         const char *from;
 
         if (!json_plain_take(s, '"'))
@@ -48,7 +47,7 @@ static int json_plain_number(Plain *s, json_t **ret) {
         return *ret ? 0 : -ENOMEM;
 }
 
-static int array(Plain *s, json_t **ret) {
+static int plain_array(Plain *s, json_t **ret) {
         _cleanup_json_ json_t *a = json_array();
         int r = a ? 0 : -ENOMEM;
 
@@ -57,7 +56,7 @@ static int array(Plain *s, json_t **ret) {
 
                 if (!first && !json_plain_take(s, ','))
                         return JSON_E_SYNTAX;
-                r = value(s, &item);
+                r = plain_value(s, &item);
                 if (r == 0 && json_array_append_new(a, item) < 0)
                         r = -ENOMEM;
         }
@@ -66,8 +65,8 @@ static int array(Plain *s, json_t **ret) {
         return r;
 }
 
-/* Keys are in ascending order, none twice. */
-static int object(Plain *s, json_t **ret) {
+/* Keys must ascend, without duplicates. */
+static int plain_object(Plain *s, json_t **ret) {
         _cleanup_json_ json_t *o = json_object();
         const char *key, *before = NULL;
         size_t n, n_before = 0;
@@ -79,12 +78,12 @@ static int object(Plain *s, json_t **ret) {
 
                 if (before && !json_plain_take(s, ','))
                         return JSON_E_SYNTAX;
-                if (!string(s, &key, &n) || !json_plain_take(s, ':'))
+                if (!plain_string(s, &key, &n) || !json_plain_take(s, ':'))
                         return JSON_E_SYNTAX;
                 order = before ? memcmp(before, key, MIN(n_before, n)) : -1;
                 if (order > 0 || (order == 0 && n_before >= n))
                         return JSON_E_SYNTAX;
-                r = value(s, &item);
+                r = plain_value(s, &item);
                 if (r == 0 && json_object_setn_new_nocheck(o, key, n, item) < 0)
                         r = -ENOMEM;
         }
@@ -103,7 +102,7 @@ static int json_plain_word(Plain *s, const char *text, json_t *v, json_t **ret) 
         return 0;
 }
 
-static int value(Plain *s, json_t **ret) {
+static int plain_value(Plain *s, json_t **ret) {
         const char *text;
         size_t n;
         int r;
@@ -112,7 +111,7 @@ static int value(Plain *s, json_t **ret) {
                 return JSON_E_SYNTAX;
         switch (*s->p) {
         case '"':
-                if (!string(s, &text, &n))
+                if (!plain_string(s, &text, &n))
                         return JSON_E_SYNTAX;
                 *ret = json_stringn_nocheck(text, n);
                 return *ret ? 0 : -ENOMEM;
@@ -121,7 +120,7 @@ static int value(Plain *s, json_t **ret) {
                 if (s->depth == 0)
                         return JSON_E_DEPTH;
                 s->depth--;
-                r = *s->p++ == '{' ? object(s, ret) : array(s, ret);
+                r = *s->p++ == '{' ? plain_object(s, ret) : plain_array(s, ret);
                 s->depth++;
                 return r;
         case 't':
@@ -138,7 +137,7 @@ static int value(Plain *s, json_t **ret) {
 int json_parse_plain(const char *text, size_t n, unsigned max_depth, json_t **ret) {
         Plain s = {text, text + n, max_depth};
         json_t *v = NULL;
-        int r = value(&s, &v);
+        int r = plain_value(&s, &v);
 
         if (r == 0 && s.p != s.end) {
                 json_decref(v);
@@ -155,8 +154,8 @@ int json_parse_own(const char *text, size_t n, size_t max_bytes, unsigned max_de
         return r > 0 ? json_parse(text, n, max_bytes, max_depth, ret, NULL) : r;
 }
 
-/* From a quote to the one that ends the string: behind an even number of backslashes. NULL: none does. */
-static const char *string_end(const char *from, const char *end) {
+/* From the opening quote to the closing quote, the first behind an even number of backslashes; or NULL. */
+static const char *plain_string_end(const char *from, const char *end) {
         const char *p = from;
 
         while ((p = memchr(p + 1, '"', (size_t)(end - p - 1)))) {
@@ -170,7 +169,7 @@ static const char *string_end(const char *from, const char *end) {
         return NULL;
 }
 
-/* Goes behind a key or a value: to the colon, the comma, or the bracket of who holds it. */
+/* Goes behind a key or a value: to the colon, the comma, or the closing bracket around. */
 static bool json_plain_skip(const char **p, const char *end) {
         unsigned depth = 0;
 
@@ -178,7 +177,7 @@ static bool json_plain_skip(const char **p, const char *end) {
                 char c = **p;
 
                 if (c == '"') {
-                        *p = string_end(*p, end);
+                        *p = plain_string_end(*p, end);
                         if (!*p)
                                 return false;
                 } else if (c == '{' || c == '[')

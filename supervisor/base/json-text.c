@@ -1,4 +1,4 @@
-/* Apart from json.c because the digest skill, which needs nothing but Jansson, has it as well. */
+/* Apart from json.c because the digest skill, which links Jansson alone, uses these functions, too. */
 #include "base/json.h"
 
 #include <string.h>

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The deepest nesting of brackets outside strings; a scan of its own, because jansson's limit is fixed at 2048. */
-static unsigned nesting(const char *s, size_t n) {
+/* The deepest nesting of brackets outside strings; a separate scan, because jansson's limit is fixed at 2048. */
+static unsigned json_nesting(const char *s, size_t n) {
         unsigned depth = 0, most = 0;
         bool in_string = false;
 
@@ -38,7 +38,7 @@ int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth,
         if (n > max_bytes)
                 return diag(reterr, JSON_E_SIZE, "%zu bytes of JSON: at most %zu are allowed", n, max_bytes);
         nul = n > 0 ? memchr(text, 0, n) : NULL;
-        if (nul) { /* jansson skips a NUL that follows a number */
+        if (nul) { /* jansson skips a NUL after a number */
                 const char *line = text;
                 int lines = 1;
 
@@ -49,7 +49,7 @@ int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth,
                         }
                 return diag(reterr, JSON_E_SYNTAX, "line %d, column %zu: a NUL byte", lines, (size_t)(nul - line) + 1);
         }
-        depth = nesting(text, n);
+        depth = json_nesting(text, n);
         if (depth > max_depth)
                 return diag(reterr, JSON_E_DEPTH, "JSON nested %u deep: at most %u levels are allowed", depth,
                             max_depth);
@@ -97,13 +97,13 @@ int json_get_u64(const json_t *v, uint64_t *ret) {
         return 0;
 }
 
-static void wipe_free(void *p) {
+static void json_wipe_free(void *p) {
         size_t n;
 
         if (!p)
                 return;
         n = malloc_usable_size(p);
-        if (n <= 64 && n % 8 == 0) /* most of them: without a call */
+        if (n <= 64 && n % 8 == 0) /* the usual case: without a call */
                 for (size_t i = 0; i < n / 8; i++)
                         ((volatile uint64_t *)p)[i] = 0;
         else
@@ -112,5 +112,5 @@ static void wipe_free(void *p) {
 }
 
 void json_wipe_freed(void) {
-        json_set_alloc_funcs(malloc, wipe_free);
+        json_set_alloc_funcs(malloc, json_wipe_free);
 }

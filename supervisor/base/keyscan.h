@@ -1,13 +1,12 @@
-/* Runs: supervisor. Whether bytes that are to leave a region hold a region's key (I-11): pure, and told which keys
- * there are. Found is a key that stands in one piece, in any of these spellings:
+/* Runs: supervisor. Finds keys of regions in bytes that are about to leave a region (I-11). Pure: the caller gives the
+ * keys. A key is found in one piece, in any of these spellings:
  *
- *     raw bytes; hexadecimal of either case; base64 and base64url at any of the three offsets: each also with other
- *   characters between the
- *     digits (white space, ":", "-", "\x", "%", "\u00", quotes and commas); bytes as U+0000 to U+00FF, also as JSON
- *   escapes them; an array of 16 numbers.
+ *     raw bytes; hexadecimal of either case; base64 and base64url at any of the three offsets: also with other
+ *     characters between the digits (white space, ":", "-", "\x", "%", "\u00", quotes and commas);
+ *     bytes as U+0000 to U+00FF, also as JSON escapes; an array of 16 numbers.
  *
- * A key that is cut up, encrypted or spelled in another way is not found: whoever holds a key can hide it from any
- * search. */
+ * A key that is cut up, encrypted or spelled differently is not found: a program that holds a key can hide the key
+ * from any search. */
 #pragma once
 
 #include "base/json.h"
@@ -22,8 +21,8 @@ typedef struct KeySet {
         size_t n;
 } KeySet;
 
-/* Where the keys of living regions are to be had, for who holds none himself: NULL in place of it: there are none.
- * Regions begin and end only when they are let go, so that nothing is waited for in between. */
+/* Access to the keys of living regions, for a caller without keys of its own; a NULL pointer to KeyHold means no keys.
+ * While the keys are held no region begins or ends: the caller must not wait in between. */
 typedef struct KeyHold {
         const KeySet *(*hold)(void);
         void (*let_go)(const KeySet **held);
@@ -36,8 +35,7 @@ static inline void key_let_go(const KeyHold *h, const KeySet **held) {
                 h->let_go(held);
 }
 
-/* set may be NULL or empty. Returns 1 when a key is there, 0, or -ENOMEM: who cannot look must not pass the bytes
- * on. */
+/* set may be NULL or empty. Returns 1 for a found key, 0, or -ENOMEM: the caller must then not pass the bytes on. */
 int keyscan_text(const KeySet *set, const char *bytes, size_t n);
-/* The same for a value: its canonical form as a text, each string and name in it, each array of numbers. */
+/* The same for a value: its canonical form as a text, each string and name, each array of numbers. */
 int keyscan_json(const KeySet *set, const json_t *value);

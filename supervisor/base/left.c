@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER; /* for all variables below */
 static pid_t *left_pids;
 static size_t left_n;
 
@@ -17,7 +17,7 @@ void left_add(pid_t pid) {
                 return;
         pthread_mutex_lock(&left_lock);
         more = reallocarray(left_pids, left_n + 1, sizeof(*more));
-        if (more) { /* else it stays a child that nobody reaps, until this process ends */
+        if (more) { /* otherwise the child stays a zombie until this process ends */
                 left_pids = more;
                 left_pids[left_n++] = pid;
         }

@@ -4,15 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
-/* A buffer that grew for one long line is given back: a thousand regions must not hold a megabyte each for the rest of
- * their lives. */
+/* A buffer grown for a long line is given back: a thousand regions must not hold a megabyte each until their end. */
 #define READER_KEEP (128 * 1024)
 
 void line_reader_init(LineReader *r, size_t max) {
         *r = (LineReader){.max = max};
 }
 
-/* What a region said is not to stay in memory that nobody uses. */
+/* A region's output must not stay in unused memory. */
 static void line_give_back(LineReader *r) {
         if (r->data)
                 explicit_bzero(r->data, r->used);
@@ -63,7 +62,7 @@ void line_reader_fed(LineReader *r, size_t n) {
         r->used = MAX(r->used, r->end);
 }
 
-/* Overwrites the lines that were taken: now, because the last one was the caller's until now. */
+/* Overwrites the lines taken by the caller: the last line was lent to the caller until now. */
 static void line_forget_taken(LineReader *r) {
         if (r->start > r->forgotten)
                 explicit_bzero(r->data + r->forgotten, r->start - r->forgotten);

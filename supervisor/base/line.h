@@ -1,15 +1,14 @@
-/* Runs: supervisor. Lines out of a hostile byte stream, answers into one, and how fast either may go. Pure: no
- * descriptor and no clock is touched, so that a test can feed every chunking and every time. conn.h puts descriptors to
- * it. */
+/* Runs: supervisor. Splits a hostile byte stream into lines, queues answers, and limits the rate of both. Pure: without
+ * descriptors and clocks, so that a test can feed every chunking and every time. conn.h adds the descriptors. */
 #pragma once
 
 #include "base/buf.h"
 #include "base/util.h"
 
-/* Reading. Bytes go in by line_reader_space() and line_reader_fed(), lines come out of line_reader_next() until it says
- * LINE_NONE. The sequence of results depends on the bytes alone, never on how they were cut (a law with a test). Memory
- * is bounded by max + one chunk as long as all lines are taken before more is fed. What the bytes are (NUL, not UTF-8,
- * not JSON) is the parser's matter. */
+/* Reading. Bytes go in by line_reader_space() and line_reader_fed(), lines come out of line_reader_next() until
+ * LINE_NONE. The sequence of results depends on the bytes alone, never on the chunks (a law with a test). Memory is
+ * bounded by max + one chunk as long as all lines are taken before the next chunk. The content of the bytes (NUL, not
+ * UTF-8, not JSON) is the parser's task. */
 typedef enum LineKind {
         LINE_NONE = 0, /* no whole line is there yet */
         LINE_WHOLE,    /* a line without its newline; may be empty */
@@ -21,18 +20,17 @@ typedef enum LineKind {
 typedef struct LineReader {
         char *data;         /* owned */
         size_t room;        /* bytes allocated */
-        size_t used;        /* bytes in which something ever was */
-        size_t start, end;  /* what is not taken yet: data[start..end) */
-        size_t forgotten;   /* what was taken before that is overwritten */
-        size_t scanned;     /* of these, bytes known to hold no newline */
+        size_t used;        /* bytes ever written to */
+        size_t start, end;  /* bytes not taken yet: data[start..end) */
+        size_t forgotten;   /* bytes before are overwritten already */
+        size_t scanned;     /* bytes from start on without a newline */
         size_t max;         /* longest line in bytes */
-        bool skipping;      /* within a line that was reported as too long */
+        bool skipping;      /* within a line reported as too long */
 } LineReader;
 
 void line_reader_init(LineReader *r, size_t max);
 void line_reader_deinit(LineReader *r);
-/* Room for at least `want` more bytes, at *ret; what an earlier line_reader_next() lent is gone. Returns 0 or
- * -ENOMEM. */
+/* Room for at least `want` more bytes, at *ret; lines lent before become invalid. Returns 0 or -ENOMEM. */
 int line_reader_space(LineReader *r, size_t want, char **ret);
 /* n bytes were written there. */
 void line_reader_fed(LineReader *r, size_t n);
@@ -41,9 +39,9 @@ LineKind line_reader_next(LineReader *r, const char **ret, size_t *ret_n);
 /* The stream ended, and line_reader_next() said LINE_NONE: LINE_PARTIAL once when bytes are left, else LINE_NONE. */
 LineKind line_reader_finish(LineReader *r, const char **ret, size_t *ret_n);
 
-/* Answers that wait for a region to read them. The bound is back-pressure: while line_queue_full(), no further request
- * of that region is taken (conn.h), so that a region which never reads stops only itself, until its wall budget ends
- * it. One answer may overshoot the bound, hence memory is at most the bound plus the longest answer. */
+/* Answers waiting to be read by a region. The bound is back-pressure: while line_queue_full(), no further request of
+ * the region is taken (conn.h). So a region that never reads stops only itself, until its wall budget ends. A single
+ * answer may overshoot the bound: memory is at most the bound plus the longest answer. */
 typedef struct LineQueue {
         Buf bytes;
         size_t sent;  /* of bytes, already written */
@@ -55,13 +53,13 @@ void line_queue_deinit(LineQueue *q);
 /* Returns 0 or -ENOMEM. */
 int line_queue_add(LineQueue *q, const char *bytes, size_t n);
 bool line_queue_full(const LineQueue *q);
-/* What is to be written next; 0 when nothing is. Lent until the next call. */
+/* The next bytes to write; 0 when the queue is empty. Lent until the next call. */
 size_t line_queue_peek(const LineQueue *q, const char **ret);
 void line_queue_sent(LineQueue *q, size_t n);
 void line_queue_clear(LineQueue *q);
 
-/* How fast lines are taken: per_sec on the long run, `burst` at once (the generic cell rate algorithm: one time stamp,
- * no timer). */
+/* The rate of lines: per_sec in the long run, `burst` at once (generic cell rate algorithm: one time stamp, no
+ * timer). */
 typedef struct LineRate {
         uint64_t step_nsec, slack_nsec;
         uint64_t due_nsec; /* when the stream would be on schedule */

@@ -9,15 +9,14 @@
 
 #define KEPT_MAX 65536
 
-/* Each thread has a log of its own: in `lethe serve` one runs one invocation, and what is said of it is for who asked
- * for it. */
+/* Each thread has a log: in `lethe serve` a thread runs one invocation, and its messages go to the client. */
 static _Thread_local struct {
         int fd_or_0;     /* 0: standard error */
-        LogLevel below;  /* level + 1 of what is said at most; 0: LOG_LEVEL_NOTE */
+        LogLevel below;  /* level + 1 of the last level shown; 0: LOG_LEVEL_NOTE */
         void (*take)(void *userdata, const char *line, size_t n); /* or NULL */
         void *userdata;
         bool holding;
-        char *kept;      /* KEPT_MAX bytes while something is in it, else NULL */
+        char *kept;      /* KEPT_MAX bytes while lines are kept, else NULL */
         size_t n_kept;
         unsigned long n_dropped;
 } own;
@@ -45,19 +44,19 @@ static int log_target(void) {
         return own.fd_or_0 ? own.fd_or_0 : STDERR_FILENO;
 }
 
-/* A pipe of which poll(2) says so takes PIPE_BUF bytes without waiting. */
-static bool takes_more(void) {
+/* A pipe reported writable by poll(2) takes PIPE_BUF bytes without waiting. */
+static bool log_takes_more(void) {
         struct pollfd p = {.fd = log_target(), .events = POLLOUT};
 
         return poll(&p, 1, 0) != 0;
 }
 
-static void write_kept(void) {
+static void log_write_kept(void) {
         ssize_t n = write(log_target(), own.kept, MIN(own.n_kept, (size_t)PIPE_BUF));
 
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
                 return;
-        n = n < 0 ? (ssize_t)own.n_kept : n; /* a broken standard error is nobody's failure */
+        n = n < 0 ? (ssize_t)own.n_kept : n; /* errors of standard error are ignored */
         memmove(own.kept, own.kept + n, own.n_kept - (size_t)n);
         own.n_kept -= (size_t)n;
 }
@@ -77,7 +76,7 @@ void log_hold(void) {
         own.holding = true;
 }
 
-static void drop_kept(void) {
+static void log_drop_kept(void) {
         for (size_t i = 0; i < own.n_kept; i++)
                 own.n_dropped += own.kept[i] == '\n';
         free(own.kept);
@@ -99,12 +98,12 @@ void log_let_go(int stop_fd, int patience_msec) {
                 if (n < 0 && errno != EINTR)
                         break;
                 if (p[0].revents)
-                        write_kept();
+                        log_write_kept();
                 else if (p[1].revents)
                         break;
         }
-        drop_kept();
-        own.holding = n == 0; /* nor does what is said from here on wait */
+        log_drop_kept();
+        own.holding = n == 0; /* once all is written, later lines are written at once */
         if (own.n_dropped > 0)
                 log_warning("%lu lines were left out: nobody read standard error", own.n_dropped);
         own.n_dropped = 0;
@@ -131,13 +130,13 @@ void log_line(LogLevel level, const char *fmt, ...) {
                 own.take(own.userdata, line, (size_t)n);
                 return;
         }
-        while (own.holding && own.n_kept > 0 && takes_more())
-                write_kept();
-        if (own.holding && (own.n_kept > 0 || !takes_more())) {
+        while (own.holding && own.n_kept > 0 && log_takes_more())
+                log_write_kept();
+        if (own.holding && (own.n_kept > 0 || !log_takes_more())) {
                 log_keep(line, (size_t)n);
                 return;
         }
-        /* One write, so that lines of several processes do not mix; a broken standard error is nobody's failure. */
+        /* A single write, so that lines of several processes do not mix; errors of standard error are ignored. */
         if (write(log_target(), line, (size_t)n) < 0)
                 return;
 }

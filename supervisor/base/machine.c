@@ -15,7 +15,7 @@ static uint64_t machine_kib(const char *text, const char *key) {
 
 uint64_t machine_given(void) {
         char text[MEMINFO_MAX];
-        int fd = openat(AT_FDCWD, "/proc/meminfo", O_RDONLY | O_CLOEXEC); /* musl's open() makes two calls of it */
+        int fd = openat(AT_FDCWD, "/proc/meminfo", O_RDONLY | O_CLOEXEC); /* musl's open() makes two system calls */
         ssize_t n;
 
         if (fd < 0)

@@ -1,8 +1,7 @@
-/* Runs: supervisor, lethe-guard. What all programs of the machine hold together. */
+/* Runs: supervisor, lethe-guard. Memory held by all programs of the machine together. */
 #pragma once
 
 #include <stdint.h>
 
-/* Bytes of memory that is no copy of a file: all that is anonymous, shared or in swap (/proc/meminfo). 0 when the
- * kernel does not tell. */
+/* Bytes of memory without a file behind: all anonymous, shared and swapped memory (/proc/meminfo). 0 when unknown. */
 uint64_t machine_given(void);

@@ -11,12 +11,12 @@
 
 #define LIST_MAX (16 * 1024 * 1024)
 
-static atomic_uint changes; /* 0: nobody watches */
+static atomic_uint changes; /* 0: no watcher */
 static atomic_uint_fast64_t unknown;
 static struct {
         pthread_mutex_t lock;
         char *list; /* owned */
-        unsigned at; /* of `changes`, before it was read */
+        unsigned at; /* value of `changes` before the list was read */
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void mounts_changed(void) {
@@ -38,7 +38,7 @@ static const char *mounts_list(void) {
         return kept.list;
 }
 
-/* The fifth field of a line, in which a space, a tab, a newline and a backslash are octal. */
+/* The fifth field of a line; octal escapes stand for space, tab, newline and backslash. */
 static bool mounts_is_below(const char *line, const char *path, size_t n_path) {
         for (int i = 0; i < 4; i++) {
                 line += strcspn(line, " \n");
@@ -46,7 +46,7 @@ static bool mounts_is_below(const char *line, const char *path, size_t n_path) {
                         return false;
                 line++;
         }
-        if (n_path == 1) /* all but the root itself */
+        if (n_path == 1) /* all mounts but the root itself */
                 return line[0] == '/' && line[1] != ' ';
         for (size_t i = 0; i < n_path; i++) {
                 char c = *line++;
@@ -94,10 +94,9 @@ uint64_t mounts_below(const char *path) {
         return digest;
 }
 
-/* The type stands behind " - " (proc_pid_mountinfo(5)); that of a user-space file system may have a name of its own
- * behind "fuse.". */
-static bool is_served(const char *line) {
-        static const char *const types[] = {"fuse", "fuseblk", "virtiofs", "nfs",    "nfs4",   "cifs",  "smb3",
+/* The type stands behind " - " (proc_pid_mountinfo(5)); a user-space file system may have a name behind "fuse.". */
+static bool mounts_is_served(const char *line) {
+        static const char *const types[] = {"fuse", "fuseblk", "virtiofs", "nfs", "nfs4", "cifs", "smb3",
                                             "9p",   "ceph",    "afs",      "autofs", "lustre", "ocfs2", "gfs2"};
         size_t n = strcspn(line, "\n");
         const char *type = memmem(line, n, " - ", 3);
@@ -108,10 +107,10 @@ static bool is_served(const char *line) {
         return is;
 }
 
-static MountKind kind_in(const char *p, uint64_t number) {
+static MountKind mounts_kind_in(const char *p, uint64_t number) {
         for (; p && *p; p += strcspn(p, "\n"), p += *p == '\n')
                 if (strtoull(p, NULL, 10) == number)
-                        return is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
+                        return mounts_is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
         return MOUNT_UNKNOWN;
 }
 
@@ -119,7 +118,7 @@ MountKind mounts_kind(uint64_t number) {
         MountKind kind;
 
         pthread_mutex_lock(&kept.lock);
-        kind = kind_in(mounts_list(), number);
+        kind = mounts_kind_in(mounts_list(), number);
         pthread_mutex_unlock(&kept.lock);
         return kind;
 }
@@ -132,7 +131,7 @@ MountKind mounts_kind_of_device(unsigned major, unsigned minor) {
                 unsigned at[2];
 
                 if (sscanf(p, "%*u %*u %u:%u", &at[0], &at[1]) == 2 && at[0] == major && at[1] == minor)
-                        kind = is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
+                        kind = mounts_is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
         }
         pthread_mutex_unlock(&kept.lock);
         return kind;
@@ -144,7 +143,7 @@ MountKind mounts_kind_of(pid_t pid, uint64_t number) {
         size_t n;
 
         snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
-        return io_read_file(AT_FDCWD, path, LIST_MAX, &text, &n) < 0 ? MOUNT_UNKNOWN : kind_in(text, number);
+        return io_read_file(AT_FDCWD, path, LIST_MAX, &text, &n) < 0 ? MOUNT_UNKNOWN : mounts_kind_in(text, number);
 }
 
 bool mounts_served_below(const char *path) {
@@ -155,7 +154,7 @@ bool mounts_served_below(const char *path) {
         const char *p = mounts_list();
         is = !p;
         for (; p && *p && !is; p += strcspn(p, "\n"), p += *p == '\n')
-                is = (n_path == 0 || mounts_is_below(p, path, n_path)) && is_served(p);
+                is = (n_path == 0 || mounts_is_below(p, path, n_path)) && mounts_is_served(p);
         pthread_mutex_unlock(&kept.lock);
         return is;
 }

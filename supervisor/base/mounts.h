@@ -1,26 +1,26 @@
-/* Runs: supervisor. What is mounted below a folder of the host. */
+/* Runs: supervisor. The mounts below a folder of the host. */
 #pragma once
 
 #include "base/util.h"
 
 #include <sys/types.h>
 
-/* For who is told when the mounts change (POLLPRI on /proc/self/mountinfo): from the first call on the list is read
- * again only after another one. */
+/* For a caller that is told of changed mounts (POLLPRI on /proc/self/mountinfo): from the first call on the list is
+ * read again only after a further call. */
 void mounts_changed(void);
-/* A number for the mounts below `path`, absolute and without links: 0 when there are none, the same as long as they are
- * the same; when they cannot be read never the same. */
+/* A number for the set of mounts below `path`, absolute and without links: 0 without mounts, unchanged while the mounts
+ * are unchanged; a new number each time when they cannot be read. */
 uint64_t mounts_below(const char *path);
-/* Something mounted below `path` is served, or the list cannot be read. */
+/* True when a mount below `path` is served by a program or another machine, or the list cannot be read. */
 bool mounts_served_below(const char *path);
-/* Any file system that is mounted is served, or the list cannot be read. */
+/* True when any mount of the host is served so, or the list cannot be read. */
 bool mounts_any_served(void);
-/* The server of a mount's files, by the mount's number (statx(2), STATX_MNT_ID): the kernel, or a program or another
- * machine, which may never answer. Mounts of other namespaces and those without a place (pipes, sockets, files in
- * memory) are unknown. */
+/* The server of a mount's files, by the number of the mount (statx(2), STATX_MNT_ID): the kernel, or a program or
+ * machine that may never answer. Unknown: mounts of other namespaces and without a place (pipes, sockets, memory
+ * files). */
 typedef enum MountKind { MOUNT_UNKNOWN, MOUNT_LOCAL, MOUNT_SERVED } MountKind;
 MountKind mounts_kind(uint64_t number);
-/* The same by the file system's device (stx_dev of statx(2)), whose server is the same in every namespace. */
+/* The same by the device of the file system (stx_dev of statx(2)), whose server is the same in every namespace. */
 MountKind mounts_kind_of_device(unsigned major, unsigned minor);
 /* The same as the process pid sees the mounts. */
 MountKind mounts_kind_of(pid_t pid, uint64_t number);

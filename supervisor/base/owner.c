@@ -15,7 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as the kernel has it */
+#define LINKS_MAX 40 /* the kernel's limit */
 #define ACL_NAME "system.posix_acl_access"
 #define FUSE_TYPE 0x65735546 /* statfs(2) */
 #define MOUNTS_MAX (16 * 1024 * 1024)
@@ -24,7 +24,7 @@ static bool owner_trusts(uid_t uid, uid_t self) {
         return uid == 0 || uid == self;
 }
 
-/* A group whose number is its user's own is that user's private group, which most systems make. */
+/* A group with the number of its user is that user's private group, which most systems make. */
 static bool owner_trusts_group(gid_t gid, uid_t self) {
         return gid == 0 || (self != 0 && gid == (gid_t)self);
 }
@@ -33,7 +33,7 @@ bool owner_alone(const struct stat *st, uid_t self) {
         if (!owner_trusts(st->st_uid, self))
                 return false;
         if (S_ISLNK(st->st_mode) ||
-            S_ISCHR(st->st_mode)) /* a link's mode means nothing, and what is written to /dev/null stays nowhere */
+            S_ISCHR(st->st_mode)) /* the mode of a link has no effect, and bytes written to /dev/null are gone */
                 return true;
         return !(st->st_mode & S_IWOTH) && (!(st->st_mode & S_IWGRP) || owner_trusts_group(st->st_gid, self));
 }
@@ -45,7 +45,7 @@ int owner_refuse(const char *path, const struct stat *st, uid_t self, Diag *rete
         if (!owner_trusts(st->st_uid, self))
                 return diag(reterr, OWNER_E_OTHER,
                             "user %u can write \"%s\", which belongs to that user; fix: chown %s \"%s\"",
-                            (unsigned)st->st_uid, shown, self == 0 ? "root" : "it to you, or to root:", shown);
+                            (unsigned)st->st_uid, shown, self == 0 ? "root" : "the folder to you, or to root:", shown);
         if (st->st_mode & S_IWOTH)
                 return diag(reterr, OWNER_E_OTHER, "every user can write \"%s\" (mode %04o); fix: chmod o-w \"%s\"",
                             shown, st->st_mode & 07777, shown);
@@ -53,14 +53,13 @@ int owner_refuse(const char *path, const struct stat *st, uid_t self, Diag *rete
                     (unsigned)st->st_gid, shown, st->st_mode & 07777, shown);
 }
 
-/* An access control list that lets others write shows as the group's right to write, also where the group is root's. */
+/* An access control list with write access for other users shows as write access of the group, even of group root. */
 static bool owner_has_list(const char *path, const struct stat *st) {
         return st->st_mode & S_IWGRP && !S_ISLNK(st->st_mode) && lgetxattr(path, ACL_NAME, NULL, 0) > 0;
 }
 
-/* The user who mounted a FUSE file system, which proc_pid_mountinfo(5) has in a line's last field, the options of the
- * file system; 0 when it says none, as of virtiofs. The fields before that may be the mounter's own words, without
- * blanks. */
+/* The user who mounted a FUSE file system: the last field of a line of proc_pid_mountinfo(5) has its options. 0 without
+ * such an option, as for virtiofs. The fields before may hold words of the mounter, without blanks. */
 static uid_t owner_of_server(const char *mounts, dev_t dev) {
         char number[32];
 
@@ -82,7 +81,7 @@ uid_t owner_server(const char *path, const struct stat *st) {
         struct statfs fs;
         size_t n;
 
-        /* Only file systems without a device of their own are looked at: with one, root gave it to them. */
+        /* Only file systems without a device need a look: root mounted those with a device. */
         if (major(st->st_dev) != 0 || statfs(path, &fs) < 0 || fs.f_type != FUSE_TYPE)
                 return 0;
         if (io_read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_MAX, &mounts, &n) < 0)
@@ -115,7 +114,7 @@ static bool owner_all_are_mapped(void) {
 
 /* Both are looked up once for each process: a map is written once. */
 bool owner_is_anybody(uid_t uid) {
-        /* the number; UINT32_MAX, which is nobody's: each number tells who it is */
+        /* the number; UINT32_MAX, which no user has: every number belongs to a known user */
         static _Atomic int64_t anybody = -1;
 
         if (atomic_load(&anybody) < 0)
@@ -123,7 +122,7 @@ bool owner_is_anybody(uid_t uid) {
         return uid == (uid_t)atomic_load(&anybody) && uid != (uid_t)-1;
 }
 
-/* The kernel lets the owner alone, as it knows it, leave the time of access as it is (open(2)). */
+/* The kernel allows O_NOATIME only to the owner as the kernel knows the owner (open(2)). */
 static bool owner_is_ours(const char *path, const struct stat *st) {
         int fd = S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)
                          ? open(path, O_RDONLY | O_NOATIME | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -140,12 +139,11 @@ typedef struct OwnerWalk {
         char rest[PATH_MAX]; /* still to be walked */
         uid_t self;
         unsigned links;
-        dev_t known; /* a file system that was looked at; 0: none yet */
+        dev_t known; /* the last file system asked for; 0: no file system yet */
         Diag *reterr;
 } OwnerWalk;
 
-/* Looks at the entry `done`. In a sticky folder nobody replaces an entry of another: the entry's own owner is looked at
- * next. */
+/* Judges the entry `done`. In a sticky folder other users cannot replace an entry: next, the entry itself is judged. */
 static int owner_judge(OwnerWalk *w, const struct stat *st, bool last) {
         const char *path = *w->done ? w->done : "/";
         const bool sticky = S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX && !last && owner_trusts(st->st_uid, w->self);
@@ -154,19 +152,16 @@ static int owner_judge(OwnerWalk *w, const struct stat *st, bool last) {
                 const uid_t server = owner_server(path, st);
 
                 if (!owner_trusts(server, w->self))
-                        return diag(
-                                w->reterr, OWNER_E_OTHER,
-                                "user %u serves the file system of \"%s\" (FUSE), and what it says of owners and modes is that user's word; fix: name a "
-                                "place on another file system",
-                                (unsigned)server, path);
+                        return diag(w->reterr, OWNER_E_OTHER,
+                                    "user %u serves the file system of \"%s\" (FUSE), and can invent owners and modes; "
+                                    "fix: name a place on another file system", (unsigned)server, path);
                 w->known = st->st_dev;
         }
         if (!sticky && st->st_uid != 0 && owner_trusts(st->st_uid, w->self) && owner_is_anybody(st->st_uid) &&
             !owner_is_ours(path, st))
-                return diag(
-                        w->reterr, OWNER_E_OTHER,
-                        "\"%s\" belongs to user %u, whom others look like whom this user namespace does not map; fix: chown root \"%s\", or map its owner",
-                        path, (unsigned)st->st_uid, path);
+                return diag(w->reterr, OWNER_E_OTHER,
+                            "\"%s\" belongs to user %u, who stands for all users whom this namespace does not map; "
+                            "fix: chown root \"%s\", or map its owner", path, (unsigned)st->st_uid, path);
         if (sticky || (owner_alone(st, w->self) && !owner_has_list(path, st)))
                 return 0;
         if (owner_alone(st, w->self))
@@ -191,7 +186,7 @@ static int owner_follow(OwnerWalk *w, size_t n_before) {
         return 0;
 }
 
-/* Takes the first part of `rest`; it is empty when nothing is left. */
+/* Takes the first part of `rest`; an empty part at the end. */
 static int owner_part(OwnerWalk *w, char part[static NAME_MAX + 1], bool *ret_last) {
         size_t skip = strspn(w->rest, "/"), n = strcspn(w->rest + skip, "/");
 

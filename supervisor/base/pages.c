@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* LMDB's page header: the first 8 bytes link unused pages, and stay; what follows is written anew each time that a page
- * is taken into use. A page that is unused still, and was overwritten, is known by it. */
+/* The header of an LMDB page: the first 8 bytes link unused pages, and stay; the rest is written anew each time a page
+ * is taken into use. The mark tells an unused and overwritten page. */
 #define PAGES_LINK 8
 #define PAGES_UNUSED UINT64_C(0xfffffffffffffffe)
 #define PAGES_MARK UINT64_C(0x6c657468652d7067)
@@ -21,7 +21,7 @@ _Thread_local volatile int pages_depth;
 static struct {
         pthread_mutex_t lock;
         unsigned open; /* write transactions */
-        char **v;      /* mapped by itself: the heap calls here */
+        char **v;      /* mapped with mmap(): the heap calls this file */
         size_t n, room;
 } pages = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -29,7 +29,7 @@ static Tail *pages_tail(char *p) {
         return (Tail *)(void *)(p + PAGES_BYTES);
 }
 
-/* Returns false when there is no memory: the page stays as it is until LMDB gives it back. */
+/* Returns false without memory: the page then stays unchanged until LMDB gives it back. */
 static bool pages_grow(void) {
         size_t room = pages.room ? pages.room * 2 : 512;
         char **v = mmap(NULL, room * sizeof(*v), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

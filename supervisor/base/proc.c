@@ -30,7 +30,7 @@ bool proc_stat(pid_t pid, uint64_t *ret, size_t n) {
 
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
         if (proc_read(path, text, sizeof(text)) == 0 ||
-            !(p = strrchr(text, ')'))) /* the name may itself hold spaces and brackets */
+            !(p = strrchr(text, ')'))) /* the name may hold spaces and brackets */
                 return false;
         p++;
         for (size_t i = 0; i < n; i++) {
@@ -73,7 +73,7 @@ pid_t pidfd_pid(int pidfd) {
 
 static char boot_id[40];
 
-static void boot_id_read(void) {
+static void proc_read_boot_id(void) {
         if (proc_read("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) < 36)
                 boot_id[0] = 0;
 }
@@ -81,6 +81,6 @@ static void boot_id_read(void) {
 const char *proc_boot_id(void) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-        pthread_once(&once, boot_id_read);
+        pthread_once(&once, proc_read_boot_id);
         return boot_id;
 }

@@ -1,23 +1,20 @@
-/* Runs: supervisor. What the kernel says of one process, in small files of /proc. */
+/* Runs: supervisor. Facts of the kernel about a process, from small files of /proc. */
 #pragma once
 
 #include "base/util.h"
 
 #include <sys/types.h>
 
-/* Reads a small file of /proc whole, and ends it with a NUL. Returns bytes, or 0 when the process has gone. */
+/* Reads a small file of /proc whole, and appends a NUL. Returns bytes, or 0 when the process has gone. */
 size_t proc_read(const char *path, char *out, size_t room);
 /* Fields of /proc/PID/stat behind the name (proc_pid_stat(5)): ret[0] is field 3, the state's letter, ret[n - 1] field
  * n + 2. False when the process has gone, or has fewer. A negative number wraps. */
 bool proc_stat(pid_t pid, uint64_t *ret, size_t n);
-/* Field 22: 0 when there is no such process. With the pid it names a process for as long as the machine runs. */
+/* Field 22: 0 without such a process. Together with the pid, the number identifies a process until the reboot. */
 uint64_t proc_start_ticks(pid_t pid);
-/* The kernel's random id of this boot, 36 characters and a line feed, read once for each process; "" when there is
- * none. */
+/* The kernel's random id of this boot, 36 characters and a line feed, read once per process; "" when missing. */
 const char *proc_boot_id(void);
-/* The AppArmor profile that confines this process, NUL-terminated and without its mode (apparmor(7)); false when none
- * does. */
+/* The AppArmor profile of this process, NUL-terminated and without its mode (apparmor(7)); false when unconfined. */
 bool proc_apparmor(char *ret, size_t room);
-/* The number that a process of ours, or one below our PID namespace, has among ours. Returns it, or -ESRCH when it has
- * gone. */
+/* The pid, in the supervisor's PID namespace, of a process there or below. -ESRCH when the process has gone. */
 pid_t pidfd_pid(int pidfd);

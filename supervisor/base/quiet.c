@@ -94,12 +94,12 @@ int quiet_chdir(const char *path) {
         int r = quiet_aside(path, NULL);
 
         if (r == -ETIMEDOUT &&
-            unshare(CLONE_FS) < 0) /* else a task that is left would change ours when it is answered */
+            unshare(CLONE_FS) < 0) /* otherwise a late answer would change the supervisor's folder */
                 abort();
         return r;
 }
 
-/* The kernel has the path of a place from its cache. */
+/* The kernel has the path of an opened place in its cache. */
 static int quiet_real_of(int fd, const struct stat *st, char **ret) {
         char link[64], real[PATH_MAX];
         ssize_t n;
@@ -111,8 +111,8 @@ static int quiet_real_of(int fd, const struct stat *st, char **ret) {
         if (n == (ssize_t)sizeof(real) - 1)
                 return -ENAMETOOLONG;
         real[n] = 0;
-        if (*real != '/' ||
-            (st->st_nlink == 0 && strstr(real, " (deleted)"))) /* not below our root, or removed meanwhile */
+        /* Outside of the root folder, or removed meanwhile. */
+        if (*real != '/' || (st->st_nlink == 0 && strstr(real, " (deleted)")))
                 return -ENOENT;
         *ret = strdup(real);
         return *ret ? 0 : -ENOMEM;
@@ -143,7 +143,7 @@ int quiet_stat_folder(const char *path, struct stat *ret_st, char **ret) {
 
 const char *quiet_strerror(int e) {
         return e == -ETIMEDOUT
-                       ? "its file system does not answer within 2 s: a server of it that hangs, or a very slow disk"
+                       ? "its file system does not answer within 2 s: its server hangs, or the disk is very slow"
                : e == -EREMOTE
                        ? "lies on a file system that a program or another machine serves, of which lethe serve reads no files"
                        : strerror(-e);

@@ -67,13 +67,8 @@ int duration_parse(const char *text, uint64_t *ret_usec) {
         static const struct {
                 const char *unit;
                 uint64_t usec;
-        } units[] = {{"us", 1},
-                     {"ms", 1000},
-                     {"s", 1000000},
-                     {"", 1000000},
-                     {"m", 60000000},
-                     {"min", 60000000},
-                     {"h", UINT64_C(3600000000)}};
+        } units[] = {{"us", 1},       {"ms", 1000},      {"s", 1000000}, {"", 1000000},
+                     {"m", 60000000}, {"min", 60000000}, {"h", UINT64_C(3600000000)}};
         uint64_t whole = 0, part = 0, scale = 1;
         const char *p = text;
 

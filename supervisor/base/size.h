@@ -1,14 +1,13 @@
-/* Runs: supervisor, CLI. Sizes, durations and counts as people write them. */
+/* Runs: supervisor, CLI. Sizes, durations and counts in the form written by people. */
 #pragma once
 
 #include "base/util.h"
 
-/* "64", "64k", "128m", "1g", "1t", also with a "b" or "ib" after the unit; powers of 1024. Returns 0, -EINVAL or
- * -ERANGE (beyond 2^53-1). */
+/* "64", "64k", "128m", "1g", "1t", also with "b" or "ib" behind; powers of 1024. Returns 0, -EINVAL, -ERANGE (>
+ * 2^53-1). */
 int size_parse(const char *text, uint64_t *ret_bytes);
-/* "500us", "250ms", "30s", "5m", "1h", or a bare number of seconds; each may have decimals ("0.5", "1.5s"). Returns 0,
- * -EINVAL, or
- * -ERANGE (beyond 2^53-1 us). */
+/* "500us", "250ms", "30s", "5m", "1h", or a bare number of seconds, with or without decimals ("0.5", "1.5s"). Returns
+ * 0, -EINVAL, or -ERANGE (beyond 2^53-1 us). */
 int duration_parse(const char *text, uint64_t *ret_usec);
 /* Plain decimal. Returns 0, -EINVAL, -ERANGE (beyond COUNT_MOST). */
 #define COUNT_MOST ((UINT64_C(1) << 53) - 1)

@@ -1,6 +1,6 @@
-/* Runs: supervisor, lethe-guard. Who looks at others while they use all processors: a task that asks for short turns
- * gets them sooner, and no more of them in all (sched_setattr(2), since Linux 6.12; older kernels ignore it). Nobody
- * needs a privilege for it. */
+/* Runs: supervisor, lethe-guard. Short turns on the processor, for a task that watches busy processes: a task with
+ * short turns runs sooner, and not more in total (sched_setattr(2), since Linux 6.12; older kernels ignore the
+ * request). No privilege is needed. */
 #pragma once
 
 #include <linux/types.h>
@@ -18,7 +18,7 @@ typedef struct SliceAttr {
         __u64 runtime, deadline, period;
 } SliceAttr;
 
-/* For the calling thread; its children have the usual turns. Not where it has a policy or a priority of its own. */
+/* For the calling thread; its children have the usual turns. A thread with its own policy or priority is left alone. */
 static inline void slice_shorten(void) {
         SliceAttr a = {};
 

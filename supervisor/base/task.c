@@ -6,8 +6,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-/* The child starts on a stack of its own, so a plain call to syscall() cannot return in it: these few lines start
- * fn(arg) there. */
+/* The child starts on a new stack, so a plain call to syscall() cannot return there: these few lines start fn(arg). */
 #if defined(__x86_64__)
 __asm__(".text\n"
         ".globl clone_raw\n"
@@ -51,7 +50,7 @@ __asm__(".text\n"
 #error "clone_raw is not written for this architecture"
 #endif
 
-/* A handler of ours must not run in it: it is made, and stays, with all signals blocked. */
+/* A signal handler of the supervisor must not run in the child: all signals stay blocked from the start. */
 pid_t task_make(uint64_t flags, void *stack, size_t n_stack, int (*fn)(void *), void *arg, bool own, int *ret_pidfd) {
         struct clone_args args = {
                 .flags = flags | CLONE_VM | CLONE_PIDFD,

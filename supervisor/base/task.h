@@ -1,4 +1,4 @@
-/* Runs: supervisor, CLI. Making a task that shares our memory. */
+/* Runs: supervisor, CLI. Makes a task that shares the memory of the process. */
 #pragma once
 
 #include "base/util.h"
@@ -7,15 +7,13 @@
 
 struct clone_args; /* linux/sched.h */
 
-/* clone3() of a child that starts with fn(arg) on the stack in args, and ends with what that returns. Returns the pid
- * or -errno. */
+/* clone3() of a child that runs fn(arg) on the stack in args, and ends with fn's result. Returns the pid or -errno. */
 long clone_raw(struct clone_args *args, size_t n, int (*fn)(void *), void *arg) __attribute__((visibility("hidden")));
 
-/* A child in our memory, with all signals blocked, that runs fn(arg) on `stack`. flags: of clone(2), besides; own: it
- * is noted as a child of ours. Returns pid or -errno. */
+/* A child in the same memory, with all signals blocked, running fn(arg) on `stack`. flags: further flags of clone(2);
+ * own: noted in the child registry. Returns pid or -errno. */
 pid_t task_make(uint64_t flags, void *stack, size_t n_stack, int (*fn)(void *), void *arg, bool own, int *ret_pidfd);
 
-/* A child that shares our memory, working folder and descriptors, runs fn(arg) on `stack` without a signal, and tells
- * nobody when it ends (reap it with __WALL). Until child_registry_forget() it is known as one of our own. Returns pid
- * or -errno. */
+/* A child that shares memory, working folder and descriptors, runs fn(arg) on `stack` with all signals blocked, and
+ * sends no signal at its end (reap with __WALL). Registered until child_registry_forget(). Returns pid or -errno. */
 pid_t task_aside(void *stack, size_t n_stack, int (*fn)(void *), void *arg, int *ret_pidfd);

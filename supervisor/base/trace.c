@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-static bool is_zero(const uint8_t *p, size_t n) {
+static bool trace_is_zero(const uint8_t *p, size_t n) {
         uint8_t any = 0;
 
         for (size_t i = 0; i < n; i++)
@@ -16,7 +16,7 @@ static bool is_zero(const uint8_t *p, size_t n) {
 }
 
 /* n bytes of lower-case hexadecimal, then the character. */
-static bool field(const char **p, uint8_t *ret, size_t n, char then) {
+static bool trace_field(const char **p, uint8_t *ret, size_t n, char then) {
         char digits[2 * TRACE_ID_BYTES + 1];
 
         if (strspn(*p, "0123456789abcdef") != 2 * n || (*p)[2 * n] != then)
@@ -27,29 +27,29 @@ static bool field(const char **p, uint8_t *ret, size_t n, char then) {
         return hex_decode(digits, ret, n) == 0;
 }
 
-static int new_span(Trace *t) {
+static int trace_new_span(Trace *t) {
         do
                 if (getrandom(t->span, sizeof(t->span), 0) != (ssize_t)sizeof(t->span))
                         return -EIO;
-        while (is_zero(t->span, sizeof(t->span)));
+        while (trace_is_zero(t->span, sizeof(t->span)));
         return 0;
 }
 
-/* Version 00 has just these four fields; a later one may have more behind them, and ff is none. */
+/* Version 00 has exactly these four fields; a later version may have more behind; version ff is invalid. */
 int trace_take_in(const char *traceparent, Trace *ret) {
         Trace t = {.set = true};
         const char *p = traceparent;
         uint8_t version;
         int r;
 
-        if (!field(&p, &version, 1, '-') || version == 0xff || !field(&p, t.id, sizeof(t.id), '-') ||
-            !field(&p, t.parent, sizeof(t.parent), '-'))
+        if (!trace_field(&p, &version, 1, '-') || version == 0xff || !trace_field(&p, t.id, sizeof(t.id), '-') ||
+            !trace_field(&p, t.parent, sizeof(t.parent), '-'))
                 return -EINVAL;
-        if (!field(&p, &t.flags, 1, 0) && (version == 0 || !field(&p, &t.flags, 1, '-')))
+        if (!trace_field(&p, &t.flags, 1, 0) && (version == 0 || !trace_field(&p, &t.flags, 1, '-')))
                 return -EINVAL;
-        if (is_zero(t.id, sizeof(t.id)) || is_zero(t.parent, sizeof(t.parent)))
+        if (trace_is_zero(t.id, sizeof(t.id)) || trace_is_zero(t.parent, sizeof(t.parent)))
                 return -EINVAL;
-        r = new_span(&t);
+        r = trace_new_span(&t);
         if (r == 0)
                 *ret = t;
         return r;
@@ -60,7 +60,7 @@ int trace_below(const Trace *t, Trace *ret) {
         int r;
 
         memcpy(below.parent, t->span, sizeof(below.parent));
-        r = t->set ? new_span(&below) : 0;
+        r = t->set ? trace_new_span(&below) : 0;
         if (r == 0)
                 *ret = below;
         return r;

@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. W3C Trace Context (Recommendation of 2021-11-23), as far as an invocation's place in
- * somebody's trace goes. */
+/* Runs: supervisor, CLI. W3C Trace Context (Recommendation of 2021-11-23): an invocation's place in a caller's
+ * trace. */
 #pragma once
 
 #include "base/util.h"
@@ -11,15 +11,15 @@
 typedef struct Trace {
         bool set;
         uint8_t id[TRACE_ID_BYTES];       /* of the trace */
-        uint8_t parent[TRACE_SPAN_BYTES]; /* the span in which the invocation was asked for */
+        uint8_t parent[TRACE_SPAN_BYTES]; /* the span of the caller */
         uint8_t span[TRACE_SPAN_BYTES];   /* the invocation's own */
         uint8_t flags;
 } Trace;
 
-/* Reads a traceparent and makes a span below it. Returns 0, -EINVAL for what a reader has to ignore, -EIO without
- * random numbers. */
+/* Reads a traceparent and makes a span below. Returns 0, -EINVAL (readers must ignore the text), -EIO (no random
+ * bytes). */
 int trace_take_in(const char *traceparent, Trace *ret);
-/* A span below that of t; not set when t is not. Returns 0 or -EIO. */
+/* A span below the span of t; not set when t is not set. Returns 0 or -EIO. */
 int trace_below(const Trace *t, Trace *ret);
-/* The traceparent for what runs within t's span. */
+/* The traceparent for work within t's span. */
 void trace_text(const Trace *t, char ret[static TRACE_TEXT_MAX]);

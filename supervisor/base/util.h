@@ -1,4 +1,4 @@
-/* Runs: every process. Cleanup attributes and the few macros that the house style needs. */
+/* Runs: every process. Cleanup attributes and the few macros of the house style. */
 #pragma once
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #define _noreturn_ __attribute__((noreturn))
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-/* Each argument is evaluated once; the counter keeps one use inside another apart. */
+/* Each argument is evaluated once; the counter keeps nested uses apart. */
 #define MIN(a, b) PICK_(a, <, b, __COUNTER__)
 #define MAX(a, b) PICK_(a, >, b, __COUNTER__)
 #define PICK_(a, op, b, n) PICK_NAMED_(a, op, b, n)

@@ -14,7 +14,7 @@ void waiting_begin(WaitingPage *page) {
 }
 
 static bool waiting_is_local(const char *name) {
-        const bool over = quiet_is_over(); /* what does not answer is noted already */
+        const bool over = quiet_is_over(); /* a missing answer is noted already */
         _cleanup_close_ int fd = quiet_open(name, 0, 0);
         uint64_t mount;
 

@@ -1,6 +1,6 @@
-/* Runs: supervisor, CLI. The name that this thread waits for, where another process can read it: `lethe run` has one
- * above it that ends it when whoever serves that name's file system does not answer (cli/front.h). Elsewhere, and in
- * other threads, nothing is noted. */
+/* Runs: supervisor, CLI. The name that this thread waits for, readable by another process: `lethe run` has a process
+ * above, which ends `lethe run` when the server of the name's file system does not answer (cli/front.h). Elsewhere, and
+ * in other threads, no name is noted. */
 #pragma once
 
 #include "base/util.h"
@@ -8,22 +8,22 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-#define WAITING_DEEP 8 /* that stand inside each other; those below are not noted */
+#define WAITING_DEEP 8 /* nested names; deeper names are not noted */
 
 typedef struct WaitingFor {
         const char *what; /* the option or kind of thing, a literal */
         char name[PATH_MAX];
 } WaitingFor;
 
-/* In memory that both processes have. */
+/* In memory shared by both processes. */
 typedef struct WaitingPage {
-        /* how many of those that follow are waited for; the last one is the one to tell of */
+        /* number of names below in use; messages tell the last */
         atomic_uint deep;
-        atomic_uint_fast64_t since;    /* CLOCK_MONOTONIC usec: when the last one began or ended */
+        atomic_uint_fast64_t since;    /* CLOCK_MONOTONIC usec: when the last wait began or ended */
         WaitingFor names[WAITING_DEEP];
 } WaitingPage;
 
-/* From here on the wait of this thread is noted there. */
+/* From here on the waits of this thread are noted in page. */
 void waiting_begin(WaitingPage *page);
 
 /* A mark for a block: `_cleanup_waiting_ Waiting w = waiting_for("--policy", path);` */
@@ -31,12 +31,12 @@ typedef struct Waiting {
         WaitingPage *page;
 } Waiting;
 
-/* Nothing is noted of a place on a file system of the kernel: a disk may be slow. */
+/* Names on a file system of the kernel are not noted: a disk may be slow. */
 Waiting waiting_for(const char *what, const char *name);
-/* For whoever reads what the region wrote; counts when that is the process above. */
+/* For a wait on the reader of the region's output; counts when the reader is the process above. */
 #define WAITING_STREAMS "what was written to"
 Waiting waiting_for_streams(void);
 void waiting_over(Waiting *w);
-/* Something was answered. */
+/* An answer came. */
 void waiting_goes_on(void);
 #define _cleanup_waiting_ __attribute__((unused)) _cleanup_(waiting_over)

@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. One connection: lines in, descriptors with them, answers out. Whatever a client sends or does not
- * read costs bounded memory and bounded time of the front. */
+/* Runs: lethe-serve. A connection: lines and their descriptors in, answers out. A client costs the front bounded memory
+ * and bounded time, whatever the client sends or leaves unread. */
 #include "serve/serve.h"
 
 #include "base/clock.h"
@@ -10,10 +10,10 @@
 #include <sys/epoll.h>
 
 #define CHUNK 65536
-#define LINES_AT_ONCE 16                /* then others have their turn */
-#define OUT_BOUND (4 * 1024 * 1024)     /* bytes that wait to be read by a client */
-#define BAD_MAX 16                      /* wrong requests of one connection */
-#define FDS_AT_ONCE 253                 /* SCM_MAX_FD: none is dropped unseen */
+#define LINES_AT_ONCE 16                /* then other clients have a turn */
+#define OUT_BOUND (4 * 1024 * 1024)     /* bytes of unread answers per client */
+#define BAD_MAX 16                      /* malformed requests per connection */
+#define FDS_AT_ONCE 253                 /* SCM_MAX_FD: the kernel drops no descriptor */
 
 void fd_set_close(FdSet *f) {
         for (size_t i = 0; i < f->n; i++)
@@ -21,15 +21,15 @@ void fd_set_close(FdSet *f) {
         f->n = 0;
 }
 
-static uint64_t n_taken(const Client *c) {
+static uint64_t client_n_taken(const Client *c) {
         return c->n_fed - (c->in.end - c->in.start);
 }
 
 FdSet client_take_fds(Client *c) {
         FdSet f = {};
 
-        while (c->n_sets > 0 && c->sets[0].at < n_taken(c)) {
-                fd_set_close(&f); /* those of an earlier line, which did not want them */
+        while (c->n_sets > 0 && c->sets[0].at < client_n_taken(c)) {
+                fd_set_close(&f); /* passed with an earlier line, which did not use them */
                 f = c->sets[0];
                 c->server->held_fds -= f.n;
                 memmove(c->sets, c->sets + 1, --c->n_sets * sizeof(c->sets[0]));
@@ -37,20 +37,20 @@ FdSet client_take_fds(Client *c) {
         return f;
 }
 
-static void drop_fds(Client *c) {
+static void client_drop_fds(Client *c) {
         FdSet f = client_take_fds(c);
 
         fd_set_close(&f);
 }
 
-static void drop_sets(Client *c) {
+static void client_drop_sets(Client *c) {
         for (; c->n_sets > 0; c->n_sets--) {
                 c->server->held_fds -= c->sets[c->n_sets - 1].n;
                 fd_set_close(&c->sets[c->n_sets - 1]);
         }
 }
 
-static void unlink_client(Client *c) {
+static void client_unlink(Client *c) {
         if (c->link) {
                 *c->link = c->next;
                 if (c->next)
@@ -63,11 +63,11 @@ static void unlink_client(Client *c) {
 void client_free(Client *c) {
         Server *s = c->server;
 
-        jobs_cancel_of(c, SIGHUP);
-        unlink_client(c);
+        s->hooks->cancel_jobs(c, SIGHUP);
+        client_unlink(c);
         sd_event_source_disable_unref(c->source);
         sd_event_source_disable_unref(c->again);
-        drop_sets(c);
+        client_drop_sets(c);
         s->held -= c->in.room;
         json_decref(c->reload_id);
         line_reader_deinit(&c->in);
@@ -81,11 +81,11 @@ void client_free(Client *c) {
                 peer_drop(s, c->peer);
         }
         free(c);
-        server_may_end(s);
+        s->hooks->may_end(s);
 }
 
-/* What the loop is to wake us for. */
-static void aim(Client *c) {
+/* Sets the events for the loop to watch. */
+static void client_watch(Client *c) {
         const char *bytes;
         bool more = line_queue_peek(&c->out, &bytes) > 0,
              take = !c->at_end && !c->closing && !c->again && !line_queue_full(&c->out);
@@ -93,7 +93,7 @@ static void aim(Client *c) {
         sd_event_source_set_io_events(c->source, (take ? EPOLLIN : 0U) | (more ? EPOLLOUT : 0U));
 }
 
-static void flush(Client *c) {
+static void client_flush(Client *c) {
         const char *bytes;
         size_t n;
 
@@ -109,7 +109,7 @@ static void flush(Client *c) {
         }
 }
 
-/* Nothing is left to be done for it. */
+/* No work is left for the client. */
 static bool client_is_over(const Client *c) {
         const char *bytes;
 
@@ -117,13 +117,13 @@ static bool client_is_over(const Client *c) {
                              (c->closing || (c->at_end && !c->more && c->n_jobs == 0 && !c->reload_id)));
 }
 
-static int on_again(sd_event_source *source, void *userdata);
+static int client_on_again(sd_event_source *source, void *userdata);
 
-/* Answers that wait to be read are in the account of all that is held. */
-static void charge(Client *c) {
+/* Charges unread answers to the account of all held memory. */
+static void client_charge(Client *c) {
         size_t n = c->out.bytes.n - c->out.sent;
 
-        /* it does not read what it asked for */
+        /* the client does not read its answers */
         if (n > c->charged && !share_take(c->server, c->peer, n - c->charged)) {
                 c->broken = true;
                 line_queue_clear(&c->out);
@@ -134,17 +134,17 @@ static void charge(Client *c) {
         c->charged = n;
 }
 
-/* A client is freed, and lines are taken, by the loop alone: who calls here may still hold it. */
+/* Frees the client, or takes more lines, in the loop alone: the caller may still use the client. */
 static void client_settle(Client *c) {
-        flush(c);
-        charge(c);
-        flow_resume(c);
+        client_flush(c);
+        client_charge(c);
+        c->server->hooks->resume_output(c);
         if (!c->again && (client_is_over(c) || (c->more && !c->closing && !line_queue_full(&c->out))))
-                c->closing |= sd_event_add_defer(c->server->event, &c->again, on_again, c) < 0;
-        aim(c);
+                c->closing |= sd_event_add_defer(c->server->event, &c->again, client_on_again, c) < 0;
+        client_watch(c);
 }
 
-/* Nothing that it is told can be left out. */
+/* No line to the client can be left out: the connection must end. */
 static void client_give_up(Client *c) {
         c->closing = true;
         line_queue_clear(&c->out);
@@ -158,7 +158,7 @@ void client_send_line(Client *c, const char *line, size_t n) {
 
 void client_send(Client *c, json_t *o) {
         _cleanup_json_ json_t *owned = o;
-        /* overwritten when it is freed (json_wipe_freed()) */
+        /* overwritten when freed (json_wipe_freed()) */
         char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL;
 
         if (!text || line_queue_add(&c->out, text, strlen(text)) < 0 || line_queue_add(&c->out, "\n", 1) < 0 ||
@@ -166,6 +166,22 @@ void client_send(Client *c, json_t *o) {
                 client_give_up(c);
         free(text);
         client_settle(c);
+}
+
+#define SERVE_ERROR(id, word, number) {word, number},
+static const struct {
+        const char *word;
+        int number;
+} client_errors[] = {
+#include "schema/serve-errors.def"
+};
+#undef SERVE_ERROR
+
+const char *client_error_word(int code) {
+        for (size_t i = 0; i < ARRAY_SIZE(client_errors); i++)
+                if (client_errors[i].number == -code)
+                        return client_errors[i].word;
+        return "internal";
 }
 
 void client_result(Client *c, const json_t *id, json_t *result) {
@@ -180,7 +196,7 @@ void client_error(Client *c, const json_t *id, int code, const char *fmt, ...) {
         vsnprintf(d.text, sizeof(d.text), fmt, ap);
         va_end(ap);
         client_send(c, json_pack("{s:s, s:O?, s:{s:i, s:{s:s}, s:s}}", "jsonrpc", "2.0", "id", id ?: json_null(),
-                                 "error", "code", -code, "data", "code", serve_error_word(code), "message", d.text));
+                                 "error", "code", -code, "data", "code", client_error_word(code), "message", d.text));
 }
 
 void client_finish(Client *c) {
@@ -194,7 +210,7 @@ void client_bad(Client *c) {
 }
 
 /* Returns true when there is more to take. */
-static bool take_lines(Client *c) {
+static bool client_take_lines(Client *c) {
         for (unsigned i = 0; i < LINES_AT_ONCE && !c->closing && !line_queue_full(&c->out); i++) {
                 const char *line;
                 size_t n;
@@ -202,11 +218,11 @@ static bool take_lines(Client *c) {
                 switch (line_reader_next(&c->in, &line, &n)) {
                 case LINE_WHOLE:
                         if (n > 0)
-                                method_call(c, line, n);
-                        drop_fds(c);
+                                c->server->hooks->call_method(c, line, n);
+                        client_drop_fds(c);
                         break;
                 case LINE_TOO_LONG:
-                        drop_fds(c);
+                        client_drop_fds(c);
                         client_error(c, NULL, SERVE_E_LINE_TOO_LONG, "a request has at most %d bytes", SERVE_LINE_MAX);
                         client_bad(c);
                         break;
@@ -219,9 +235,8 @@ static bool take_lines(Client *c) {
         return true;
 }
 
-/* More descriptors are held for requests that are not whole than there is room for: whoever has let its own wait for
- * longest loses them. */
-static void bound_fds(Server *s) {
+/* While unfinished requests hold too many descriptors: the client whose descriptors wait longest loses them. */
+static void client_bound_fds(Server *s) {
         while (s->held_fds > SERVE_HELD_FDS_MAX) {
                 Client *slowest = NULL;
 
@@ -229,26 +244,25 @@ static void bound_fds(Server *s) {
                         if (c->n_sets > 0 && (!slowest || c->last_usec < slowest->last_usec))
                                 slowest = c;
                 assert(slowest);
-                drop_sets(slowest);
-                client_error(
-                        slowest, NULL, SERVE_E_BUSY,
-                        "too many descriptors of unfinished requests are held: all of them together have at most %d",
-                        SERVE_HELD_FDS_MAX);
+                client_drop_sets(slowest);
+                client_error(slowest, NULL, SERVE_E_BUSY,
+                             "too many descriptors of unfinished requests are held: all of them together have at most "
+                             "%d", SERVE_HELD_FDS_MAX);
                 client_finish(slowest);
         }
 }
 
 static void client_go_on(Client *c) {
-        c->more = take_lines(c);
+        c->more = client_take_lines(c);
         client_settle(c);
-        bound_fds(c->server);
+        client_bound_fds(c->server);
 }
 
-static int on_again(sd_event_source *source, void *userdata) {
+static int client_on_again(sd_event_source *source, void *userdata) {
         Client *c = userdata;
 
         c->again = sd_event_source_disable_unref(c->again);
-        flush(c);
+        client_flush(c);
         if (client_is_over(c))
                 client_free(c);
         else
@@ -256,7 +270,7 @@ static int on_again(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-static bool keep_fds(Client *c, struct msghdr *m) {
+static bool client_keep_fds(Client *c, struct msghdr *m) {
         FdSet f = {.at = c->n_fed - 1};
         bool fits = !(m->msg_flags & MSG_CTRUNC);
 
@@ -287,8 +301,8 @@ static bool keep_fds(Client *c, struct msghdr *m) {
         return true;
 }
 
-/* Another user's descriptors are looked for before they are taken, and not taken (discard.c). */
-static ssize_t receive_foreign(Client *c, struct msghdr *m) {
+/* Descriptors of other users are looked for before the bytes are taken, and are never taken (discard.c). */
+static ssize_t client_receive_foreign(Client *c, struct msghdr *m) {
         ssize_t n;
 
         m->msg_control = NULL;
@@ -299,7 +313,7 @@ static ssize_t receive_foreign(Client *c, struct msghdr *m) {
         return recv(c->fd, m->msg_iov->iov_base, (size_t)n, MSG_DONTWAIT);
 }
 
-/* Returns false when nothing more will come. */
+/* Returns false at the end of the client's input. */
 static bool client_receive(Client *c) {
         char control[CMSG_SPACE(FDS_AT_ONCE * sizeof(int))] __attribute__((aligned(8)));
         size_t room = c->in.room;
@@ -310,22 +324,22 @@ static bool client_receive(Client *c) {
         if (line_reader_space(&c->in, CHUNK, (char **)&v.iov_base) < 0)
                 return false;
         c->server->held += c->in.room - room;
-        n = c->peer->foreign ? receive_foreign(c, &m) : recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        n = c->peer->foreign ? client_receive_foreign(c, &m) : recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (n < 0)
                 return errno == EAGAIN || errno == EINTR;
         if (n == 0)
                 return false;
         if (c->peer->foreign && m.msg_flags & MSG_CTRUNC) {
-                client_error(
-                        c, NULL, SERVE_E_STREAMS,
-                        "another user than the daemon's own passes no descriptors: \"stream\" passes standard streams over the connection");
+                client_error(c, NULL, SERVE_E_STREAMS,
+                             "another user than the daemon's own passes no descriptors: \"stream\" passes standard "
+                             "streams over the connection");
                 client_finish(c);
                 return true;
         }
         line_reader_fed(&c->in, (size_t)n);
         c->n_fed += (uint64_t)n;
         c->last_usec = clock_mono_usec();
-        if (!keep_fds(c, &m)) {
+        if (!client_keep_fds(c, &m)) {
                 client_error(c, NULL, SERVE_E_STREAMS, "a request brings at most %d descriptors", SERVE_STREAMS);
                 client_finish(c);
         } else if (c->server->held > SERVE_UNFINISHED_MAX && c->in.end - c->in.start > 2 * CHUNK) {
@@ -337,14 +351,14 @@ static bool client_receive(Client *c) {
         return true;
 }
 
-static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int client_on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Client *c = userdata;
 
-        if (revents & (EPOLLHUP | EPOLLERR)) { /* both ends are closed: nobody waits for anything */
+        if (revents & (EPOLLHUP | EPOLLERR)) { /* both ends are closed: no reader is left */
                 client_free(c);
                 return 0;
         }
-        flush(c);
+        client_flush(c);
         if (revents & EPOLLIN && !client_receive(c))
                 c->at_end = true;
         client_go_on(c);
@@ -364,7 +378,7 @@ int client_new(Server *s, int fd, const struct ucred *cred) {
         line_queue_init(&c->out, OUT_BOUND);
         if (c->peer)
                 c->peer->n_clients++;
-        e = c->peer ? sd_event_add_io(s->event, &c->source, fd, EPOLLIN, on_io, c) : -ENOMEM;
+        e = c->peer ? sd_event_add_io(s->event, &c->source, fd, EPOLLIN, client_on_io, c) : -ENOMEM;
         if (e < 0) {
                 client_free(c);
                 return e;

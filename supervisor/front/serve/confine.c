@@ -1,10 +1,10 @@
-/* Runs: lethe-serve. What the daemon gives up once it has started: with its zygotes made, it executes no program and
- * mounts nothing itself.
+/* Runs: lethe-serve. The rights that the daemon gives up after its start: its zygotes exist, so the daemon executes no
+ * program and mounts no file system itself.
  *
- * The filter is an allow-list for all threads, those that are there with those that come. What is not in it fails with
- * EPERM, calls of a foreign ABI end the process. Regions are children of zygotes that were made before, and not bound
- * by it. Landlock is of no use here: its domain may not look into processes outside of it (ptrace access mode), and
- * regions' processes have to be looked into; lethe-serve(8) says more. */
+ * The filter is an allow-list for all present and future threads. Other calls fail with EPERM, calls of a foreign ABI
+ * end the process. Regions are children of zygotes made before, and the filter does not bind them. Landlock is of no
+ * use here: a domain may not inspect processes outside (ptrace access mode), and the daemon has to inspect the
+ * processes of regions; see lethe-serve(8). */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -21,158 +21,43 @@
 
 static const int allowed[] = {
         /* memory and threads */
-        SCMP_SYS(brk),
-        SCMP_SYS(mmap),
-        SCMP_SYS(munmap),
-        SCMP_SYS(mprotect),
-        SCMP_SYS(mremap),
-        SCMP_SYS(madvise),
-        SCMP_SYS(msync),
-        SCMP_SYS(mlock),
-        SCMP_SYS(munlock),
-        SCMP_SYS(clone),
-        SCMP_SYS(clone3),
-        SCMP_SYS(futex),
-        SCMP_SYS(set_robust_list),
-        SCMP_SYS(rseq),
-        SCMP_SYS(membarrier),
-        SCMP_SYS(sched_yield),
-        SCMP_SYS(sched_getaffinity),
-        SCMP_SYS(gettid),
-        SCMP_SYS(exit),
-        SCMP_SYS(exit_group),
-        SCMP_SYS(restart_syscall),
+        SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mprotect), SCMP_SYS(mremap), SCMP_SYS(madvise),
+        SCMP_SYS(msync), SCMP_SYS(mlock), SCMP_SYS(munlock), SCMP_SYS(clone), SCMP_SYS(clone3), SCMP_SYS(futex),
+        SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(membarrier), SCMP_SYS(sched_yield),
+        SCMP_SYS(sched_getaffinity), SCMP_SYS(gettid), SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(restart_syscall),
         /* files */
-        SCMP_SYS(read),
-        SCMP_SYS(pread64),
-        SCMP_SYS(readv),
-        SCMP_SYS(preadv),
-        SCMP_SYS(write),
-        SCMP_SYS(pwrite64),
-        SCMP_SYS(writev),
-        SCMP_SYS(pwritev),
-        SCMP_SYS(open),
-        SCMP_SYS(openat),
-        SCMP_SYS(openat2),
-        SCMP_SYS(close),
-        SCMP_SYS(close_range),
-        SCMP_SYS(lseek),
-        SCMP_SYS(dup),
-        SCMP_SYS(dup3),
-        SCMP_SYS(fcntl),
-        SCMP_SYS(flock),
-        SCMP_SYS(ftruncate),
-        SCMP_SYS(fallocate),
-        SCMP_SYS(fsync),
-        SCMP_SYS(fdatasync),
-        SCMP_SYS(sync_file_range),
-        SCMP_SYS(fadvise64),
-        SCMP_SYS(stat),
-        SCMP_SYS(lstat),
-        SCMP_SYS(fstat),
-        SCMP_SYS(newfstatat),
-        SCMP_SYS(statx),
-        SCMP_SYS(statfs),
-        SCMP_SYS(fstatfs),
-        SCMP_SYS(access),
-        SCMP_SYS(faccessat),
-        SCMP_SYS(faccessat2),
-        SCMP_SYS(readlink),
-        SCMP_SYS(readlinkat),
-        SCMP_SYS(getdents64),
-        SCMP_SYS(getcwd),
-        SCMP_SYS(chdir),
-        SCMP_SYS(fchdir),
-        SCMP_SYS(umask),
-        SCMP_SYS(mkdir),
-        SCMP_SYS(mkdirat),
-        SCMP_SYS(rmdir),
-        SCMP_SYS(unlink),
-        SCMP_SYS(unlinkat),
-        SCMP_SYS(rename),
-        SCMP_SYS(renameat),
-        SCMP_SYS(renameat2),
-        SCMP_SYS(chmod),
-        SCMP_SYS(fchmod),
-        SCMP_SYS(fchmodat),
-        SCMP_SYS(fchown),
-        SCMP_SYS(lchown),
-        SCMP_SYS(fchownat),
-        SCMP_SYS(memfd_create),
-        SCMP_SYS(pipe2),
-        SCMP_SYS(eventfd2),
-        SCMP_SYS(open_tree),
-        SCMP_SYS(mount_setattr),
-        SCMP_SYS(pwritev2),
-        SCMP_SYS(symlinkat),
-        SCMP_SYS(utimensat), /* of a copy of a skill */
+        SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(preadv), SCMP_SYS(write), SCMP_SYS(pwrite64),
+        SCMP_SYS(writev), SCMP_SYS(pwritev), SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(openat2), SCMP_SYS(close),
+        SCMP_SYS(close_range), SCMP_SYS(lseek), SCMP_SYS(dup), SCMP_SYS(dup3), SCMP_SYS(fcntl), SCMP_SYS(flock),
+        SCMP_SYS(ftruncate), SCMP_SYS(fallocate), SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(sync_file_range),
+        SCMP_SYS(fadvise64), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx),
+        SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
+        SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd), SCMP_SYS(chdir),
+        SCMP_SYS(fchdir), SCMP_SYS(umask), SCMP_SYS(mkdir), SCMP_SYS(mkdirat), SCMP_SYS(rmdir), SCMP_SYS(unlink),
+        SCMP_SYS(unlinkat), SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(chmod),
+        SCMP_SYS(fchmod), SCMP_SYS(fchmodat), SCMP_SYS(fchown), SCMP_SYS(lchown), SCMP_SYS(fchownat),
+        SCMP_SYS(memfd_create), SCMP_SYS(pipe2), SCMP_SYS(eventfd2), SCMP_SYS(open_tree), SCMP_SYS(mount_setattr),
+        SCMP_SYS(pwritev2), SCMP_SYS(symlinkat), SCMP_SYS(utimensat), /* of a copy of a skill */
         SCMP_SYS(mincore),   /* base/heap.c */
         /* waiting, time, signals */
-        SCMP_SYS(poll),
-        SCMP_SYS(ppoll),
-        SCMP_SYS(epoll_create1),
-        SCMP_SYS(epoll_ctl),
-        SCMP_SYS(epoll_wait),
-        SCMP_SYS(epoll_pwait),
-        SCMP_SYS(epoll_pwait2),
-        SCMP_SYS(timerfd_create),
-        SCMP_SYS(timerfd_settime),
-        SCMP_SYS(signalfd4),
-        SCMP_SYS(clock_gettime),
-        SCMP_SYS(clock_getres),
-        SCMP_SYS(clock_nanosleep),
-        SCMP_SYS(nanosleep),
-        SCMP_SYS(gettimeofday),
-        SCMP_SYS(time),
-        SCMP_SYS(rt_sigaction),
-        SCMP_SYS(rt_sigprocmask),
-        SCMP_SYS(rt_sigreturn),
-        SCMP_SYS(sigaltstack),
-        SCMP_SYS(kill),
-        SCMP_SYS(tgkill),
-        SCMP_SYS(pidfd_open),
-        SCMP_SYS(pidfd_send_signal),
-        SCMP_SYS(wait4),
-        SCMP_SYS(waitid),
-        /* sockets that there are */
-        SCMP_SYS(accept4),
-        SCMP_SYS(connect),
-        SCMP_SYS(sendto),
-        SCMP_SYS(sendmsg),
-        SCMP_SYS(recvfrom),
-        SCMP_SYS(recvmsg),
-        SCMP_SYS(shutdown),
-        SCMP_SYS(getsockopt),
-        SCMP_SYS(setsockopt),
-        SCMP_SYS(getsockname),
+        SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait),
+        SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_pwait2), SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime),
+        SCMP_SYS(signalfd4), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep),
+        SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
+        SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(pidfd_open),
+        SCMP_SYS(pidfd_send_signal), SCMP_SYS(wait4), SCMP_SYS(waitid),
+        /* existing sockets */
+        SCMP_SYS(accept4), SCMP_SYS(connect), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(recvfrom),
+        SCMP_SYS(recvmsg), SCMP_SYS(shutdown), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(getsockname),
         SCMP_SYS(getpeername),
-        /* what regions are judged, stopped and overwritten with */
-        SCMP_SYS(process_vm_readv),
-        SCMP_SYS(process_vm_writev),
-        SCMP_SYS(pidfd_getfd),
-        SCMP_SYS(kcmp),
+        /* for judging, stopping and overwriting regions */
+        SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp),
         SCMP_SYS(move_pages),
-        /* what the machine and we are */
-        SCMP_SYS(getpid),
-        SCMP_SYS(getppid),
-        SCMP_SYS(getuid),
-        SCMP_SYS(geteuid),
-        SCMP_SYS(getgid),
-        SCMP_SYS(getegid),
-        SCMP_SYS(getresuid),
-        SCMP_SYS(getresgid),
-        SCMP_SYS(getpgrp),
-        SCMP_SYS(getgroups),
-        SCMP_SYS(capget),
-        SCMP_SYS(uname),
-        SCMP_SYS(sysinfo),
-        SCMP_SYS(getrandom),
-        SCMP_SYS(prlimit64),
-        SCMP_SYS(getrlimit),
-        SCMP_SYS(getrusage),
-        SCMP_SYS(prctl),
-        SCMP_SYS(seccomp),
-        SCMP_SYS(landlock_create_ruleset),
+        /* identity of the machine and of the process */
+        SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
+        SCMP_SYS(getresuid), SCMP_SYS(getresgid), SCMP_SYS(getpgrp), SCMP_SYS(getgroups), SCMP_SYS(capget),
+        SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(getrandom), SCMP_SYS(prlimit64), SCMP_SYS(getrlimit),
+        SCMP_SYS(getrusage), SCMP_SYS(prctl), SCMP_SYS(seccomp), SCMP_SYS(landlock_create_ruleset),
 };
 
 static int confine_fill(scmp_filter_ctx f) {
@@ -180,18 +65,18 @@ static int confine_fill(scmp_filter_ctx f) {
         int e = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(allowed) && e == 0; i++)
-                if (allowed[i] >= 0) /* else this architecture has no such call */
+                if (allowed[i] >= 0) /* otherwise the architecture lacks the call */
                         e = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
         if (e == 0)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
-        /* An address that was granted to a region is connected on a socket of ours, which is then the region's
-         * (region/region-connect.h). */
+        /* The daemon connects an address granted to a region on a socket of its own, and then passes the socket to the
+         * region (region/region-connect.h). */
         for (size_t i = 0; i < ARRAY_SIZE(internet) && e == 0; i++)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, internet[i]),
                                      SCMP_A1(SCMP_CMP_EQ, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC),
                                      SCMP_A2(SCMP_CMP_EQ, IPPROTO_TCP));
-        /* The kernel tells of the sockets in a region's network alone who asks from there (region/region-budget-sockets.c):
-         * its namespaces, and no other sort. */
+        /* The kernel lists the sockets of a region's network only to a thread inside (region/region-budget-sockets.c):
+         * setns() to these two namespaces, and no further namespace. */
         if (e == 0)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET));
         if (e == 0)
@@ -212,7 +97,7 @@ static int confine_fill(scmp_filter_ctx f) {
         return e;
 }
 
-static int filter(void) {
+static int confine_filter(void) {
         scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
         int e = f ? seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 
@@ -229,9 +114,9 @@ static int filter(void) {
         return e;
 }
 
-/* No program can be executed, so none that comes later can have them back. */
-static int drop_capabilities(void) {
-        static const int needed[] = {CAP_CHOWN,     CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,  CAP_FSETID,
+/* No program can be executed, so no later program can regain the capabilities. */
+static int confine_drop_capabilities(void) {
+        static const int needed[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID,
                                      CAP_KILL,      CAP_SETGID,       CAP_SETUID,          CAP_SETPCAP, CAP_SYS_PTRACE,
                                      CAP_SYS_ADMIN, CAP_SYS_NICE,     CAP_IPC_LOCK,        CAP_LEASE};
         struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -250,12 +135,12 @@ static int drop_capabilities(void) {
 }
 
 int server_confine(Diag *reterr) {
-        int e = drop_capabilities();
+        int e = confine_drop_capabilities();
 
         if (e < 0)
                 return diag(reterr, e, "capabilities cannot be given up: %s", strerror(-e));
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return diag(reterr, -errno, "no_new_privs: %s", strerror(errno));
-        e = filter();
+        e = confine_filter();
         return e < 0 ? diag(reterr, e, "the system call filter: %s", strerror(-e)) : 0;
 }

@@ -1,11 +1,10 @@
-/* Runs: lethe-serve; discarder(): a process of its own. Ends the connections of other users.
+/* Runs: lethe-serve; discard_serve(): a separate process. Ends the connections of other users.
  *
- * A thread that drops the last reference to a file waits for its release: of a pipe that another process keeps locked,
- * of a TCP socket with SO_LINGER, of a file whose server does not answer. A client decides that when it sends
- * descriptors, and the kernel drops them in the process that reads or closes the connection. So a message with
- * descriptors is seen before it is taken (MSG_PEEK), is never taken, and its connection is given to a process that has
- * nothing else to do and no rights. Each connection is closed there by a child of its own: one that is held up holds up
- * nobody. */
+ * A thread that drops the last reference to a file waits for its release: of a pipe kept locked by another process, of
+ * a TCP socket with SO_LINGER, of a file whose server does not answer. A client controls this by the descriptors in its
+ * messages; the kernel drops them in the process that reads or closes the connection. So the daemon finds a message
+ * with descriptors before reading (MSG_PEEK), never reads the message, and gives the connection to a process without
+ * further work and without rights. A child of the process closes each connection: a blocked child delays no work. */
 #include "serve/serve.h"
 
 #include "base/io.h"
@@ -20,9 +19,9 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#define CHILDREN_MAX 64 /* that are held up at once */
+#define CHILDREN_MAX 64 /* blocked at the same time */
 #define NOBODY 65534
-#define ROOM_MSEC 2000 /* once: after that nobody else is served */
+#define ROOM_MSEC 2000 /* only once: afterwards the daemon serves no other users */
 
 static int discard_receive(int from) {
         char byte, control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
@@ -37,8 +36,8 @@ static int discard_receive(int from) {
         return n > 0 || (n < 0 && errno == EINTR) ? fd : -2;
 }
 
-/* In a child, which is the last to have it: it ends only when we have let go of ours. Returns false when there is no
- * child: then ours stays open. */
+/* A child holds the last reference, and ends only after its parent closed the copy. Returns false without a child: then
+ * the copy of the parent stays open. */
 static bool discard_in_child(int fd) {
         int p[2];
         pid_t pid;
@@ -58,8 +57,8 @@ static bool discard_in_child(int fd) {
         return pid > 0;
 }
 
-/* Each message says that the daemon has let go of what came with the one before it. */
-static _noreturn_ void discarder(int from) {
+/* Each message says that the daemon has closed the descriptor of the message before. */
+static _noreturn_ void discard_serve(int from) {
         unsigned n_children = 0;
         int before = -1;
 
@@ -75,14 +74,13 @@ static _noreturn_ void discarder(int from) {
         }
 }
 
-/* The process keeps nothing of the daemon's but its end of the socket pair, and has no right that a client of any user
- * lacks. */
-static void discarder_confine(int from) {
+/* The process keeps only its end of the socket pair, and has no right that a client of any user lacks. */
+static void discard_confine(int from) {
         static const int ignored[] = {SIGTERM, SIGINT, SIGHUP};
 
         prctl(PR_SET_NAME, "lethe-discard", 0, 0, 0);
         for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-                signal(ignored[i], SIG_IGN); /* it ends when the daemon has */
+                signal(ignored[i], SIG_IGN); /* the process ends with the daemon */
         if (dup3(from, STDERR_FILENO + 1, O_CLOEXEC) < 0 && from != STDERR_FILENO + 1)
                 _exit(1);
         closefrom(STDERR_FILENO + 2);
@@ -91,7 +89,7 @@ static void discarder_confine(int from) {
                 _exit(1);
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 _exit(1);
-        discarder(STDERR_FILENO + 1);
+        discard_serve(STDERR_FILENO + 1);
 }
 
 int server_start_discarder(Server *s, Diag *reterr) {
@@ -101,7 +99,7 @@ int server_start_discarder(Server *s, Diag *reterr) {
                 return diag(reterr, -errno, "a socket pair: %s", strerror(errno));
         s->discarder = fork();
         if (s->discarder == 0)
-                discarder_confine(p[1]);
+                discard_confine(p[1]);
         close(p[1]);
         if (s->discarder < 0)
                 close(p[0]);
@@ -117,7 +115,7 @@ void server_end_discarder(Server *s) {
         s->discarder = 0;
 }
 
-/* Something waits to be read there, with descriptors: then it must not be closed here. */
+/* Whether a message with descriptors waits unread: the connection must then not be closed here. */
 static bool discard_has_fds(int fd) {
         char bytes[4096];
 
@@ -133,7 +131,7 @@ static bool discard_has_fds(int fd) {
         }
 }
 
-/* Its queue is short, and whoever connects fills it faster than a process is made for each. */
+/* The queue of the socket pair is short, and clients may connect faster than processes are made. */
 static bool discard_has_room(const Server *s) {
         struct pollfd p = {.fd = s->discard, .events = POLLOUT};
 
@@ -143,7 +141,7 @@ static bool discard_has_room(const Server *s) {
 void discard_connection(Server *s, int fd) {
         Diag d = {};
 
-        shutdown(fd, SHUT_RD); /* nothing comes any more */
+        shutdown(fd, SHUT_RD); /* no more input */
         if (!discard_has_fds(fd)) {
                 close(fd);
                 return;
@@ -152,13 +150,14 @@ void discard_connection(Server *s, int fd) {
         if (io_send_fds(s->discard, "", 1, &fd, 1) == 0 ||
             (discard_has_room(s) && io_send_fds(s->discard, "", 1, &fd, 1) == 0)) {
                 close(fd); /* not the last reference */
-                io_send_fds(s->discard, "", 1, NULL, 0); /* if it does not fit, what comes next says the same */
+                io_send_fds(s->discard, "", 1, NULL, 0); /* when the queue is full, the next message says the same */
                 return;
         }
         if (s->discard_is_full) /* the descriptor stays open */
                 return;
-        log_warning(
-                "connections of other users cannot be closed: too many of what they sent are held up; nobody else is served until the daemon is started anew");
+        log_warning("connections of other users cannot be closed: too many of their descriptors block; "
+                    "other users are not served until the daemon is restarted");
         s->discard_is_full = true;
-        server_set_mode(s, s->policy->policy, &d); /* nobody else connects any more, so that not many stay open */
+        /* No new connections of other users, so that few stay open. */
+        listen_set_mode(s, s->policy->policy, &d);
 }

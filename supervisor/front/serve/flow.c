@@ -1,7 +1,6 @@
-/* Runs: lethe-serve. Standard streams that go over their client's connection, as lines. The run's thread has one end of
- * a socket pair, the front the other one: no descriptor of a client is ever read, written or asked anything, so that
- * none can block the daemon, take its credentials or borrow its rights. A client that does not read stops its own runs
- * only. */
+/* Runs: lethe-serve. Standard streams over the client's connection, as lines. The run's thread has an end of a socket
+ * pair, the front the opposite end. The front never uses a descriptor of a client: so no descriptor can block the
+ * daemon, take its credentials or borrow its rights. A client that does not read stops its own runs only. */
 #include "serve/serve.h"
 
 #include "base/hash.h"
@@ -11,10 +10,19 @@
 #include <sys/epoll.h>
 
 #define CHUNK (48 * 1024)
-#define UNREAD_MAX (256 * 1024) /* bytes that wait for a client, beyond which no output is taken from its runs */
+#define UNREAD_MAX (256 * 1024) /* unread bytes of a client, beyond which its runs' output is not taken */
 #define PAIR_BYTES (64 * 1024)  /* of each direction of a socket pair */
 
-static const char *const names[] = {"stdin", "stdout", "stderr"};
+const char *const stream_names[SERVE_STREAMS] = {"stdin", "stdout", "stderr"};
+
+size_t stream_number(const json_t *name) {
+        const char *text = json_text(name);
+        size_t i = 0;
+
+        while (i < SERVE_STREAMS && (!text || strcmp(stream_names[i], text) != 0))
+                i++;
+        return i;
+}
 
 static void flow_end(Flow *f) {
         f->source = sd_event_source_disable_unref(f->source);
@@ -51,7 +59,7 @@ static int flow_tell(Client *c, const Job *j, size_t stream, const char *bytes, 
                         ? buf_printf(
                                   &line,
                                   "{\"jsonrpc\":\"2.0\",\"method\":\"output\",\"params\":{\"id\":%s,\"stream\":\"%s\",\"data\":\"%s\"}}\n",
-                                  id, names[stream], text)
+                                  id, stream_names[stream], text)
                         : -ENOMEM;
 
         if (text)
@@ -63,7 +71,7 @@ static int flow_tell(Client *c, const Job *j, size_t stream, const char *bytes, 
         return e;
 }
 
-static int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int flow_on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Flow *f = userdata;
         Job *j = f->job;
         char bytes[CHUNK];
@@ -84,7 +92,7 @@ static int on_output(sd_event_source *source, int fd, uint32_t revents, void *us
                 return 0;
         flow_end(f);
         if (!flow_is_open(j))
-                job_told(j); /* may free it */
+                j->server->hooks->output_sent(j); /* may free j */
         return 0;
 }
 
@@ -99,7 +107,7 @@ void flow_resume(Client *c) {
                         }
 }
 
-/* Input that came is the run's, or the run takes no more: the client may send the next. */
+/* The run took its input, or takes no more: the client may send the next input. */
 static void flow_taken(Job *j, bool open) {
         json_t *id = TAKE_PTR(j->input_id);
 
@@ -114,7 +122,7 @@ static void flow_taken(Job *j, bool open) {
         json_decref(id);
 }
 
-static int on_input(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int flow_on_input(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Flow *f = userdata;
         Job *j = f->job;
         ssize_t n = send(fd, j->input.data, j->input.n, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -137,13 +145,13 @@ int flow_input(Job *j, const json_t *id, const char *data, bool end, bool *ret_o
         ssize_t got;
 
         if (!j->streamed[0])
-                return diag(
-                        reterr, SERVE_E_INVALID_PARAMS,
-                        "id: standard input of this run is no stream of this connection (\"stream\" of its request)");
+                return diag(reterr, SERVE_E_INVALID_PARAMS,
+                            "id: standard input of this run is no stream of this connection (\"stream\" of its "
+                            "request)");
         if (j->input_id || j->input_ends)
                 return diag(reterr, SERVE_E_INVALID_REQUEST,
-                            j->input_ends ? "input: this run was told that its input ended"
-                                          : "input: the one before it is not answered yet");
+                            j->input_ends ? "input: the input of this run has ended"
+                                          : "input: the input before is not answered yet");
         if (room > SERVE_INPUT_MAX + 2 || buf_reserve(&j->input, room + 1) < 0)
                 return diag(reterr, SERVE_E_INVALID_PARAMS, "data: at most %d bytes of input at once", SERVE_INPUT_MAX);
         got = base64_decode(data, n, j->input.data, room);
@@ -153,7 +161,7 @@ int flow_input(Job *j, const json_t *id, const char *data, bool end, bool *ret_o
         j->input.n = (size_t)got;
         j->input_ends = end;
         *ret_open = false;
-        if (j->state != JOB_QUEUED && j->flows[0].fd < 0) { /* it reads no more */
+        if (j->state != JOB_QUEUED && j->flows[0].fd < 0) { /* the run reads no more */
                 buf_deinit(&j->input);
                 j->input = (Buf){};
                 return 0;
@@ -175,7 +183,8 @@ static int flow_add(Job *j, size_t i) {
         *f = (Flow){.job = j, .stream = i, .fd = p[1]};
         if (setsockopt(p[i == 0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)) < 0)
                 return -errno;
-        e = sd_event_add_io(j->server->event, &f->source, f->fd, i ? EPOLLIN : EPOLLOUT, i ? on_output : on_input, f);
+        e = sd_event_add_io(j->server->event, &f->source, f->fd, i ? EPOLLIN : EPOLLOUT,
+                            i ? flow_on_output : flow_on_input, f);
         /* Input is waited for only while there is some. */
         if (e >= 0 && i == 0 && !j->input_id)
                 e = sd_event_source_set_enabled(f->source, SD_EVENT_OFF);

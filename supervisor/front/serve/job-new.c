@@ -1,45 +1,62 @@
-/* Runs: lethe-serve. How an invocation is made of a request, and what it takes with it when it goes. */
+/* Runs: lethe-serve. Makes an invocation from a request, and checks its streams. */
 #include "serve/serve.h"
 
+#include "base/mounts.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
-void job_close_streams(Job *j) {
-        for (size_t i = 0; i < SERVE_STREAMS; i++)
-                if (!j->shared[i])
-                        closep(&j->streams[i]);
+/* Mask 0 and no synchronisation: the kernel knows kind and device of every file, and asks no server (statx(2)). */
+static int job_stat_stream(int fd, struct statx *ret) {
+        return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, ret) < 0 ? -errno : 0;
 }
 
-void job_free(Job *j) {
-        if (!j)
-                return;
-        flow_close(j);
-        job_close_streams(j);
-        closep(&j->cancel);
-        json_decref(j->id);
-        json_decref(j->params);
-        json_decref(j->receipt);
-        json_decref(j->result);
-        shared_policy_drop(j->policy);
-        for (size_t i = 0; i < SERVE_STREAMS; i++)
-                capture_deinit(&j->captures[i]);
-        if (j->peer)
-                share_give(j->server, j->peer, j->charged);
-        if (j->peer)
-                peer_drop(j->server, j->peer);
-        pthread_mutex_destroy(&j->lock);
-        free(j->regions);
-        free(j);
+/* A file of a server's may never answer, and a regular file cannot be waited for. */
+static bool job_stream_is_served(int fd, const struct statx *st) {
+        switch (mounts_kind(st->stx_mnt_id)) {
+        case MOUNT_LOCAL:
+                return false;
+        case MOUNT_UNKNOWN: /* in another namespace, as of a unit with ProtectSystem= */
+                return S_ISREG(st->stx_mode) && fcntl(fd, F_GET_SEALS) < 0 /* otherwise in memory */ &&
+                       mounts_kind_of_device(st->stx_dev_major, st->stx_dev_minor) != MOUNT_LOCAL;
+        case MOUNT_SERVED:
+        default:
+                return true;
+        }
 }
 
-static size_t job_stream_number(const json_t *name) {
-        const char *text = json_text(name);
+/* Whether fd may be the stream (0 to 2) of a run, without asking the file system of fd: open in the right mode, and
+ * never able to block the daemon. *ret_null: fd is /dev/null. Returns 0 or SERVE_E_STREAMS with a message. */
+static int job_check_stream(int fd, size_t stream, bool *ret_null, Diag *reterr) {
+        int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE, e;
+        struct statx st;
 
-        return strcmp(text, "stdin") == 0 ? 0 : strcmp(text, "stdout") == 0 ? 1 : 2;
+        if (flags < 0 || (flags & O_PATH))
+                return diag(reterr, SERVE_E_STREAMS, "%s: was opened with O_PATH: it must be open for %s",
+                            stream_names[stream], stream ? "writing" : "reading");
+        e = job_stat_stream(fd, &st);
+        if (e < 0)
+                return diag(reterr, SERVE_E_STREAMS, "%s: %s", stream_names[stream], strerror(-e));
+        if (!S_ISREG(st.stx_mode) && !S_ISFIFO(st.stx_mode) && !S_ISCHR(st.stx_mode) && !S_ISSOCK(st.stx_mode))
+                return diag(reterr, SERVE_E_STREAMS,
+                            "%s: must be a file, a pipe, a terminal or another character device, or a socket",
+                            stream_names[stream]);
+        if (mode != O_RDWR && mode != (stream ? O_WRONLY : O_RDONLY))
+                return diag(reterr, SERVE_E_STREAMS, "%s: must be open for %s", stream_names[stream],
+                            stream ? "writing" : "reading");
+        if (job_stream_is_served(fd, &st))
+                return diag(reterr, SERVE_E_STREAMS,
+                            "%s: a file of a user-space or network file system, or of none that the daemon sees, may "
+                            "never answer: pass a pipe", stream_names[stream]);
+        *ret_null = S_ISCHR(st.stx_mode) && makedev(st.stx_rdev_major, st.stx_rdev_minor) == makedev(1, 3);
+        return 0;
 }
 
-/* "stdio" names them in the order in which they were passed. */
+/* "stdio" names the descriptors in the order of passing. */
 static int job_take_streams(Job *j, Client *c, Diag *reterr) {
         const json_t *names = json_object_get(j->params, "stdio");
         size_t n = json_array_size(names);
@@ -50,10 +67,10 @@ static int job_take_streams(Job *j, Client *c, Diag *reterr) {
                 e = diag(reterr, SERVE_E_STREAMS, "stdio: names %zu streams, and %zu descriptors came with the request",
                          n, f.n);
         for (size_t i = 0; e == 0 && i < n; i++) {
-                size_t stream = job_stream_number(json_array_get(names, i));
+                size_t stream = stream_number(json_array_get(names, i));
                 bool null = false;
 
-                e = stream_check(f.fds[i], stream, &null, reterr);
+                e = job_check_stream(f.fds[i], stream, &null, reterr);
                 if (e == 0 && null) {
                         j->shared[stream] = true;
                         j->streams[stream] = stream ? j->server->null : -1;
@@ -63,19 +80,11 @@ static int job_take_streams(Job *j, Client *c, Diag *reterr) {
         fd_set_close(&f);
         names = json_object_get(j->params, "stream");
         for (size_t i = 0; i < json_array_size(names); i++)
-                j->streamed[job_stream_number(json_array_get(names, i))] = true;
+                j->streamed[stream_number(json_array_get(names, i))] = true;
         return e;
 }
 
-unsigned job_queued_fds(const Job *j) {
-        unsigned n = 1;
-
-        for (size_t i = 0; i < SERVE_STREAMS; i++)
-                n += j->streams[i] >= 0 && !j->shared[i] && !j->streamed[i];
-        return n;
-}
-
-/* A stream is passed on through a pipe, and may be opened anew so that it holds up nobody. */
+/* A stream is passed on through a pipe, and may be opened anew so that the stream blocks no other work. */
 static unsigned job_count_fds(const Job *j) {
         unsigned n = JOB_FDS;
 
@@ -93,8 +102,8 @@ int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_err
 
         if (!j)
                 return -ENOMEM;
-        *j = (Job){.server = c->server, .client = c, .id = json_incref((json_t *)id), .params = json_incref(params), .streams = {-1, -1, -1},
-                   .cancel = -1, .flows = {{.fd = -1}, {.fd = -1}, {.fd = -1}}};
+        *j = (Job){.server = c->server, .client = c, .id = json_incref((json_t *)id), .params = json_incref(params),
+                   .streams = {-1, -1, -1}, .cancel = -1, .flows = {{.fd = -1}, {.fd = -1}, {.fd = -1}}};
         pthread_mutex_init(&j->lock, NULL);
         j->peer = c->peer;
         j->peer->users++;
@@ -103,7 +112,8 @@ int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_err
                 j->charged = 0;
                 job_free(j);
                 c->server->n_refused++;
-                *ret_error = diag(reterr, SERVE_E_BUSY, "the daemon holds all that it may for this client: ask again later");
+                *ret_error = diag(reterr, SERVE_E_BUSY,
+                                  "the daemon holds all that it may for this client: ask again later");
                 return 1;
         }
         e = job_take_streams(j, c, reterr);

@@ -1,4 +1,4 @@
-/* Runs: lethe-serve. What a request says, and the doing of it, in a thread of its own. */
+/* Runs: lethe-serve. Checks a request, and carries the request out in a thread of its own. */
 #include "serve/serve.h"
 
 #include "base/buf.h"
@@ -24,56 +24,46 @@ static int job_run_bad(Diag *reterr, const char *field, const char *rule) {
         return diag(reterr, SERVE_E_INVALID_PARAMS, "%s: must be %s", field, rule);
 }
 
-static bool is_text(const json_t *v) {
-        return json_text(v) != NULL;
-}
-
-static int check_args(const json_t *args, Diag *reterr) {
+static int job_run_check_args(const json_t *args, Diag *reterr) {
         if (args && !json_is_array(args))
                 return job_run_bad(reterr, "args", "an array of strings without NUL");
         for (size_t i = 0; i < json_array_size(args); i++)
-                if (!is_text(json_array_get(args, i)))
+                if (!json_text(json_array_get(args, i)))
                         return job_run_bad(reterr, "args", "an array of strings without NUL");
         return 0;
 }
 
-static int check_options(const json_t *options, Diag *reterr) {
+static int job_run_check_options(const json_t *options, Diag *reterr) {
+        static const char rule[] = "an array of [name, value], the value a string without NUL, or null for proc";
+
         if (options && !json_is_array(options))
                 return job_run_bad(reterr, "options", "an array of [name, value]");
         for (size_t i = 0; i < json_array_size(options); i++) {
                 const json_t *o = json_array_get(options, i), *value = json_array_get(o, 1);
 
-                if (json_array_size(o) != 2 || !is_text(json_array_get(o, 0)) ||
-                    !(is_text(value) || json_is_null(value)))
-                        return job_run_bad(
-                                reterr, "options",
-                                "an array of [name, value], the value a string without NUL, or null for proc");
-                if (json_text_is(json_array_get(o, 0), "env") && !(is_text(value) && strchr(json_text(value), '=')))
+                if (json_array_size(o) != 2 || !json_text(json_array_get(o, 0)) ||
+                    !(json_text(value) || json_is_null(value)))
+                        return job_run_bad(reterr, "options", rule);
+                if (json_text_is(json_array_get(o, 0), "env") && !(json_text(value) && strchr(json_text(value), '=')))
                         return job_run_bad(reterr, "options: env",
                                            "NAME=VALUE: a variable of the daemon is not passed on");
                 if (json_is_null(value) != json_text_is(json_array_get(o, 0), "proc"))
-                        return job_run_bad(
-                                reterr, "options",
-                                "an array of [name, value], the value a string without NUL, or null for proc");
+                        return job_run_bad(reterr, "options", rule);
         }
         return 0;
 }
 
-/* had: what "stdio", "stream" and "stdin" said before. */
-static int check_streams(const char *field, const json_t *names, bool had[static SERVE_STREAMS], Diag *reterr) {
+/* had: streams named before by "stdio", "stream" and "stdin". */
+static int job_run_check_streams(const char *field, const json_t *names, bool had[static SERVE_STREAMS], Diag *reterr) {
         static const char rule[] =
                 "an array of \"stdin\", \"stdout\", \"stderr\", each at most once, and each in one of stdio, stream and stdin";
-        static const char *const known[] = {"stdin", "stdout", "stderr"};
 
         if (names && !json_is_array(names))
                 return job_run_bad(reterr, field, rule);
         for (size_t i = 0; i < json_array_size(names); i++) {
-                const char *name = json_text(json_array_get(names, i));
-                size_t k = 0;
+                const size_t k = stream_number(json_array_get(names, i));
 
-                while (k < ARRAY_SIZE(known) && (!name || strcmp(known[k], name) != 0))
-                        k++;
-                if (k == ARRAY_SIZE(known) || had[k])
+                if (k == SERVE_STREAMS || had[k])
                         return job_run_bad(reterr, field, rule);
                 had[k] = true;
         }
@@ -104,30 +94,29 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                 if (i == ARRAY_SIZE(known))
                         return diag(reterr, SERVE_E_INVALID_PARAMS, "\"%s\": no such parameter; they are %s",
                                     diag_quote(key, strlen(key), shown, sizeof(shown)), FORM);
-                if (known[i].text && !is_text(v))
+                if (known[i].text && !json_text(v))
                         return job_run_bad(reterr, key, "a string without NUL");
                 if (known[i].boolean && !json_is_boolean(v))
                         return job_run_bad(reterr, key, "true or false");
         }
         if (!json_object_get(params, "skill") == !json_object_get(params, "exec"))
-                return job_run_bad(reterr, "skill, exec", "there, one of them and not both");
+                return job_run_bad(reterr, "skill, exec", "given, exactly one of both");
         if (cwd && *cwd != '/')
                 return job_run_bad(reterr, "cwd", "an absolute path");
         if (json_object_get(params, "stdin") && !json_is_string(json_object_get(params, "stdin")))
                 return job_run_bad(reterr, "stdin", "a string");
-        e = check_args(json_object_get(params, "args"), reterr);
+        e = job_run_check_args(json_object_get(params, "args"), reterr);
         if (e == 0)
-                e = check_options(json_object_get(params, "options"), reterr);
+                e = job_run_check_options(json_object_get(params, "options"), reterr);
         if (e == 0)
-                e = check_streams("stdio", json_object_get(params, "stdio"), had, reterr);
+                e = job_run_check_streams("stdio", json_object_get(params, "stdio"), had, reterr);
         if (e == 0)
-                e = check_streams("stream", json_object_get(params, "stream"), had, reterr);
+                e = job_run_check_streams("stream", json_object_get(params, "stream"), had, reterr);
         return e;
 }
 
-/* Whoever is held up for so long by others goes on all the same: they may be waiting for a file system of somebody's
- * that never answers. */
-static void begin_start(Job *j) {
+/* A job delayed for this long starts anyway: the jobs before may be waiting for a server that never answers. */
+static void job_run_begin_start(Job *j) {
         struct timespec until;
 
         clock_gettime(CLOCK_REALTIME, &until);
@@ -138,28 +127,28 @@ static void begin_start(Job *j) {
         j->starting = true;
 }
 
-static void end_start(Job *j) {
+static void job_run_end_start(Job *j) {
         if (j->starting)
                 sem_post(&j->server->starts);
         j->starting = false;
 }
 
-static void begun(void *userdata, const char *region) {
+static void job_run_begun(void *userdata, const char *region) {
         Job *j = userdata;
         RegionId *more;
 
-        end_start(j);
+        job_run_end_start(j);
         job_judging(j, false);
         pthread_mutex_lock(&j->lock);
         more = reallocarray(j->regions, j->n_regions + 1, sizeof(*more));
-        if (more) { /* else `kill` does not find it by this one's id */
+        if (more) { /* otherwise `kill` does not find the job by this region's id */
                 j->regions = more;
                 memcpy(more[j->n_regions++], region, REGION_ID_MAX);
         }
         pthread_mutex_unlock(&j->lock);
 }
 
-static bool ordered(void *userdata, struct signalfd_siginfo *ret) {
+static bool job_run_ordered(void *userdata, struct signalfd_siginfo *ret) {
         Job *j = userdata;
 
         pthread_mutex_lock(&j->lock);
@@ -169,37 +158,38 @@ static bool ordered(void *userdata, struct signalfd_siginfo *ret) {
         return ret->ssi_signo != 0;
 }
 
-static const char *param(const Job *j, const char *name) {
+static const char *job_run_param(const Job *j, const char *name) {
         return json_text(json_object_get(j->params, name));
 }
 
-static bool same_place(const char *a, const char *b) {
+static bool job_run_same_place(const char *a, const char *b) {
         struct stat x, y;
 
         return strcmp(a, b) == 0 || (quiet_stat(a, true, &x) == 0 && quiet_stat(b, true, &y) == 0 &&
                                      x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-/* Who asks may have another store in mind, or another policy for it: then it has to do without us. */
-static int check_same(Job *j) {
-        const char *store = param(j, "store"), *anchor = param(j, "anchor"), *policy = param(j, "policy"),
+/* A client may expect another store, or another policy for the store: the daemon must then refuse. */
+static int job_run_check_same(Job *j) {
+        const char *store = job_run_param(j, "store"), *anchor = job_run_param(j, "anchor"),
+                   *policy = job_run_param(j, "policy"),
                    *own = store_anchor(j->server->store);
         const char *own_policy = j->policy->policy->path;
         char shown[256];
 
-        if (store && !same_place(store, j->server->store_path))
-                return diag(&j->why, SERVE_E_OTHER_STORE, "store \"%s\": this one serves %s",
+        if (store && !job_run_same_place(store, j->server->store_path))
+                return diag(&j->why, SERVE_E_OTHER_STORE, "store \"%s\": this daemon serves %s",
                             diag_quote(store, strlen(store), shown, sizeof(shown)), j->server->store_path);
-        if (anchor && !same_place(anchor, own ?: ""))
-                return diag(&j->why, SERVE_E_OTHER_STORE, "anchor \"%s\": this one has another",
+        if (anchor && !job_run_same_place(anchor, own ?: ""))
+                return diag(&j->why, SERVE_E_OTHER_STORE, "anchor \"%s\": the daemon has a different anchor",
                             diag_quote(anchor, strlen(anchor), shown, sizeof(shown)));
-        if (policy && !(*policy ? own_policy && same_place(policy, own_policy) : !own_policy))
-                return diag(&j->why, SERVE_E_OTHER_STORE, "policy \"%s\": this one goes by %s",
+        if (policy && !(*policy ? own_policy && job_run_same_place(policy, own_policy) : !own_policy))
+                return diag(&j->why, SERVE_E_OTHER_STORE, "policy \"%s\": the daemon goes by %s",
                             diag_quote(policy, strlen(policy), shown, sizeof(shown)), own_policy ?: "none");
         return 0;
 }
 
-/* What a client did not pass: a file of ours, in memory, whose bytes are in the request or come to be in the answer. */
+/* Streams not passed by the client: files of the daemon's, in memory, with bytes of the request or for the answer. */
 static int job_run_make_streams(Job *j) {
         const json_t *in = json_object_get(j->params, "stdin");
 
@@ -222,9 +212,8 @@ static int job_run_make_streams(Job *j) {
         return 0;
 }
 
-static int add_captured(Job *j, size_t stream, json_t *o) {
-        static const char *const names[] = {"stdin", "stdout", "stderr"}, *const cuts[] = {"", "stdout_cut",
-                                                                                           "stderr_cut"};
+static int job_run_add_captured(Job *j, size_t stream, json_t *o) {
+        static const char *const cuts[] = {"", "stdout_cut", "stderr_cut"};
         _cleanup_buf_ Buf text = {.max = 4 * SERVE_CAPTURE_MAX};
         Capture *c = &j->captures[stream];
         int e = buf_add_plain(&text, c->text.data, c->text.n);
@@ -235,7 +224,7 @@ static int add_captured(Job *j, size_t stream, json_t *o) {
                 buf_drop(&text, text.n);
                 c->cut = true;
         }
-        if (e == 0 && json_object_set_new(o, names[stream], json_stringn(text.n ? text.data : "", text.n)) < 0)
+        if (e == 0 && json_object_set_new(o, stream_names[stream], json_stringn(text.n ? text.data : "", text.n)) < 0)
                 e = -ENOMEM;
         if (e == 0 && c->cut && json_object_set_new(o, cuts[stream], json_true()) < 0)
                 e = -ENOMEM;
@@ -261,11 +250,11 @@ static bool job_run_fill(const Job *j, SkillRequest *a, Refusal *r) {
                 e = request_option(&a->request, json_text(json_array_get(o, 0)), json_text(json_array_get(o, 1)),
                                    &r->why);
         }
-        a->skill = param(j, "skill");
+        a->skill = job_run_param(j, "skill");
         if (e == 0 && a->skill && !*a->skill)
                 e = diag(&r->why, REQUEST_E_BAD, "SKILL is empty");
         if (e == 0 && !a->skill)
-                e = request_exec(&a->request, param(j, "exec"), &r->why);
+                e = request_exec(&a->request, job_run_param(j, "exec"), &r->why);
         if (e == 0 && !a->skill && request_exec_lacks_copy(&a->request))
                 e = request_exec_copy(&a->request, &r->why);
         if (e != 0)
@@ -273,12 +262,12 @@ static bool job_run_fill(const Job *j, SkillRequest *a, Refusal *r) {
         return e == 0;
 }
 
-static json_t *tell_refusal(const Refusal *r) {
+static json_t *job_run_show_refusal(const Refusal *r) {
         return json_pack("{s:s, s:b, s:b}", "message", r->why.text, "usage", r->usage, "by_policy", r->by_policy);
 }
 
 /* Returns the exit code. */
-static int invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t **ret_refusal) {
+static int job_run_invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t **ret_refusal) {
         const Policy *policy = o->policy;
         _cleanup_grant_ Grant grant = {};
         Refusal refusal = {};
@@ -286,60 +275,61 @@ static int invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t **ret_ref
         if (job_run_fill(j, a, &refusal) && resolve_request(a, j->server->store, policy, o->quiet, &grant, &refusal)) {
                 int code;
 
-                begin_start(j);
+                job_run_begin_start(j);
                 code = run_invocation(o, j->server->store, store_dir(j->server->store), &grant, j->cancel);
-                end_start(j);
+                job_run_end_start(j);
                 return code;
         }
         job_judging(j, false);
-        if (quiet_was_remote()) { /* nothing ran, and one that can be ended may read it */
+        if (quiet_was_remote()) { /* no region ran; a client that can be ended may read the file itself */
                 j->error = SERVE_E_REMOTE;
                 j->why = refusal.why;
         }
-        *ret_refusal = tell_refusal(&refusal);
-        return run_refused(o, a->skill ?: param(j, "exec"), NULL, refusal.by_policy, refusal.code, refusal.why.text);
+        *ret_refusal = job_run_show_refusal(&refusal);
+        return run_refused(o, a->skill ?: job_run_param(j, "exec"), NULL, refusal.by_policy, refusal.code,
+                           refusal.why.text);
 }
 
-static void make_answer(Job *j, int code, json_t *refusal) {
+static void job_run_make_answer(Job *j, int code, json_t *refusal) {
         j->result = json_pack("{s:i, s:o*, s:s?, s:o*}", "exit_code", code, "refusal", refusal, "region",
                               j->n_regions > 0 ? j->regions[0] : NULL, "receipt", TAKE_PTR(j->receipt));
-        pthread_mutex_lock(&j->server->answer_lock); /* the text is there twice while this is done */
+        pthread_mutex_lock(&j->server->answer_lock); /* meanwhile the text is in memory twice */
         for (size_t i = 1; j->result && i < SERVE_STREAMS; i++)
-                if (j->captures[i].server && add_captured(j, i, j->result) < 0) {
+                if (j->captures[i].server && job_run_add_captured(j, i, j->result) < 0) {
                         json_decref(j->result);
                         j->result = NULL;
                 }
         pthread_mutex_unlock(&j->server->answer_lock);
-        if (param(j, "stdin")) /* not to stay in memory that nobody uses */
+        if (job_run_param(j, "stdin")) /* must not stay in unused memory */
                 io_wipe(j->streams[0]);
 }
 
-static void capture_line(void *userdata, const char *line, size_t n) {
+static void job_run_capture_line(void *userdata, const char *line, size_t n) {
         RegionSink *s = userdata;
 
         s->take(s, line, n);
 }
 
-/* Log lines about the job go where its standard error does. */
-static void log_for(Job *j, LogLevel most) {
+/* Log lines of the job go to its standard error. */
+static void job_run_log_to_job(Job *j, LogLevel most) {
         log_to(MAX(j->streams[2], 0), most);
-        log_to_function(j->captures[2].server ? capture_line : NULL, &j->captures[2].sink);
+        log_to_function(j->captures[2].server ? job_run_capture_line : NULL, &j->captures[2].sink);
 }
 
-/* Log lines go to our own standard error again. */
-static void log_for_nobody(void) {
+/* Log lines go to the daemon's standard error again. */
+static void job_run_log_to_daemon(void) {
         log_to(0, LOG_LEVEL_NOTE);
         log_to_function(NULL, NULL);
 }
 
-/* The front sends it while this thread clears away what is left. */
-static void answer_now(void *userdata, int code) {
+/* The front sends the answer while this thread clears away the rest. */
+static void job_run_answer_early(void *userdata, int code) {
         Job *j = userdata;
         Server *s = j->server;
 
-        log_for_nobody(); /* its standard error is not ours any more */
-        make_answer(j, code, NULL);
-        if (!j->result) { /* and no second try: what was captured is gone */
+        job_run_log_to_daemon(); /* the standard error of the client is given back */
+        job_run_make_answer(j, code, NULL);
+        if (!j->result) { /* without a second try: the captured output is gone */
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "%s", strerror(ENOMEM));
                 return;
         }
@@ -351,7 +341,7 @@ static void answer_now(void *userdata, int code) {
         eventfd_write(s->done_fd, 1);
 }
 
-static void job_run_run(Job *j) {
+static void job_run_with_policy(Job *j) {
         const json_t *wanted = json_object_get(j->params, "receipt");
         json_t *refusal = NULL;
         RunOptions o = {
@@ -364,17 +354,17 @@ static void job_run_run(Job *j) {
                 .verbose = json_is_true(json_object_get(j->params, "verbose")),
                 .quiet = json_is_true(json_object_get(j->params, "quiet")),
                 .promote = json_is_true(json_object_get(j->params, "promote")),
-                .elsewhere = param(j, "store") != NULL,
+                .elsewhere = job_run_param(j, "store") != NULL,
                 .names_store = json_is_true(json_object_get(j->params, "names_store")),
                 .streams = j->streams,
                 .out = j->captures[1].server ? &j->captures[1].sink : NULL,
                 .err = j->captures[2].server ? &j->captures[2].sink : NULL,
                 .ret_receipt = json_is_false(wanted) ? NULL : &j->receipt,
-                .begun = begun,
+                .begun = job_run_begun,
                 .place = job_place,
                 .judging = job_judging,
-                .over = answer_now,
-                .ordered = ordered,
+                .over = job_run_answer_early,
+                .ordered = job_run_ordered,
                 .unwanted = &j->unwanted,
                 .userdata = j,
         };
@@ -384,29 +374,29 @@ static void job_run_run(Job *j) {
                                       .client = j->peer->foreign ? j->peer->uid : 0},
                           .registered = j->peer->foreign,
                           .kept = j->server->skills};
-        const char *traceparent = param(j, "traceparent");
+        const char *traceparent = job_run_param(j, "traceparent");
         int code, e = args ? 0 : -ENOMEM;
 
         j->options = &o;
-        log_for(j, o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_NOTE);
+        job_run_log_to_job(j, o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_NOTE);
         if (e == 0 && traceparent)
                 e = trace_take_in(traceparent, &a.request.trace) == -EIO ? -EIO : 0;
-        code = e == 0 ? invoke(j, &o, &a, &refusal) : 125;
-        log_for_nobody();
+        code = e == 0 ? job_run_invoke(j, &o, &a, &refusal) : 125;
+        job_run_log_to_daemon();
         request_deinit(&a.request);
         j->options = NULL;
         if (!j->answered && !j->error)
-                make_answer(j, code, refusal);
+                job_run_make_answer(j, code, refusal);
 }
 
 void job_run(Job *j, int no_folder) {
-        const char *cwd = j->peer->foreign ? "/" : param(j, "cwd") ?: "/";
+        const char *cwd = j->peer->foreign ? "/" : job_run_param(j, "cwd") ?: "/";
         char shown[256];
         int e;
 
         quiet_begin();
         store_stop_at(j->cancel); /* also before a region is there: a refusal is recorded */
-        job_judging(j, true); /* when its turn has come, and not when it was asked for */
+        job_judging(j, true); /* when its turn has come, not when requested */
         if (no_folder > 0)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "unshare: %s", strerror(no_folder));
         else if (strcmp(cwd, "/") != 0 && (e = quiet_chdir(cwd)) < 0)
@@ -415,12 +405,12 @@ void job_run(Job *j, int no_folder) {
         else if (j->peer->foreign &&
                  (e = other_user_still_may(j->policy->policy, j->peer->uid, j->params, &j->why)) != 0)
                 j->error = e;
-        else if ((e = check_same(j)) != 0)
+        else if ((e = job_run_check_same(j)) != 0)
                 j->error = e;
         else if ((e = job_run_make_streams(j)) < 0)
                 j->error = diag(&j->why, SERVE_E_BUSY, "its streams cannot be made: %s", strerror(-e));
         else
-                job_run_run(j);
+                job_run_with_policy(j);
         job_judging(j, false);
         store_stop_at(-1); /* the thread goes on, and the descriptor goes with the job */
         if (strcmp(cwd, "/") != 0 && chdir("/") < 0 && !j->error)

@@ -1,6 +1,6 @@
-/* Runs: lethe-serve. Threads that run one invocation after the other: making one for each, and ending it, costs more
- * than most else that the daemon itself does for a small skill. What one had of an invocation is gone before the next:
- * its working folder is set anew, and its stack is given back. */
+/* Runs: lethe-serve. Threads that run invocations one after another: making and ending a thread for each invocation
+ * costs more than most of the daemon's other work for a small skill. No trace of an invocation stays for the next: the
+ * working folder is set anew, and the stack is given back. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -12,38 +12,38 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STACK (2 * 1024 * 1024) /* of address space: the deepest walk that a region can make us do takes 400 KiB */
+#define STACK (2 * 1024 * 1024) /* of address space: the deepest walk caused by a region takes 400 KiB */
 #define IDLE_MAX 16
 #define IDLE_SEC 10
 
 struct JobThread {
-        JobThread *next;   /* among those that wait, or that are over */
+        JobThread *next;   /* in the list of idle threads, or of ended threads */
         Server *server;
         pthread_t thread;
         pthread_cond_t wake;
-        Job *job;          /* the next one; under the server's lock */
-        char *stack_low;   /* the lowest page of its stack that may be used */
+        Job *job;          /* the next job; under the server's lock */
+        char *stack_low;   /* the lowest usable page of the thread's stack */
 };
 
 #define NEAR_BYTES (4 * 4096)
 
-/* What functions of the invocation left right below here, where those that we call ourselves stand meanwhile. */
+/* Remains of the invocation's functions right below, where the functions called here put their frames. */
 __attribute__((noinline)) void job_wipe_near(void) {
         char near[NEAR_BYTES];
 
         explicit_bzero(near, sizeof(near));
 }
 
-/* The rest: its pages are zero when they are used again. */
-static void wipe_stack(const JobThread *t) {
+/* The rest of the stack: its pages are zero at their next use. */
+static void job_thread_wipe_stack(const JobThread *t) {
         char *to = (char *)((uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)4095) - NEAR_BYTES / 2;
 
         job_wipe_near();
         if (to > t->stack_low && madvise(t->stack_low, (size_t)(to - t->stack_low), MADV_DONTNEED) < 0)
-                abort(); /* it is ours, and mapped */
+                abort(); /* the range is the thread's own, and mapped */
 }
 
-static void find_stack(JobThread *t) {
+static void job_thread_find_stack(JobThread *t) {
         size_t n, guard = 0;
         pthread_attr_t attr;
         void *low;
@@ -56,7 +56,7 @@ static void find_stack(JobThread *t) {
         t->stack_low = (char *)low + guard;
 }
 
-static void leave_idle(Server *s, JobThread *t) {
+static void job_thread_leave_idle(Server *s, JobThread *t) {
         JobThread **at = &s->idle;
 
         while (*at != t)
@@ -65,8 +65,8 @@ static void leave_idle(Server *s, JobThread *t) {
         s->n_idle--;
 }
 
-/* Tells that it is done. From here on the thread may be given another one, unless enough wait for one. */
-static bool done(JobThread *t, Job *j) {
+/* Reports the job as done. From here on the thread may get another job, unless enough threads are idle. */
+static bool job_thread_done(JobThread *t, Job *j) {
         Server *s = t->server;
         bool waits;
 
@@ -84,8 +84,8 @@ static bool done(JobThread *t, Job *j) {
         return waits;
 }
 
-/* The next job, or NULL: it is to end, and is in the list of those that are over. */
-static Job *next_job(JobThread *t, bool waits) {
+/* The next job; NULL: the thread must end, and is in the list of ended threads. */
+static Job *job_thread_next(JobThread *t, bool waits) {
         Server *s = t->server;
         struct timespec until;
         int e = 0;
@@ -98,7 +98,7 @@ static Job *next_job(JobThread *t, bool waits) {
                 e = pthread_cond_timedwait(&t->wake, &s->lock, &until);
         j = TAKE_PTR(t->job);
         if (!j && waits)
-                leave_idle(s, t);
+                job_thread_leave_idle(s, t);
         if (!j) {
                 t->next = s->over;
                 s->over = t;
@@ -111,23 +111,23 @@ static Job *next_job(JobThread *t, bool waits) {
 static void *job_thread_work(void *arg) {
         JobThread *t = arg;
         Job *j = TAKE_PTR(t->job);
-        /* A working folder of its own: paths mean what they mean where they were written. */
+        /* A separate working folder per thread: relative paths are meant from the client's folder. */
         int e = unshare(CLONE_FS) < 0 || chdir("/") < 0 ? errno : 0;
 
-        find_stack(t);
+        job_thread_find_stack(t);
         do {
                 bool waits;
 
                 job_run(j, e);
-                waits = done(t, j);
-                wipe_stack(t);
-                j = next_job(t, waits);
+                waits = job_thread_done(t, j);
+                job_thread_wipe_stack(t);
+                j = job_thread_next(t, waits);
         } while (j);
         eventfd_write(t->server->done_fd, 1);
         return NULL;
 }
 
-static int new_thread(Server *s, Job *j) {
+static int job_thread_new(Server *s, Job *j) {
         JobThread *t = calloc(1, sizeof(*t));
         pthread_condattr_t clock;
         pthread_attr_t attr;
@@ -160,14 +160,14 @@ int job_thread_start(Job *j) {
         pthread_mutex_lock(&s->lock);
         t = s->idle;
         if (t) {
-                leave_idle(s, t);
+                job_thread_leave_idle(s, t);
                 t->job = j;
                 pthread_cond_signal(&t->wake);
         }
         pthread_mutex_unlock(&s->lock);
         if (t)
                 return 0;
-        e = new_thread(s, j);
+        e = job_thread_new(s, j);
         s->n_alive += e == 0;
         return e;
 }

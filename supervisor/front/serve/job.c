@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. The queue of invocations. Who has something queued stands in a ring of peers, and each turn of it
- * starts one of each, so that a peer that asks a thousand times holds up the one that asks once by one place. */
+/* Runs: lethe-serve. The queue of invocations. Peers with queued jobs stand in a ring; each turn of the ring starts a
+ * single job of each peer. So a peer with a thousand requests delays a peer with a single request by one place. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -8,36 +8,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define RESERVE 16 /* places that only peers with fewer alive get, so that one peer cannot have all */
-#define OWN 8      /* places of those, or a quarter, that only the daemon's own user and root get */
-#define QUEUED_PART 4 /* of all descriptors, for what waits */
+#define RESERVE 16 /* places reserved for peers with fewer running jobs, so that no peer can take all places */
+#define OWN 8      /* places of RESERVE, or a quarter, for the daemon's own user and root only */
+#define QUEUED_PART 4 /* of all descriptors, for queued jobs */
 
-SharedPolicy *shared_policy_new(Policy *p, unsigned turn) {
-        SharedPolicy *s = calloc(1, sizeof(*s));
-
-        if (!s) {
-                policy_free(p);
-                return NULL;
-        }
-        s->policy = p;
-        s->turn = turn;
-        atomic_init(&s->users, 1);
-        return s;
-}
-
-SharedPolicy *shared_policy_use(SharedPolicy *p) {
-        atomic_fetch_add(&p->users, 1);
-        return p;
-}
-
-void shared_policy_drop(SharedPolicy *p) {
-        if (!p || atomic_fetch_sub(&p->users, 1) > 1)
-                return;
-        policy_free(p->policy);
-        free(p);
-}
-
-static Job *pop(Peer *p) {
+static Job *job_pop(Peer *p) {
         Job *j = p->first;
 
         p->first = j->next;
@@ -50,7 +25,7 @@ static Job *pop(Peer *p) {
         return j;
 }
 
-static void unqueue(Job *j) {
+static void job_unqueue(Job *j) {
         Peer *p = j->peer;
         Job *before = NULL;
 
@@ -74,10 +49,9 @@ static void job_forget(Job *j) {
         j->client = NULL;
 }
 
-/* Another user may have as much as it leaves free (a dynamic threshold, as switches share their buffers: Choudhury and
- * Hahne 1998). So whoever comes finds something, however many have come before, and nobody needs to know how many there
- * are. */
-static bool has_share(const Peer *p, uint64_t has, uint64_t in_use, uint64_t most) {
+/* Another user may have as many as that user leaves free (a dynamic threshold, as switches share their buffers:
+ * Choudhury and Hahne 1998). So a newcomer always finds a place, however many users came before. */
+static bool job_has_share(const Peer *p, uint64_t has, uint64_t in_use, uint64_t most) {
         return !p->foreign || has < most - MIN(in_use, most);
 }
 
@@ -85,12 +59,11 @@ int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
         unsigned n_waiting = 1;
         Peer *most = NULL;
 
-        if (!has_share(asks, asks->n_queued, s->n_queued, s->options.max_queued)) {
+        if (!job_has_share(asks, asks->n_queued, s->n_queued, s->options.max_queued)) {
                 s->n_refused++;
-                return diag(
-                        reterr, SERVE_E_BUSY,
-                        "%u of this user wait, and %u in all: one user may have as much as is left free, ask again later",
-                        asks->n_queued, s->n_queued);
+                return diag(reterr, SERVE_E_BUSY,
+                            "%u of this user wait, and %u in all: one user may have as much as is left free, ask again "
+                            "later", asks->n_queued, s->n_queued);
         }
 
         if (s->n_queued < s->options.max_queued && s->fds_of_queued + n_fds <= s->options.max_fds / QUEUED_PART)
@@ -107,7 +80,7 @@ int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
         }
         Job *last = most->last;
 
-        unqueue(last);
+        job_unqueue(last);
         s->n_refused++;
         if (last->client) {
                 Client *c = last->client;
@@ -121,7 +94,7 @@ int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
         return 0;
 }
 
-static void enter_ring(Server *s, Peer *p) {
+static void job_enter_ring(Server *s, Peer *p) {
         if (p->waiting)
                 return;
         p->waiting = true;
@@ -134,7 +107,7 @@ static void enter_ring(Server *s, Peer *p) {
         s->ring_last = p;
 }
 
-static Peer *leave_ring(Server *s) {
+static Peer *job_leave_ring(Server *s) {
         Peer *p = s->ring_first;
 
         s->ring_first = p->next_waiting;
@@ -155,7 +128,7 @@ void job_submit(Job *j) {
         p->n_queued++;
         j->server->n_queued++;
         j->server->fds_of_queued += job_queued_fds(j);
-        enter_ring(j->server, p);
+        job_enter_ring(j->server, p);
         jobs_start(j->server);
 }
 
@@ -185,8 +158,8 @@ static int job_start(Job *j) {
         return 0;
 }
 
-static void start_one(Peer *p) {
-        Job *j = pop(p);
+static void job_start_next(Peer *p) {
+        Job *j = job_pop(p);
         Client *c = j->client;
         int e = job_start(j);
 
@@ -198,12 +171,12 @@ static void start_one(Peer *p) {
         job_free(j);
 }
 
-static bool has_fds(const Server *s, const Job *next_or_null) {
+static bool job_has_fds(const Server *s, const Job *next_or_null) {
         return !next_or_null || s->n_threads == 0 ||
                s->fds_of_running + s->fds_of_queued + next_or_null->n_fds <= s->options.max_fds;
 }
 
-static uint64_t own_places(const Server *s) {
+static uint64_t job_own_places(const Server *s) {
         return MIN((uint64_t)OWN, s->options.max_running / 4);
 }
 
@@ -215,7 +188,7 @@ bool job_place(void *job, bool on) {
 
         pthread_mutex_lock(&s->lock);
         if (on)
-                fits = has_share(p, p->n_running + p->n_subs, s->n_threads + s->n_subs + own_places(s),
+                fits = job_has_share(p, p->n_running + p->n_subs, s->n_threads + s->n_subs + job_own_places(s),
                                  s->options.max_running);
         if (fits && on) {
                 p->n_subs++;
@@ -226,7 +199,7 @@ bool job_place(void *job, bool on) {
         }
         pthread_mutex_unlock(&s->lock);
         if (!on)
-                eventfd_write(s->done_fd, 1); /* somebody may have waited for it */
+                eventfd_write(s->done_fd, 1); /* a client may have waited for the descriptors */
         return fits;
 }
 
@@ -236,19 +209,19 @@ void jobs_start(Server *s) {
         for (Peer *p = s->ring_first; p; p = p->next_waiting)
                 n_peers++;
         while (s->ring_first && s->n_threads < s->options.max_running && n_peers > 0 &&
-               has_fds(s, s->ring_first->first)) {
-                Peer *p = leave_ring(s);
-                uint64_t own = own_places(s);
+               job_has_fds(s, s->ring_first->first)) {
+                Peer *p = job_leave_ring(s);
+                uint64_t own = job_own_places(s);
                 uint64_t has = p->n_running + p->n_subs, in_use = s->n_threads + s->n_subs;
-                bool has_enough = !has_share(p, has, in_use + own, s->options.max_running) ||
+                bool has_enough = !job_has_share(p, has, in_use + own, s->options.max_running) ||
                                   (s->n_running + s->n_subs + RESERVE >= s->options.max_running && has >= RESERVE) ||
                                   (p->foreign && in_use + own >= s->options.max_running);
 
                 n_peers -= has_enough; /* each peer is passed over once */
                 if (p->first && !has_enough)
-                        start_one(p);
+                        job_start_next(p);
                 if (p->first)
-                        enter_ring(s, p);
+                        job_enter_ring(s, p);
                 else if (!has_enough)
                         n_peers--;
                 peer_drop(s, p);
@@ -265,11 +238,11 @@ static void job_order(Job *j, int signo, pid_t pid, uid_t uid) {
         eventfd_write(j->cancel, 1);
 }
 
-/* Nothing of it ran. */
-static void drop_queued(Job *j, int signo) {
+/* No part of the job ran. */
+static void job_drop_queued(Job *j, int signo) {
         Client *c = j->client;
 
-        unqueue(j);
+        job_unqueue(j);
         job_forget(j);
         if (c)
                 client_result(c, j->id,
@@ -280,7 +253,7 @@ static void drop_queued(Job *j, int signo) {
 
 void job_cancel(Job *j, int signo) {
         if (j->state == JOB_QUEUED)
-                drop_queued(j, signo);
+                job_drop_queued(j, signo);
         else
                 job_order(j, signo, j->peer->pid, j->peer->uid);
 }
@@ -290,7 +263,7 @@ void job_discard(Job *j) {
         job_cancel(j, SIGTERM);
 }
 
-/* A job counts as over from the moment its client may know that it is. */
+/* A job counts as over from the moment when its client may know of its end. */
 static void job_uncount(Job *j) {
         if (j->state == JOB_OVER)
                 return;
@@ -300,7 +273,7 @@ static void job_uncount(Job *j) {
         j->server->n_served += !j->error;
 }
 
-static void leave_unread(Job *j) {
+static void job_leave_unread(Job *j) {
         for (Job **link = &j->server->unread; *link; link = &(*link)->next)
                 if (*link == j) {
                         *link = j->next;
@@ -308,13 +281,13 @@ static void leave_unread(Job *j) {
                 }
 }
 
-/* Its client goes away. */
-static void drop_unread(const Client *c) {
+/* The client goes away: its unread jobs are freed. */
+static void job_drop_unread(const Client *c) {
         for (Job *j = c->server->unread, *next; j; j = next) {
                 next = j->next;
                 if (j->client != c)
                         continue;
-                leave_unread(j);
+                job_leave_unread(j);
                 job_uncount(j);
                 job_forget(j);
                 job_free(j);
@@ -326,7 +299,7 @@ void jobs_judge_queued(Server *s) {
                 next = p->next;
                 if (!p->foreign)
                         continue;
-                p->users++; /* a job that goes may be its last user */
+                p->users++; /* the freed job may be the peer's last user */
                 for (Job *j = p->first, *after; j; j = after) {
                         Client *c = j->client;
                         Diag d = {};
@@ -334,7 +307,7 @@ void jobs_judge_queued(Server *s) {
                         after = j->next;
                         if (other_user_still_may(s->policy->policy, p->uid, j->params, &d) == 0)
                                 continue;
-                        unqueue(j);
+                        job_unqueue(j);
                         job_forget(j);
                         if (c)
                                 client_error(c, j->id, SERVE_E_NOT_ALLOWED, "%s", d.text);
@@ -344,12 +317,12 @@ void jobs_judge_queued(Server *s) {
         }
 }
 
-static void each_job(Server *s, void (*fn)(Job *j, const void *arg, int signo), const void *arg, int signo) {
+static void job_each(Server *s, void (*fn)(Job *j, const void *arg, int signo), const void *arg, int signo) {
         for (size_t i = 0; i < s->n_threads; i++)
                 fn(s->running[i], arg, signo);
         for (Peer *p = s->peers, *next; p; p = next) {
                 next = p->next;
-                p->users++; /* a job that goes may be its last user */
+                p->users++; /* the freed job may be the peer's last user */
                 for (Job *j = p->first, *after; j; j = after) {
                         after = j->next;
                         fn(j, arg, signo);
@@ -358,18 +331,18 @@ static void each_job(Server *s, void (*fn)(Job *j, const void *arg, int signo), 
         }
 }
 
-static void cancel_any(Job *j, const void *arg, int signo) {
+static void job_cancel_any(Job *j, const void *arg, int signo) {
         if (j->state == JOB_QUEUED)
-                drop_queued(j, signo);
+                job_drop_queued(j, signo);
         else
                 job_order(j, signo, getpid(), getuid());
 }
 
 void jobs_cancel_all(Server *s, int signo) {
-        each_job(s, cancel_any, NULL, signo);
+        job_each(s, job_cancel_any, NULL, signo);
 }
 
-static void cancel_of(Job *j, const void *arg, int signo) {
+static void job_cancel_if_of(Job *j, const void *arg, int signo) {
         if (j->client != arg)
                 return;
         job_forget(j);
@@ -378,9 +351,9 @@ static void cancel_of(Job *j, const void *arg, int signo) {
 
 void jobs_cancel_of(Client *c, int signo) {
         if (c->n_jobs > 0)
-                each_job(c->server, cancel_of, c, signo);
+                job_each(c->server, job_cancel_if_of, c, signo);
         if (c->n_jobs > 0)
-                drop_unread(c);
+                job_drop_unread(c);
 }
 
 Job *job_find(Client *c, const json_t *id) {
@@ -415,11 +388,11 @@ Job *job_of_region(Server *s, const char *region) {
         return NULL;
 }
 
-/* The answer, when its client has been told all output. */
+/* Sends the answer, after the client got all output. */
 static void job_answer(Job *j) {
         Client *c = j->client;
 
-        job_close_streams(j); /* its ends of the socket pairs among them */
+        job_close_streams(j); /* with its ends of the socket pairs */
         j->ready = true;
         if (j->told || flow_is_open(j))
                 return;
@@ -432,7 +405,7 @@ static void job_answer(Job *j) {
                 client_result(c, j->id, TAKE_PTR(j->result));
 }
 
-static void over(Server *s, Job *j) {
+static void job_over(Server *s, Job *j) {
         for (size_t i = 0; i < s->n_threads; i++)
                 if (s->running[i] == j) {
                         s->running[i] = s->running[--s->n_threads];
@@ -456,11 +429,11 @@ void job_told(Job *j) {
                 return;
         job_answer(j);
         if (j->thread_over) {
-                leave_unread(j);
+                job_leave_unread(j);
                 job_free(j);
         }
-        jobs_start(s); /* it has counted until now */
-        server_may_end(s);
+        jobs_start(s); /* the job counted until now */
+        s->hooks->may_end(s);
 }
 
 int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -479,11 +452,11 @@ int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userda
                 Job *j = done;
 
                 done = j->next;
-                over(s, j);
+                job_over(s, j);
         }
         job_threads_reap(s);
-        server_check(s);
+        s->hooks->check(s);
         jobs_start(s);
-        server_may_end(s);
+        s->hooks->may_end(s);
         return 0;
 }

@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. The daemon's start, from its command line to its loop. `lethe serve` becomes this program: what
- * `lethe` itself needs for one invocation does not grow by an event loop and the library that it is in. */
+/* Runs: lethe-serve. The start of the daemon, from its command line to its loop. `lethe serve` executes this program:
+ * so `lethe`, which starts for a single invocation, does not load an event loop and its library. */
 #include "serve/serve.h"
 
 #include "base/clock.h"
@@ -37,27 +37,27 @@
 #define CLIENTS_STANDARD 4096
 #define DRAIN_STANDARD_USEC 30000000
 #define FDS_OF_QUEUED (SERVE_STREAMS + 1)
-/* Ours, of guards and control groups between two regions, of those that start, and of half requests. */
+/* Descriptors of the daemon, of guards and groups between two regions, of starting regions, of unfinished requests. */
 #define FDS_LEAST 384 /* a zygote's own stand from ZYGOTE_FD_OWN on */
 #define FDS_SPARE (640 + STARTS_AT_ONCE * 40 + SERVE_HELD_FDS_MAX)
 
 static const char help[] =
         "Usage: lethe serve [OPTIONS]\n\n"
-        "Runs invocations for those who ask at a socket; 'lethe run' does, when one serves its store.\n\n"
+        "Runs invocations requested at a socket; 'lethe run' uses the daemon that serves its store.\n\n"
         "  --store DIR           the store (default: $LETHE_STORE, else the XDG state folder)\n"
         "  --anchor FILE         the checkpoint copy that the store must not be behind\n"
         "  --policy FILE         the operator's policy\n"
-        "  --socket PATH         where it listens (default: $LETHE_SOCKET, root: /run/lethe/socket,\n"
+        "  --socket PATH         the place of the socket (default: $LETHE_SOCKET, root: /run/lethe/socket,\n"
         "                        else $XDG_RUNTIME_DIR/lethe/socket)\n"
         "  --max-running N       invocations at once (default: 1024)\n"
-        "  --max-queued N        that wait for their turn; more are refused (default: 1024)\n"
+        "  --max-queued N        waiting invocations; more are refused (default: 1024)\n"
         "  --max-clients N       connections (default: 4096)\n"
-        "  --drain TIME          how long SIGTERM waits for those that run (default: 30s)\n"
+        "  --drain TIME          how long SIGTERM waits for running invocations (default: 30s)\n"
         "  --reload              have the daemon that answers there read its policy again; ends when nothing\n"
-        "                        is left that an earlier one granted, but what ran already\n"
+        "                        is left of earlier grants but invocations that ran already\n"
         "  --replace             take the place of the daemon that answers there, which ends as by SIGTERM\n"
         "  -h, --help            this text\n\n"
-        "SIGTERM ends it, a second one at once; SIGHUP reads the policy again.\n";
+        "SIGTERM ends the daemon, a second SIGTERM at once; SIGHUP reads the policy again.\n";
 
 static int main_wrong(const char *fmt, ...) _printf_(1, 2);
 static int main_wrong(const char *fmt, ...) {
@@ -151,7 +151,7 @@ static int main_parse(int argc, char **argv, ServeOptions *o) {
 }
 
 /* Standard error may be the journal, which reads priorities (JOURNAL_STREAM: systemd.exec(5)). */
-static void find_journal(void) {
+static void main_find_journal(void) {
         const char *said = getenv("JOURNAL_STREAM");
         unsigned long long dev, ino;
         struct stat st;
@@ -161,9 +161,9 @@ static void find_journal(void) {
                 log_with_priority();
 }
 
-/* As many as the system gives, which root may raise; and no more work than they are enough for. false: too few for any,
- * which is told. */
-static bool raise_fds(ServeOptions *o) {
+/* Raises the limit of descriptors as far as the system allows (root may raise further), and lowers the load to fit.
+ * false: too few for any run, with a message. */
+static bool main_raise_fds(ServeOptions *o) {
         rlim_t wanted = o->max_running * JOB_FDS_MOST + o->max_queued * FDS_OF_QUEUED + o->max_clients + FDS_SPARE;
         struct rlimit l;
         uint64_t others;
@@ -174,9 +174,8 @@ static bool raise_fds(ServeOptions *o) {
         if (l.rlim_max < wanted && setrlimit(RLIMIT_NOFILE, &(struct rlimit){wanted, wanted}) == 0)
                 return true;
         if (l.rlim_max < FDS_LEAST) {
-                log_error(
-                        "%llu descriptors (RLIMIT_NOFILE) are too few: lethe serve needs %d; fix: ulimit -n, or LimitNOFILE of the unit",
-                        (unsigned long long)l.rlim_max, FDS_LEAST);
+                log_error("%llu descriptors (RLIMIT_NOFILE) are too few: lethe serve needs %d; fix: ulimit -n, or "
+                          "LimitNOFILE of the unit", (unsigned long long)l.rlim_max, FDS_LEAST);
                 return false;
         }
         l.rlim_cur = l.rlim_max;
@@ -192,8 +191,8 @@ static bool raise_fds(ServeOptions *o) {
         return true;
 }
 
-/* Requests that were read, judged and answered left pieces on this stack: paths, and registers with bytes of requests
- * that the dynamic linker saved (I-70). */
+/* Requests handled before left pieces on this stack: paths, and request bytes in registers that the dynamic linker
+ * saved (I-70). */
 static int main_after_event(sd_event_source *source, void *userdata) {
         (void)source;
         (void)userdata;
@@ -201,7 +200,7 @@ static int main_after_event(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+static int main_on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
         Server *s = userdata;
         Diag d = {};
 
@@ -230,12 +229,11 @@ static int main_prepare(Server *s, Diag *d) {
             (s->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
             (s->null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
                 return -errno;
-        /* this thread waits for a writer of another process no longer than until it is to end; the event loop takes the
-         * signal */
+        /* this thread waits for a writer elsewhere only until the daemon must end; the event loop takes the signal */
         store_stop_at(s->ends_fd);
         e = sd_event_default(&s->event);
         for (size_t i = 0; e >= 0 && i < ARRAY_SIZE(signals); i++)
-                e = sd_event_add_signal(s->event, NULL, signals[i], on_signal, s);
+                e = sd_event_add_signal(s->event, NULL, signals[i], main_on_signal, s);
         if (e >= 0)
                 e = sd_event_add_io(s->event, &s->done_source, s->done_fd, 1 /* EPOLLIN */, jobs_on_done, s);
         if (e >= 0)
@@ -243,8 +241,8 @@ static int main_prepare(Server *s, Diag *d) {
         return e < 0 ? e : 0;
 }
 
-/* A daemon starts once and lives long: it looks at all pages, also of a large store that was left as it is. */
-static int serve_check_pages(Store *s, Diag *d) {
+/* A daemon starts once and lives long: all pages are checked, also of a large unchanged store. */
+static int main_check_pages(Store *s, Diag *d) {
         int e = -EAGAIN;
 
         for (int again = 0; e == -EAGAIN && again < 20; again++) {
@@ -254,10 +252,10 @@ static int serve_check_pages(Store *s, Diag *d) {
                 if (e == 0)
                         e = store_check_pages(t, d);
         }
-        return e == -EAGAIN ? 0 : e; /* others write all the time: each of them looked */
+        return e == -EAGAIN ? 0 : e; /* processes wrote all the time: each checked its own pages */
 }
 
-static int open_store(Server *s, Diag *d) {
+static int main_open_store(Server *s, Diag *d) {
         _cleanup_free_ char *said = path_of_store(s->options.store, d), *path = said ? io_absolute(said) : NULL;
         Policy *p = NULL;
         unsigned n = 0;
@@ -273,9 +271,9 @@ static int open_store(Server *s, Diag *d) {
         if (e == 0)
                 e = store_open(path, STORE_SUPERVISE, &s->store, d);
         if (e == 0)
-                e = serve_check_pages(s->store, d);
+                e = main_check_pages(s->store, d);
         if (e == 0 && (e = engine_index_renew(s->store, d)) == STORE_E_LOCKED) {
-                log_warning("%s; it is tried again while we serve", d->text);
+                log_warning("%s; the daemon tries again while serving", d->text);
                 s->old_index = true;
                 e = 0;
         }
@@ -284,7 +282,7 @@ static int open_store(Server *s, Diag *d) {
         if (e == 0 && !(s->store_path = realpath(path, NULL)))
                 e = -errno;
         if (e == 0)
-                /* kept for all that it will serve: no other thread is at work yet */
+                /* kept for the daemon's whole life: no other thread is at work yet */
                 rate_get(s->store_path, true, &(WipeRate){});
         if (e == 0)
                 e = recover_all(s->store, s->policy->policy, NULL, &n, d);
@@ -295,7 +293,7 @@ static int open_store(Server *s, Diag *d) {
 }
 
 static int main_serve(Server *s, Diag *d) {
-        const char *fix = "", *why = home_settle(&fix); /* while no child of ours is in the way */
+        const char *fix = "", *why = home_settle(&fix); /* before any child process is in the way */
         int e = server_start_discarder(s, d);
 
         if (why)
@@ -303,7 +301,7 @@ static int main_serve(Server *s, Diag *d) {
         if (e == 0)
                 e = main_prepare(s, d);
         if (e == 0)
-                e = open_store(s, d);
+                e = main_open_store(s, d);
         if (e == 0)
                 e = server_watch_mounts(s, d);
         if (e == 0)
@@ -332,11 +330,20 @@ static int main_serve(Server *s, Diag *d) {
 }
 
 int main(int argc, char **argv) {
+        static const ServerHooks hooks = {
+                .call_method = method_call,
+                .resume_output = flow_resume,
+                .output_sent = job_told,
+                .cancel_jobs = jobs_cancel_of,
+                .check = server_check,
+                .may_end = server_may_end,
+        };
         Server s = {
                 .options = {.max_running = RUNNING_STANDARD,
                             .max_queued = QUEUED_STANDARD,
                             .max_clients = CLIENTS_STANDARD,
                             .drain_usec = DRAIN_STANDARD_USEC},
+                .hooks = &hooks,
                 .listener = -1,
                 .own_listener = -1,
                 .done_fd = -1,
@@ -364,9 +371,9 @@ int main(int argc, char **argv) {
         e = main_parse(argc, argv, &s.options);
         if (e >= 0)
                 return e;
-        find_journal();
+        main_find_journal();
         quiet_read_local_alone(true);
-        if (!s.options.reload && !raise_fds(&s.options))
+        if (!s.options.reload && !main_raise_fds(&s.options))
                 return EXIT_OURS;
         socket = path_of_socket(s.options.socket, &d);
         if (!socket)
@@ -382,7 +389,7 @@ int main(int argc, char **argv) {
         if (e != 0 && s.n_threads == 0)
                 main_fail("%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
         if (s.n_threads > 0)
-                _exit(EXIT_OURS); /* they still use what would be freed */
+                _exit(EXIT_OURS); /* running threads still use the memory to be freed */
         job_threads_end(&s);
         pool_free(s.pool);
         spawner_free(s.spawner);

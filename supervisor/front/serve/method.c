@@ -17,38 +17,22 @@
 
 typedef struct Method {
         const char *name;
-        /* 0 with *ret, or NULL there when it is answered later; SERVE_E_* */
+        /* returns 0 with *ret (NULL: answered later), or SERVE_E_* */
         int (*fn)(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr);
 } Method;
 
-#define SERVE_ERROR(id, word, number) {word, number},
-static const struct {
-        const char *word;
-        int number;
-} errors[] = {
-#include "schema/serve-errors.def"
-};
-#undef SERVE_ERROR
-
-const char *serve_error_word(int code) {
-        for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
-                if (errors[i].number == -code)
-                        return errors[i].word;
-        return "internal";
-}
-
-/* The form is what the method takes. */
-static int bad_params(const json_t *params, const char *form, Diag *reterr) {
+/* form: the parameters of the method. */
+static int method_bad_params(const json_t *params, const char *form, Diag *reterr) {
         json_misfit(params, form, true, reterr);
         return SERVE_E_INVALID_PARAMS;
 }
 
-static int no_params(json_t *params, Diag *reterr) {
-        return json_take(params, "{}") < 0 ? bad_params(params, "{}", reterr) : 0;
+static int method_no_params(json_t *params, Diag *reterr) {
+        return json_take(params, "{}") < 0 ? method_bad_params(params, "{}", reterr) : 0;
 }
 
-static int do_ping(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        int e = no_params(params, reterr);
+static int method_do_ping(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        int e = method_no_params(params, reterr);
 
         if (e == 0)
                 *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?}", "protocol", SERVE_PROTOCOL_VERSION, "version",
@@ -57,8 +41,8 @@ static int do_ping(Client *c, const json_t *id, json_t *params, json_t **ret, Di
         return e;
 }
 
-/* Answered, and something of them is still put away: control groups, what the client was not told of. */
-static int count_ending(const Server *s) {
+/* Answered jobs with cleaning work left: control groups, output not yet sent to the client. */
+static int method_count_ending(const Server *s) {
         int n = 0;
 
         for (size_t i = 0; i < s->n_threads; i++)
@@ -68,7 +52,7 @@ static int count_ending(const Server *s) {
 
 static int method_do_status(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         Server *s = c->server;
-        int e = no_params(params, reterr);
+        int e = method_no_params(params, reterr);
 
         if (e == 0)
                 *ret = json_pack(
@@ -78,7 +62,7 @@ static int method_do_status(Client *c, const json_t *id, json_t *params, json_t 
                         s->stopping, "uptime_usec", json_u64(clock_mono_usec() - s->started_usec), "clients",
                         (int)s->n_clients, "running", (int)s->n_running, "queued", (int)s->n_queued, "max_running",
                         json_u64(s->options.max_running), "max_queued", json_u64(s->options.max_queued), "served",
-                        json_u64(s->n_served), "refused", json_u64(s->n_refused), "ending", count_ending(s),
+                        json_u64(s->n_served), "refused", json_u64(s->n_refused), "ending", method_count_ending(s),
                         "ready_guards", json_u64(spawner_ready_guards(s->spawner)), "ready_regions",
                         json_u64(pool_count(s->pool)));
         return e;
@@ -90,9 +74,9 @@ static int method_do_run(Client *c, const json_t *id, json_t *params, json_t **r
 
         if (!id)
                 return diag(reterr, SERVE_E_INVALID_REQUEST,
-                            "id: run is no notification, its answer says how it ended");
+                            "id: run is no notification: the answer has the outcome of the run");
         if (c->server->stopping)
-                return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and takes nothing new");
+                return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and takes no new requests");
         if (job_find(c, id))
                 return diag(reterr, SERVE_E_INVALID_REQUEST, "id: a run of this connection has it already");
         e = job_check(c, params, reterr);
@@ -109,13 +93,13 @@ static int method_do_run(Client *c, const json_t *id, json_t *params, json_t **r
         return 0;
 }
 
-static int do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         const json_t *of;
         json_int_t signo = SIGTERM;
         Job *j;
 
         if (json_take(params, "{s:o, s?:I}", "id", &of, "signal", &signo) < 0)
-                return bad_params(params, "{id: that of the run, signal?: integer}", reterr);
+                return method_bad_params(params, "{id: that of the run, signal?: integer}", reterr);
         if (signo != SIGTERM && signo != SIGINT && signo != SIGHUP && signo != SIGPIPE)
                 return diag(reterr, SERVE_E_INVALID_PARAMS,
                             "signal %" JSON_INTEGER_FORMAT
@@ -129,7 +113,7 @@ static int do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, 
         return 0;
 }
 
-static int do_input(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_input(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         const json_t *of;
         const char *data = "";
         int end = false, e;
@@ -138,9 +122,9 @@ static int do_input(Client *c, const json_t *id, json_t *params, json_t **ret, D
 
         if (!id)
                 return diag(reterr, SERVE_E_INVALID_REQUEST,
-                            "id: input is no notification, its answer says when the next may come");
+                            "id: input is no notification: the answer permits the next input");
         if (json_take(params, "{s:o, s?:s, s?:b}", "id", &of, "data", &data, "end", &end) < 0)
-                return bad_params(params, "{id: that of the run, data?: string, end?: boolean}", reterr);
+                return method_bad_params(params, "{id: that of the run, data?: string, end?: boolean}", reterr);
         j = job_find(c, of);
         if (!j)
                 return diag(reterr, SERVE_E_NO_REQUEST, "id: no run of this connection has it, or it has ended");
@@ -150,14 +134,14 @@ static int do_input(Client *c, const json_t *id, json_t *params, json_t **ret, D
         return e > 1 ? e : MIN(e, 0);
 }
 
-static int do_kill(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_kill(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         char shown[256];
         const char *region;
         int discard = false;
         Job *j;
 
         if (json_take(params, "{s:s, s?:b}", "region", &region, "discard", &discard) < 0)
-                return bad_params(params, "{region: string, discard?: boolean}", reterr);
+                return method_bad_params(params, "{region: string, discard?: boolean}", reterr);
         if (!region_id_valid(region))
                 return diag(reterr, SERVE_E_INVALID_PARAMS, "region \"%s\": a region's id has %d characters of 0-9 a-z",
                             diag_quote(region, strlen(region), shown, sizeof(shown)), REGION_ID_LEN);
@@ -172,7 +156,7 @@ static int do_kill(Client *c, const json_t *id, json_t *params, json_t **ret, Di
         return 0;
 }
 
-static json_t *show_job(Job *j) {
+static json_t *method_show_job(Job *j) {
         json_t *regions = json_array(), *o;
 
         pthread_mutex_lock(&j->lock);
@@ -185,9 +169,9 @@ static json_t *show_job(Job *j) {
         return o;
 }
 
-static int do_ps(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_ps(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         Server *s = c->server;
-        int e = no_params(params, reterr);
+        int e = method_no_params(params, reterr);
         json_t *list;
 
         if (e != 0)
@@ -196,26 +180,26 @@ static int do_ps(Client *c, const json_t *id, json_t *params, json_t **ret, Diag
         pthread_mutex_lock(&s->lock);
         for (size_t i = 0; i < s->n_threads; i++)
                 if (s->running[i]->state != JOB_OVER && other_user_may_see(c, s->running[i]))
-                        json_array_append_new(list, show_job(s->running[i]));
+                        json_array_append_new(list, method_show_job(s->running[i]));
         pthread_mutex_unlock(&s->lock);
         for (Peer *p = s->peers; p; p = p->next)
                 for (Job *j = p->first; j; j = j->next)
                         if (other_user_may_see(c, j))
-                                json_array_append_new(list, show_job(j));
+                                json_array_append_new(list, method_show_job(j));
         *ret = json_pack("{s:o}", "runs", list);
         return 0;
 }
 
-static int do_reload(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        int e = no_params(params, reterr);
+static int method_do_reload(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        int e = method_no_params(params, reterr);
 
         if (e == 0 && c->reload_id)
                 return diag(reterr, SERVE_E_INVALID_REQUEST,
-                            "reload: the one before it, of this connection, is not answered yet");
+                            "reload: an earlier reload of this connection is not answered yet");
         if (e == 0 && id)
                 c->reload_id = json_incref((json_t *)id);
         if (e == 0)
-                e = server_reload(c->server, reterr); /* the answer comes when it is done */
+                e = server_reload(c->server, reterr); /* the answer comes when the reload is done */
         if (e != 0) {
                 json_decref(c->reload_id);
                 c->reload_id = NULL;
@@ -223,8 +207,8 @@ static int do_reload(Client *c, const json_t *id, json_t *params, json_t **ret, 
         return e;
 }
 
-static int do_stop(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        int e = no_params(params, reterr);
+static int method_do_stop(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        int e = method_no_params(params, reterr);
 
         if (e == 0) {
                 *ret = json_object();
@@ -233,9 +217,9 @@ static int do_stop(Client *c, const json_t *id, json_t *params, json_t **ret, Di
         return e;
 }
 
-static int do_takeover(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_takeover(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         const char *waits;
-        int e = no_params(params, reterr);
+        int e = method_no_params(params, reterr);
 
         if (e != 0)
                 return e;
@@ -252,14 +236,14 @@ static int do_takeover(Client *c, const json_t *id, json_t *params, json_t **ret
         return 0;
 }
 
-/* Whoever asks names the store, because another one may have a scope of the same name. */
-static int working_params(Client *c, json_t *params, bool value, const char **ret_scope, json_t **ret_value,
+/* A request names the store, because another store may have a scope of the same name. */
+static int method_working_params(Client *c, json_t *params, bool value, const char **ret_scope, json_t **ret_value,
                           Diag *reterr) {
         const char *store;
 
         if (json_take(params, value ? "{s:s, s:s, s:o}" : "{s:s, s:s}", "store", &store, "scope", ret_scope, "value",
                       ret_value) < 0)
-                return bad_params(
+                return method_bad_params(
                         params, value ? "{store: string, scope: string, value: any}" : "{store: string, scope: string}",
                         reterr);
         return strcmp(store, c->server->store_path) == 0
@@ -267,10 +251,10 @@ static int working_params(Client *c, json_t *params, bool value, const char **re
                        : diag(reterr, SERVE_E_OTHER_STORE, "store: this daemon serves %s", c->server->store_path);
 }
 
-static int do_working_get(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_working_get(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         const char *scope;
         json_t *v = NULL;
-        int e = working_params(c, params, false, &scope, NULL, reterr);
+        int e = method_working_params(c, params, false, &scope, NULL, reterr);
 
         if (e == 0)
                 e = session_state_get(&c->server->working, c->server->store, scope, &v, reterr);
@@ -279,10 +263,10 @@ static int do_working_get(Client *c, const json_t *id, json_t *params, json_t **
         return e;
 }
 
-static int do_working_set(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_working_set(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         const char *scope;
         json_t *v;
-        int e = working_params(c, params, true, &scope, &v, reterr);
+        int e = method_working_params(c, params, true, &scope, &v, reterr);
 
         if (e == 0)
                 e = session_state_set(&c->server->working, c->server->store, scope, v, reterr);
@@ -291,9 +275,9 @@ static int do_working_set(Client *c, const json_t *id, json_t *params, json_t **
         return e;
 }
 
-static int do_working_clear(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_working_clear(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         const char *scope;
-        int e = working_params(c, params, false, &scope, NULL, reterr);
+        int e = method_working_params(c, params, false, &scope, NULL, reterr);
 
         if (e == 0)
                 e = session_state_set(&c->server->working, c->server->store, scope, NULL, reterr);
@@ -304,18 +288,18 @@ static int do_working_clear(Client *c, const json_t *id, json_t *params, json_t 
 
 static const Method methods[] = {
         {"run", method_do_run},
-        {"cancel", do_cancel},
-        {"input", do_input},
-        {"kill", do_kill},
-        {"ps", do_ps},
-        {"ping", do_ping},
+        {"cancel", method_do_cancel},
+        {"input", method_do_input},
+        {"kill", method_do_kill},
+        {"ps", method_do_ps},
+        {"ping", method_do_ping},
         {"status", method_do_status},
-        {"reload", do_reload},
-        {"stop", do_stop},
-        {"takeover", do_takeover},
-        {"working.get", do_working_get},
-        {"working.set", do_working_set},
-        {"working.clear", do_working_clear},
+        {"reload", method_do_reload},
+        {"stop", method_do_stop},
+        {"takeover", method_do_takeover},
+        {"working.get", method_do_working_get},
+        {"working.set", method_do_working_set},
+        {"working.clear", method_do_working_clear},
 };
 
 static bool method_id_valid(const json_t *id) {
@@ -330,7 +314,7 @@ static void method_wrong(Client *c, const json_t *id, int code, const Diag *d) {
         c->server->n_refused++;
 }
 
-static int from_json(int e) {
+static int method_from_json(int e) {
         switch (e) {
         case JSON_E_DUPLICATE:
                 return SERVE_E_DUPLICATE_KEY;
@@ -352,7 +336,7 @@ static int method_judge(json_t *o, const json_t **ret_id, const char **ret_metho
         json_t *v;
 
         if (json_is_array(o))
-                return diag(reterr, SERVE_E_BATCH, "a line is one request: batches are not taken");
+                return diag(reterr, SERVE_E_BATCH, "a line is one request: batches are refused");
         if (!json_is_object(o))
                 return diag(reterr, SERVE_E_INVALID_REQUEST, "a request is an object");
         if (id && !method_id_valid(id))
@@ -380,7 +364,7 @@ static int method_judge(json_t *o, const json_t **ret_id, const char **ret_metho
         return 0;
 }
 
-static int call(Client *c, const json_t *id, const char *method, json_t *params, Diag *reterr) {
+static int method_dispatch(Client *c, const json_t *id, const char *method, json_t *params, Diag *reterr) {
         _cleanup_json_ json_t *none = params ? NULL : json_object(), *result = NULL;
         char shown[256];
 
@@ -415,11 +399,11 @@ void method_call(Client *c, const char *line, size_t n) {
                 return;
         }
         if (e > 0)
-                e = from_json(e);
+                e = method_from_json(e);
         else
                 e = method_judge(o, &id, &method, &params, &d);
         if (e == 0)
-                e = call(c, id, method, params, &d);
+                e = method_dispatch(c, id, method, params, &d);
         if (e == 0)
                 return;
         method_wrong(c, id, e, &d);

@@ -1,7 +1,7 @@
-/* Runs: lethe-serve. Users other than the daemon's own and root, whom the policy's `clients` lets ask: for registered
- * skills, with arguments of theirs and standard streams over the connection. Nothing that they say is looked up with
- * the daemon's rights: no folder, no program, no file, no variable, no store, anchor or policy; and nothing that they
- * have opened is used. They see and end what is theirs, and do not govern the daemon. */
+/* Runs: lethe-serve. Requests of users other than the daemon's own and root, if `clients` of the policy allows the
+ * user: for registered skills, with arguments of the client and standard streams over the connection. The daemon uses
+ * its rights for no name from such a client: no folder, program, file, variable, store, anchor or policy; and uses no
+ * descriptor from the client. The client sees and ends jobs of its user, and does not govern the daemon. */
 #include "serve/serve.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ int other_user_may_call(const Client *c, const char *method, Diag *reterr) {
         if (!c->peer->foreign)
                 return 0;
         if (!policy_client(c->server->policy->policy, c->peer->uid, NULL))
-                return diag(reterr, NOT_YOURS, "this daemon's policy does not name user %u any more",
+                return diag(reterr, NOT_YOURS, "the daemon's policy does not name user %u any more",
                             (unsigned)c->peer->uid);
         for (size_t i = 0; i < ARRAY_SIZE(those); i++)
                 is |= strcmp(method, those[i]) == 0;
@@ -40,14 +40,13 @@ int other_user_may_run(const Client *c, const json_t *params, Diag *reterr) {
                 return 0;
         for (size_t i = 0; i < ARRAY_SIZE(looked_up); i++)
                 if (json_object_get(params, looked_up[i]))
-                        return diag(
-                                reterr, NOT_YOURS,
-                                "%s: another user than the daemon's own names none; `ping` says which this daemon has",
-                                looked_up[i]);
+                        return diag(reterr, NOT_YOURS,
+                                    "%s: another user than the daemon's own names none; `ping` shows the daemon's",
+                                    looked_up[i]);
         if (json_object_get(params, "stdio"))
-                return diag(
-                        reterr, NOT_YOURS,
-                        "stdio: another user than the daemon's own passes no descriptors; \"stream\" passes standard streams over the connection");
+                return diag(reterr, NOT_YOURS,
+                            "stdio: another user than the daemon's own passes no descriptors; \"stream\" passes "
+                            "standard streams over the connection");
         if (!skill)
                 return diag(reterr, NOT_YOURS,
                             "exec: another user than the daemon's own may have registered skills run, and no program");
@@ -59,15 +58,14 @@ int other_user_may_run(const Client *c, const json_t *params, Diag *reterr) {
                 return NOT_YOURS;
         if (json_is_true(json_object_get(params, "promote")))
                 return diag(reterr, NOT_YOURS,
-                            "promote: what becomes shared belief is for the daemon's own user and root to say");
+                            "promote: only the daemon's own user and root decide about shared belief");
         for (size_t i = 0; i < json_array_size(options); i++) {
                 const char *name = json_text(json_array_get(json_array_get(options, i), 0));
 
                 if (!request_option_is_plain(name))
-                        return diag(
-                                reterr, NOT_YOURS,
-                                "option %s: another user than the daemon's own may set budgets, entry and discipline",
-                                diag_quote(name, strlen(name), shown, sizeof(shown)));
+                        return diag(reterr, NOT_YOURS,
+                                    "option %s: another user than the daemon's own may set budgets, entry and "
+                                    "discipline", diag_quote(name, strlen(name), shown, sizeof(shown)));
         }
         return 0;
 }

@@ -1,5 +1,4 @@
-/* Runs: lethe-serve. The processes behind the connections: the number of a pid and a uid, as the kernel tells it
- * (SO_PEERCRED). */
+/* Runs: lethe-serve. The processes behind the connections: pid and uid, as reported by the kernel (SO_PEERCRED). */
 #include "serve/serve.h"
 
 #include "base/owner.h"
@@ -14,8 +13,8 @@ bool peer_is_foreign(const struct ucred *cred) {
         return cred->uid != 0 && cred->uid != geteuid();
 }
 
-/* kill(2) compares users as the kernel has them: it is allowed for our own user's processes, and, with CAP_KILL, for
- * those of users whom we map. */
+/* kill(2) compares users as the kernel knows them: allowed for processes of the daemon's own user and, with CAP_KILL,
+ * for processes of users mapped into the namespace. */
 bool peer_is_known(const struct ucred *cred) {
         return !owner_is_anybody(cred->uid) || (cred->pid > 0 && kill(cred->pid, 0) == 0);
 }

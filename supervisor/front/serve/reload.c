@@ -1,7 +1,7 @@
-/* Runs: lethe-serve. Another policy. What an earlier one granted is at an end before the reload is said to be done:
- * requests that wait are judged when their turn comes; invocations that are being judged or started are waited for
- * until their region is allocated or refused; prepared regions, templates and warm interpreters are ended; what a
- * region that runs starts is judged anew. Regions that run go on: they were admitted. */
+/* Runs: lethe-serve. Changes the policy. All grants of earlier policies end before the reload is reported as done:
+ * queued requests are judged when their turn comes; the reload waits for invocations under judgement or starting until
+ * their region is allocated or refused; prepared regions, templates and warm interpreters are ended; sub-invocations of
+ * running regions are judged anew. Running regions go on: they were admitted. */
 #include "serve/serve.h"
 
 #include "base/buf.h"
@@ -15,31 +15,10 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#define LOOK_USEC 2000 /* how often, while something of an earlier policy is left */
+#define LOOK_USEC 2000 /* between checks, while a grant of an earlier policy is left */
 #define ANSWER_DEPTH_MAX 8
 
-void job_judging(void *job, bool on) {
-        SharedPolicy *before = NULL;
-        Job *j = job;
-        Server *s = j->server;
-
-        pthread_mutex_lock(&s->lock);
-        j->judging = on;
-        if (on && j->policy != s->policy) {
-                before = j->policy;
-                j->policy = shared_policy_use(s->policy);
-        }
-        pthread_mutex_unlock(&s->lock);
-        if (on && !j->options)
-                j->turn = j->policy->turn;
-        else if (on) {
-                j->options->policy = j->policy->policy;
-                j->options->turn = j->policy->turn;
-        }
-        shared_policy_drop(before);
-}
-
-/* *ret_judged: those that are being judged by an earlier policy. *ret_run: those that run by one. */
+/* *ret_judged: invocations under judgement by an earlier policy. *ret_run: invocations running by an earlier policy. */
 static void reload_count(Server *s, size_t *ret_judged, size_t *ret_run) {
         *ret_judged = *ret_run = 0;
         pthread_mutex_lock(&s->lock);
@@ -67,15 +46,14 @@ static void reload_done(Server *s, size_t n_run) {
         }
 }
 
-static int on_look(sd_event_source *source, uint64_t usec, void *userdata) {
+static int reload_on_look(sd_event_source *source, uint64_t usec, void *userdata) {
         Server *s = userdata;
         size_t n_judged, n_run;
 
         reload_count(s, &n_judged, &n_run);
         if (!s->forgets && n_judged == 0 && pool_is_settled(s->pool) &&
             (!s->recovering || atomic_load(&s->recovered))) {
-                /* those that were started last may have made templates; and the operator may have changed more than the
-                 * policy */
+                /* the last starts may have made templates; and the operator may have changed more than the policy */
                 spawner_forget(s->spawner);
                 s->forgets = true;
         }
@@ -93,7 +71,8 @@ static int reload_take(Server *s, Policy *p) {
         SharedPolicy *before, *now = shared_policy_new(p, s->policy->turn + 1);
 
         if (!now || (!s->settling &&
-                     sd_event_add_time_relative(s->event, &s->settling, CLOCK_MONOTONIC, 0, 0, on_look, s) < 0)) {
+                     sd_event_add_time_relative(s->event, &s->settling, CLOCK_MONOTONIC, 0, 0, reload_on_look,
+                                                s) < 0)) {
                 shared_policy_drop(now);
                 return -ENOMEM;
         }
@@ -114,7 +93,7 @@ int server_reload(Server *s, Diag *reterr) {
 
         sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_mono_usec());
         e = policy_load(s->options.policy, &p, reterr);
-        if (e == 0 && (e = server_set_mode(s, p, reterr)) < 0)
+        if (e == 0 && (e = listen_set_mode(s, p, reterr)) < 0)
                 policy_free(p);
         if (e == 0)
                 e = reload_take(s, p);
@@ -128,7 +107,7 @@ int server_reload(Server *s, Diag *reterr) {
         return SERVE_E_POLICY;
 }
 
-static int ask_line(int fd, Buf *line) {
+static int reload_ask_line(int fd, Buf *line) {
         static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"reload\"}\n";
         int e = io_write_full(fd, request, sizeof(request) - 1);
 
@@ -148,7 +127,7 @@ int reload_ask(const char *socket) {
         _cleanup_buf_ Buf line = {.max = SERVE_LINE_MAX};
         _cleanup_json_ json_t *o = NULL;
         const char *why;
-        int e = fd < 0 ? fd : ask_line(fd, &line);
+        int e = fd < 0 ? fd : reload_ask_line(fd, &line);
 
         if (e == 0 && json_parse(line.data, line.n, line.n, ANSWER_DEPTH_MAX, &o, NULL) != 0)
                 e = -EPROTO;

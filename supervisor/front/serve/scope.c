@@ -1,10 +1,11 @@
-/* Runs: lethe-scope. Asks systemd for a scope (systemd.scope(5)) of our caller's own, with a control group that may be
- * divided (A-60), or whether the caller's unit is such. A program of its own, because it may be killed when systemd
- * does not answer, and because a run needs no library for the bus else.
+/* Runs: lethe-scope. Asks systemd for a scope (systemd.scope(5)) for the caller, with a control group that may be
+ * divided (A-60), or whether the unit of the caller is so. A separate program, because it can be killed when systemd
+ * does not answer, and because a run needs no bus library otherwise.
  *
  * Its argument: "scope|delegated PID PARENT TASKS user|system SLICE". scope: PID is moved into a new scope, and PARENT
- * when it is the same program; TASKS is the scope's limit (18446744073709551615: systemd's own); SLICE may be missing.
- * Ends 0 when PID is in it. delegated: ends 0 when the unit of PID is. Else 1 with one line on standard error. */
+ * when running the same program; TASKS is the scope's limit (18446744073709551615: systemd's own); SLICE may be
+ * missing. Ends 0 when PID is in the scope. delegated: ends 0 when the unit of PID is delegated. Else 1 with a line on
+ * standard error. */
 #include "base/util.h"
 
 #include <errno.h>
@@ -19,14 +20,14 @@
 
 #define STEP_USEC 4000000
 
-typedef struct Asked {
+typedef struct ScopeRequest {
         char what[16];
         int pid, parent;
         uint64_t tasks;
         char manager[8], slice[256];
         const char *job;      /* borrowed: of the reply */
-        char result[32];      /* of the job, when it is over */
-} Asked;
+        char result[32];      /* of the job, when over */
+} ScopeRequest;
 
 static int scope_fail(const char *what, int e, const sd_bus_error *said) {
         fprintf(stderr, "%s: %s\n", what, said && said->message ? said->message : strerror(e < 0 ? -e : e));
@@ -44,8 +45,8 @@ static bool scope_same_program(int a, int b) {
         return b > 1 && n[0] > 0 && n[0] == n[1] && memcmp(name[0], name[1], (size_t)n[0]) == 0;
 }
 
-/* The manager's own socket: no other process between it and us, and no environment that could name another. */
-static int scope_connect(const Asked *a, sd_bus **ret) {
+/* The manager's own socket: no other process in between, and no environment variable can name another socket. */
+static int scope_connect(const ScopeRequest *a, sd_bus **ret) {
         char address[64];
         sd_bus *bus = NULL;
         int e = sd_bus_new(&bus);
@@ -69,7 +70,7 @@ static int scope_connect(const Asked *a, sd_bus **ret) {
 
 static int scope_on_job(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         const char *path = NULL, *unit = NULL, *result = NULL;
-        Asked *a = userdata;
+        ScopeRequest *a = userdata;
         uint32_t id;
 
         (void)error;
@@ -78,7 +79,7 @@ static int scope_on_job(sd_bus_message *m, void *userdata, sd_bus_error *error) 
         return 0;
 }
 
-static int scope_add_pids(sd_bus_message *m, const Asked *a) {
+static int scope_add_pids(sd_bus_message *m, const ScopeRequest *a) {
         const uint32_t pids[] = {(uint32_t)a->pid, (uint32_t)a->parent};
         int e = sd_bus_message_open_container(m, 'r', "sv");
 
@@ -94,7 +95,7 @@ static int scope_add_pids(sd_bus_message *m, const Asked *a) {
         return e < 0 ? e : sd_bus_message_close_container(m);
 }
 
-static int scope_request(sd_bus *bus, const Asked *a, sd_bus_message **ret) {
+static int scope_request(sd_bus *bus, const ScopeRequest *a, sd_bus_message **ret) {
         char name[96];
         struct timespec now;
         int e;
@@ -122,8 +123,8 @@ static int scope_request(sd_bus *bus, const Asked *a, sd_bus_message **ret) {
         return e < 0 ? e : sd_bus_message_append(*ret, "a(sa(sv))", 0);
 }
 
-/* The caller ends us when it takes too long. */
-static int scope_await(sd_bus *bus, const Asked *a) {
+/* The caller kills this program after a time limit. */
+static int scope_await(sd_bus *bus, const ScopeRequest *a) {
         int e = 0;
 
         while (e >= 0 && !*a->result) {
@@ -134,7 +135,7 @@ static int scope_await(sd_bus *bus, const Asked *a) {
         return e;
 }
 
-static int scope_is_delegated(sd_bus *bus, const Asked *a) {
+static int scope_is_delegated(sd_bus *bus, const ScopeRequest *a) {
         sd_bus_error error = SD_BUS_ERROR_NULL;
         sd_bus_message *reply = NULL;
         const char *path = NULL;
@@ -153,14 +154,15 @@ static int scope_is_delegated(sd_bus *bus, const Asked *a) {
         if (e < 0)
                 return scope_fail("the unit of this process", e, &error);
         return yes ? 0
-                   : scope_fail("the unit of this process", EPERM, &(sd_bus_error){.message = "it is not delegated"});
+                   : scope_fail("the unit of this process", EPERM,
+                                &(sd_bus_error){.message = "the unit is not delegated"});
 }
 
 int main(int argc, char **argv) {
         sd_bus_error error = SD_BUS_ERROR_NULL;
         sd_bus_message *request = NULL, *reply = NULL;
         sd_bus *bus = NULL;
-        Asked a = {};
+        ScopeRequest a = {};
         int e;
 
         if (argc != 2 || sscanf(argv[1], "%15s %d %d %" SCNu64 " %7s %255s", a.what, &a.pid, &a.parent, &a.tasks,
@@ -186,5 +188,5 @@ int main(int argc, char **argv) {
                 return scope_fail("the scope's job", e, NULL);
         if (strcmp(a.result, "done") != 0)
                 return scope_fail("the scope's job", ECANCELED, &(sd_bus_error){.message = a.result});
-        return 0; /* the bus goes with us */
+        return 0; /* the end of the process closes the bus */
 }

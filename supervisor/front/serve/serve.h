@@ -1,15 +1,13 @@
-/* Runs: lethe-serve. What its files share.
+/* Runs: lethe-serve. Types and functions shared by its files.
  *
- * One thread, the front, has the event loop: sockets, signals, timers. Each invocation has a thread to itself that runs
- * it from its grant to its record exactly as `lethe run` does alone (invoke/run.h), so that a slow disk, a large
- * teardown or a pipe that nobody reads holds up nobody else's. The front never waits, but for the loop.
+ * A single thread, the front, has the event loop: sockets, signals, timers. Each invocation has a thread of its own
+ * for the way from its grant to its record, exactly as in `lethe run` (invoke/run.h). So a slow disk, a large teardown
+ * or an unread pipe delays no other invocation. The front never waits, except in the loop.
  *
- *   Client   one connection                    front only
- *   Peer     the process behind connections, or the user, when it is not the daemon's own    front only; what is fair
- *            is fair between peers
- *   Job      one `run` request                 front, but while RUNNING: `regions` under its lock, the rest is its
- *            thread's
- * */
+ *   Client   a connection; front only
+ *   Peer     the process behind connections, or the user, when not the daemon's own; front only. Fairness holds
+ *            between peers
+ *   Job      a `run` request; front only, but while RUNNING: `regions` under its lock, all else is the thread's */
 #pragma once
 
 #include "base/buf.h"
@@ -20,7 +18,6 @@
 #include "manifest/skill-kept.h"
 #include "base/line.h"
 #include "schema/serve.h"
-#include "serve/session-state.h"
 #include "store/store.h"
 
 #include <pthread.h>
@@ -36,8 +33,7 @@ typedef struct Peer Peer;
 typedef struct Job Job;
 typedef struct JobThread JobThread;
 
-/* A policy that invocations still use after another one was read. */
-/* Output that goes into the answer: the first SERVE_CAPTURE_MAX bytes, as long as the account of all has room. */
+/* Output for the answer: the first SERVE_CAPTURE_MAX bytes, as long as the account of all clients has room. */
 typedef struct Capture {
         RegionSink sink;        /* first */
         Buf text;
@@ -47,64 +43,60 @@ typedef struct Capture {
         Peer *peer;
 } Capture;
 
+/* A policy, kept for invocations that still use it after a reload. */
 typedef struct SharedPolicy {
         atomic_uint users;
         Policy *policy;
-        unsigned turn;          /* how often it had been read again before */
+        unsigned turn;          /* how often the policy was read again before */
 } SharedPolicy;
-
-SharedPolicy *shared_policy_new(Policy *p, unsigned turn); /* takes it; NULL: out of memory, and it is freed */
-SharedPolicy *shared_policy_use(SharedPolicy *p);
-void shared_policy_drop(SharedPolicy *p);
 
 typedef enum JobState { JOB_QUEUED, JOB_RUNNING, JOB_OVER } JobState;
 
-/* A standard stream that goes over its client's connection: the front's end of a socket pair, of which the job's stream
- * is the other one. */
+/* A standard stream over the client's connection: the front's end of a socket pair; the job has the opposite end. */
 typedef struct Flow {
         Job *job;
         size_t stream;
         sd_event_source *source;
-        int fd;                 /* -1: none, or at its end */
-        bool waits;             /* its client has enough to read */
+        int fd;                 /* -1: not used, or at its end */
+        bool waits;             /* the client has enough to read */
 } Flow;
 
 struct Job {
-        Job *next;              /* in its peer's queue, or in the list of what is done */
+        Job *next;              /* in the queue of its peer, or in the list of done jobs */
         Server *server;
-        Client *client;         /* borrowed; NULL: it went away */
+        Client *client;         /* borrowed; NULL: the client went away */
         Peer *peer;             /* referenced */
         JobState state;
         json_t *id;             /* of the request, owned */
         json_t *params;         /* owned; checked by job_check() */
-        RunOptions *options;    /* the thread's own, borrowed, while it runs */
+        RunOptions *options;    /* the thread's own, borrowed, while running */
         int streams[SERVE_STREAMS];
-        Capture captures[SERVE_STREAMS]; /* of output that goes into the answer; the thread's */
-        size_t charged;         /* of the account, for its request; and by the thread, for its answer */
-        bool shared[SERVE_STREAMS];   /* /dev/null: the server's own, or for input none at all */
+        Capture captures[SERVE_STREAMS]; /* of output for the answer; the thread's */
+        size_t charged;         /* of the account: for the request, and by the thread for the answer */
+        bool shared[SERVE_STREAMS];   /* /dev/null: the server's own, or no input */
         bool streamed[SERVE_STREAMS]; /* over the connection */
-        Flow flows[SERVE_STREAMS];    /* the front's, as are the six that follow */
-        Client *flow_client;    /* borrowed: in whose list it is */
+        Flow flows[SERVE_STREAMS];    /* the front's, like the six members below */
+        Client *flow_client;    /* borrowed: the client whose list has the job */
         Job *next_flowing;
-        Buf input;              /* that came and was not taken yet */
-        json_t *input_id;       /* of the request with it, owned; NULL: none waits */
+        Buf input;              /* received and not yet taken */
+        json_t *input_id;       /* of the request with input, owned; NULL: no request waits */
         bool input_ends;
-        bool ready, told, thread_over; /* there is an answer; it was sent; its thread is done with it */
-        bool starting;          /* its thread's: it has one of the places for those that start */
-        unsigned n_fds;         /* at most, while it runs */
+        bool ready, told, thread_over; /* an answer exists; the answer was sent; the thread is done with the job */
+        bool starting;          /* the thread's: has a place for starting jobs */
+        unsigned n_fds;         /* at most, while running */
         int cancel;             /* eventfd: there is an order */
-        atomic_bool unwanted;   /* nothing of it is to be kept */
+        atomic_bool unwanted;   /* all proposals must be dropped */
 
-        pthread_mutex_t lock;   /* of what follows */
-        SharedPolicy *policy; /* owned: by which it was judged last; NULL: not yet */
-        unsigned turn;        /* of the policy by which it was admitted */
-        bool judging;         /* it is being judged by it, and nothing is allocated yet */
-        RegionId *regions; /* that it had, its first one first */
+        pthread_mutex_t lock;   /* for the members below */
+        SharedPolicy *policy; /* owned: the policy of the last judgement; NULL: not judged yet */
+        unsigned turn;        /* of the policy that admitted the job */
+        bool judging;         /* under judgement by `policy`, without any resource allocated */
+        RegionId *regions; /* all its regions, the first region first */
         size_t n_regions;
-        /* the first that was not taken yet, as a signalfd would give it; of signal 0: none */
+        /* the first order not yet taken, as a signalfd would give it; signal 0: no order */
         struct signalfd_siginfo order;
 
-        json_t *receipt;        /* the thread's, until it is in the answer */
+        json_t *receipt;        /* the thread's, until put into the answer */
         json_t *result;         /* the thread's, then the front's: of the answer, NULL: out of memory */
         bool answered;          /* the thread's: the front was given the answer ahead of the thread's end */
         Job *next_answered;
@@ -113,12 +105,12 @@ struct Job {
 };
 
 #define STARTS_AT_ONCE 16
-#define JOB_FDS 16      /* while it runs, without what its streams take */
+#define JOB_FDS 16      /* while running, without its streams */
 #define JOB_FDS_MOST 23
 #define SERVE_HELD_FDS_MAX 64 /* of all clients together */
 
 #define CLIENT_FD_SETS 4
-/* Descriptors that came with the byte of that number: they belong to the line that it is in. */
+/* Descriptors received with the byte of number `at`: they belong to the line around. */
 typedef struct FdSet {
         uint64_t at;
         int fds[SERVE_STREAMS];
@@ -133,61 +125,76 @@ struct Client {
         sd_event_source *source, *again;
         LineReader in;
         LineQueue out;
-        bool closing;           /* what it was answered is still to be sent, then it is closed */
-        bool more;              /* whole lines are left that were not taken yet */
-        bool broken;            /* nothing can be sent to it */
-        json_t *reload_id;      /* of a `reload` that is not done, owned; NULL: none */
+        bool closing;           /* the last answers are still sent, then the connection is closed */
+        bool more;              /* whole lines are left */
+        bool broken;            /* the client cannot be written to */
+        json_t *reload_id;      /* of an unfinished `reload`, owned; NULL: no reload */
         unsigned n_bad, n_jobs;
-        size_t charged;         /* of the account, for what it has to read */
-        uint64_t last_usec;     /* when it last said something */
-        FdSet sets[CLIENT_FD_SETS]; /* came with lines that are not taken yet, the first one first */
+        size_t charged;         /* of the account, for unread answers */
+        uint64_t last_usec;     /* time of its last bytes */
+        FdSet sets[CLIENT_FD_SETS]; /* passed with lines not yet taken, the oldest first */
         size_t n_sets;
-        uint64_t n_fed;         /* bytes that ever came */
-        Job *flowing;           /* its runs with streams over it */
-        bool at_end;            /* it says nothing more */
+        uint64_t n_fed;         /* bytes received in all */
+        Job *flowing;           /* jobs with streams over the connection */
+        bool at_end;            /* end of its input */
 };
 
 struct Peer {
         Peer *next, *next_waiting;
-        pid_t pid;              /* of the first, when it is another user's */
+        pid_t pid;              /* of the first connection, for another user */
         uid_t uid;
-        bool foreign;           /* another user, whom the policy lets ask: all processes of that user are one */
+        bool foreign;           /* another user, allowed by the policy: all processes of the user are a single peer */
         uint64_t shared;        /* under share_lock */
         unsigned users, n_clients, n_queued;
-        atomic_uint n_running, n_subs; /* jobs; and regions that these have started */
-        bool waiting;           /* in the ring of those that have something queued */
+        atomic_uint n_running, n_subs; /* jobs; and regions started by these */
+        bool waiting;           /* in the ring of peers with queued jobs */
         Job *first, *last;      /* queued */
 };
 
 typedef struct ServeOptions {
         const char *store, *anchor, *policy, *socket;
         uint64_t max_running, max_queued, max_clients, drain_usec;
-        uint64_t max_fds;       /* descriptors of all that run */
+        uint64_t max_fds;       /* descriptors for all running jobs */
         bool replace, reload;
 } ServeOptions;
 
+/* Calls from connections, streams and jobs into files above them; main.c has the table. */
+typedef struct ServerHooks {
+        void (*call_method)(Client *c, const char *line, size_t n);
+        void (*resume_output)(Client *c); /* after output was sent to the client */
+        void (*output_sent)(Job *j);      /* all output of the job; may free j */
+        void (*cancel_jobs)(Client *c, int signo);
+        void (*check)(Server *s);
+        void (*may_end)(Server *s);
+} ServerHooks;
+
+typedef struct SessionState {
+        json_t *values; /* number of the scope, as text -> value */
+} SessionState;
+
 struct Server {
+        const ServerHooks *hooks;
         ServeOptions options;
         sd_event *event;
         Store *store;
         Pool *pool;
         char *store_path;       /* resolved */
-        SharedPolicy *policy;   /* in force; the front's, and its threads' under the lock */
-        sd_event_source *settling; /* of an earlier one something is left */
-        bool forgets;       /* nothing but templates */
+        SharedPolicy *policy;   /* in force; the front's, read by threads under the lock */
+        sd_event_source *settling; /* grants of an earlier policy are left */
+        bool forgets;       /* only templates */
         Spawner *spawner;
-        CgroupPool *groups; /* NULL: none to be had */
+        CgroupPool *groups; /* NULL: unavailable */
         TemplateGroups template_groups;
         SkillsKept *skills; /* or NULL */
-        int null;           /* /dev/null, for those who passed it as their output */
+        int null;           /* /dev/null, for clients that pass it as their output */
         pid_t discarder;
-        int discard;        /* to it */
+        int discard;        /* socket to the process `discarder` */
         bool discard_is_full;
-        /* own_listener: in the store's run/, for who looks for the supervisor of a region */
+        /* own_listener: in the store's run/, for a client that looks for the supervisor of a region */
         int listener, own_listener;
         sd_event_source *listening, *own_listening, *done_source, *drain, *accept_again, *look_after, *mounting;
         int mounts;             /* /proc/self/mountinfo */
-        char *socket_path;      /* to be unlinked at the end; NULL: it is somebody else's */
+        char *socket_path;      /* unlinked at the end; NULL: the path of another owner */
         char *own_path;
         bool stopping, hurry, delivering, failed;
         uint64_t started_usec;
@@ -199,28 +206,29 @@ struct Server {
         unsigned n_running, n_queued;
         uint64_t fds_of_running;
         uint64_t n_served, n_refused;
-        uint64_t fds_of_queued; /* open for those that wait */
-        size_t held_fds;        /* descriptors that came with requests that are not whole yet, or not taken */
-        uint64_t held;          /* bytes of memory for requests that are not whole yet */
+        uint64_t fds_of_queued; /* open for queued jobs */
+        size_t held_fds;        /* descriptors of unfinished requests */
+        uint64_t held;          /* bytes of memory for unfinished requests */
         SessionState working;
-        pthread_mutex_t share_lock, answer_lock; /* of the three that follow, and those of peers; of making an answer */
+        pthread_mutex_t answer_lock; /* for making an answer */
+        pthread_mutex_t share_lock;  /* for the two members below, and Peer.shared */
         uint64_t shared, shared_foreign;
 
-        pthread_mutex_t lock;   /* of `done`, `answered`, `running`, and the threads that wait or are over */
+        pthread_mutex_t lock;   /* for `done`, `answered`, `running`, idle and ended threads */
         Job *done, *answered;
-        Job *unread;            /* the front's: their threads are done, and their clients have yet to read */
+        Job *unread;            /* the front's: threads done, answers not yet read */
         JobThread *idle, *over;
         unsigned n_idle;
-        unsigned n_alive;       /* the front's: threads that are not joined */
-        bool ends;              /* none is to wait for another job */
+        unsigned n_alive;       /* the front's: threads not yet joined */
+        bool ends;              /* idle threads must end */
         pthread_cond_t thread_over;
-        Job **running;          /* those that have a thread */
-        _Atomic size_t n_threads; /* the front's; others read it */
+        Job **running;          /* jobs with a thread */
+        _Atomic size_t n_threads; /* written by the front, read by all */
         size_t room;
-        atomic_uint n_subs;     /* regions that jobs have started */
+        atomic_uint n_subs;     /* regions started by jobs */
         int done_fd;
-        int ends_fd; /* readable while a signal that ends us waits to be taken */
-        sem_t starts;           /* places for those that start: many at once would only be in each other's way */
+        int ends_fd; /* readable while a signal for the end is pending */
+        sem_t starts;           /* places for starting jobs: more would only slow each other down */
         pthread_t recoverer;
         bool recovering;
         atomic_bool recovered;
@@ -228,131 +236,139 @@ struct Server {
 };
 
 /* client.c */
-int client_new(Server *s, int fd, const struct ucred *cred); /* takes fd, closes it when it fails */
-/* One line to it. A client that does not read what it is told is dropped. Takes o; NULL: out of memory. */
+int client_new(Server *s, int fd, const struct ucred *cred); /* takes fd over, closes fd on failure */
+/* Sends a line. A client that does not read is dropped. Takes o; NULL: out of memory. */
 void client_send(Client *c, json_t *o);
-void client_send_line(Client *c, const char *line,
-                      size_t n); /* the same of a line that is made already, with its newline */
+void client_send_line(Client *c, const char *line, size_t n); /* a finished line with its newline */
 void client_error(Client *c, const json_t *id_or_null, int code, const char *fmt, ...) _printf_(4, 5);
 void client_result(Client *c, const json_t *id_or_null, json_t *result);
-/* It sent what is no request; too many of these end it. */
+const char *client_error_word(int code); /* of schema/serve.md, for SERVE_E_* */
+/* Counts a malformed request; too many end the connection. */
 void client_bad(Client *c);
-/* Its jobs are cancelled. */
+/* Cancels the client's jobs. */
 void client_free(Client *c);
-/* Those that came with the line that was taken last, or none: they are the caller's. */
+/* The descriptors of the line taken last, if any: the caller owns them. */
 FdSet client_take_fds(Client *c);
 void fd_set_close(FdSet *f);
-/* It gets no more, and is gone once it took what is there. */
+/* No further answers; the client is freed after its last answer was read. */
 void client_finish(Client *c);
 
 /* peer.c */
 bool peer_is(const Peer *p, const struct ucred *cred);
 bool peer_is_foreign(const struct ucred *cred); /* neither root nor the daemon's own user */
-/* Whether the uid says who it is: all users whom a user namespace does not map look alike in it. */
+/* Whether the uid identifies a user: all users not mapped into a user namespace have the same uid there. */
 bool peer_is_known(const struct ucred *cred);
 Peer *peer_use(Server *s, const struct ucred *cred); /* or NULL */
 void peer_drop(Server *s, Peer *p);
 
-/* method.c: one request of a client; takes the client's descriptors when it wants them. */
+/* method.c: a request of a client; takes the client's descriptors when needed. */
 void method_call(Client *c, const char *line, size_t n);
-const char *serve_error_word(int code);
 
-/* foreign.c: what another user may ask. Each returns 0 or SERVE_E_NOT_ALLOWED with a message. */
+/* other-user.c: requests of another user. Each returns 0 or SERVE_E_NOT_ALLOWED with a message. */
 int other_user_may_call(const Client *c, const char *method, Diag *reterr);
 int other_user_may_run(const Client *c, const json_t *params, Diag *reterr);
-/* The same of a request that was allowed, by another policy. */
+/* Judges a request allowed before by another policy. */
 int other_user_still_may(const Policy *policy, uid_t uid, const json_t *params, Diag *reterr);
-/* Whether c may know of it, and end it. */
+/* Whether c may know of the job, and end the job. */
 bool other_user_may_see(const Client *c, const Job *j);
 
-/* stream.c: whether fd may be that stream (0 to 2) of a run. Nothing is asked of the file system that it lies on.
- * *ret_null: it is /dev/null. Returns 0 or SERVE_E_STREAMS with a message. */
-int stream_check(int fd, size_t stream, bool *ret_null, Diag *reterr);
-
-/* share.c: the account of what is held for clients. share_take: false: there is no room. From any thread. */
+/* share.c: the account of memory held for clients. share_take: false: no room. From any thread. */
 bool share_take(Server *s, Peer *p, size_t n);
 void share_give(Server *s, Peer *p, size_t n);
 size_t share_of_json(const json_t *v);
 void capture_init(Capture *c, Server *s, Peer *p);
 void capture_deinit(Capture *c);
 
+/* session-state.c */
+void session_state_deinit(SessionState *w);
+/* value NULL: clears the value. Returns 0, SERVE_E_INVALID_PARAMS with a message, -errno. */
+int session_state_set(SessionState *w, Store *s, const char *scope, json_t *value, Diag *reterr);
+/* *ret is borrowed; NULL: not set. */
+int session_state_get(SessionState *w, Store *s, const char *scope, json_t **ret, Diag *reterr);
+
 /* flow.c */
-int flow_open(Job *j); /* its `streamed` ones; 0 or -errno */
+extern const char *const stream_names[SERVE_STREAMS];
+size_t stream_number(const json_t *name); /* SERVE_STREAMS: not the name of a stream */
+int flow_open(Job *j); /* its `streamed` streams; 0 or -errno */
 bool flow_is_open(const Job *j); /* some output is not told yet */
 void flow_close(Job *j);
-void flow_resume(Client *c); /* something that waited for it was sent */
-/* data: base64. Returns 1 when id is answered later, 0 with what to answer, SERVE_E_* with a message. */
+void flow_resume(Client *c); /* after output was sent to the client */
+/* data: base64. Returns 1 when id is answered later, 0 with *ret_open, SERVE_E_* with a message. */
 int flow_input(Job *j, const json_t *id, const char *data, bool end, bool *ret_open, Diag *reterr);
 
-/* discard.c: before there is a second thread, and before anything secret is read. Returns 0 or -errno with a
- * message. */
+/* discard.c: before a second thread exists, and before any secret is read. Returns 0 or -errno with a message. */
 int server_start_discarder(Server *s, Diag *reterr);
 void server_end_discarder(Server *s);
-void discard_connection(Server *s, int fd); /* of another user; takes fd */
+void discard_connection(Server *s, int fd); /* of another user; takes fd over */
 
 /* job-new.c */
 int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_error, Diag *reterr);
-unsigned job_queued_fds(const Job *j); /* that it holds while it waits: its streams, and what it is told by */
+
+/* job-state.c */
+SharedPolicy *shared_policy_new(Policy *p, unsigned turn); /* takes p; NULL: out of memory, p is freed */
+SharedPolicy *shared_policy_use(SharedPolicy *p);
+void shared_policy_drop(SharedPolicy *p);
+/* The thread begins, or ends, judging the job by the policy in force. */
+void job_judging(void *job, bool on);
+unsigned job_queued_fds(const Job *j); /* held while queued: its streams, and the descriptors of its messages */
 void job_close_streams(Job *j);
 void job_free(Job *j);
 
-/* job.c: the queue, and who is next. */
-void jobs_judge_queued(Server *s); /* those that the policy in force does not allow are refused */
-/* When the queue is full, whoever has the most in it gives way to who has less than a fair share. Returns 0, or
+/* job.c: the queue, and the order of starts. */
+void jobs_judge_queued(Server *s); /* refuses queued jobs not allowed by the policy in force */
+/* When full, the peer with the most queued jobs loses the last to a peer below its fair share. Returns 0,
  * SERVE_E_BUSY. */
 int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr);
 void job_submit(Job *j);
 void job_cancel(Job *j, int signo);
-/* The same by SIGTERM, and nothing that it proposed is kept. */
+/* Cancels by SIGTERM, and drops all proposals. */
 void job_discard(Job *j);
 void jobs_start(Server *s);
 /* Handler of done_fd. */
 int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata);
-void job_told(Job *j); /* all its output was told: its answer may follow; may free it */
+void job_told(Job *j); /* after all its output was sent: the answer may follow; may free j */
 void jobs_cancel_all(Server *s, int signo);
 void jobs_cancel_of(Client *c, int signo);
 Job *job_find(Client *c, const json_t *id);
 Job *job_of_region(Server *s, const char *region);
 
-/* Of its thread, for RunOptions.place. */
+/* For RunOptions.place, by the job's thread. */
 bool job_place(void *job, bool on);
 
-/* job-run.c: what its thread does. */
+/* job-run.c: the work of the thread. */
 int job_check(Client *c, const json_t *params, Diag *reterr); /* 0 or SERVE_E_* */
-void job_run(Job *j, int no_folder); /* no_folder: errno, when the thread could not have a working folder of its own */
+void job_run(Job *j, int no_folder); /* no_folder: errno, when the thread has no working folder of its own */
 
-/* job-thread.c: once job_run() is through it is among those that are done, and done_fd says so. Returns 0 or -errno. */
+/* job-thread.c: after job_run() the job is in the list `done`, and done_fd is readable. Returns 0 or -errno. */
 int job_thread_start(Job *j);
 void job_threads_reap(Server *s);
-/* Overwrites what functions that have returned left right below the caller's stack. */
+/* Overwrites remains of returned functions right below the caller's stack. */
 void job_wipe_near(void);
 /* No job runs any more. */
 void job_threads_end(Server *s);
 
-/* mounts.c: before server_confine(). Returns 0 or -errno with a message. */
-int server_watch_mounts(Server *s, Diag *reterr);
-
-/* confine.c: once all is there that it could not make any more. Returns 0 or -errno with a message. */
+/* confine.c: after all is made that needs the given-up rights. Returns 0 or -errno with a message. */
 int server_confine(Diag *reterr);
 
-/* reload.c: 0 or SERVE_E_POLICY. Clients with a reload_id are answered when nothing runs by an earlier policy but what
- * ran already. */
+/* reload.c: 0 or SERVE_E_POLICY. A reload_id is answered when an earlier policy only has jobs that ran before. */
 int server_reload(Server *s, Diag *reterr);
-/* With the policy in force, or no more. */
-void job_judging(void *job, bool on);
-/* `lethe serve --reload`: asks the daemon at this socket. Returns the exit code. */
+/* `lethe serve --reload`: asks the daemon at the socket. Returns the exit code. */
 int reload_ask(const char *socket);
 
+/* listen.c */
+int listen_open(Server *s, Diag *reterr); /* both sockets, without events */
+int listen_set_mode(const Server *s, const Policy *p, Diag *reterr); /* of the socket; 0 or -errno with a message */
+
 /* server.c */
-int server_set_mode(const Server *s, const Policy *p, Diag *reterr); /* of the socket; 0 or -errno with a message */
 int server_listen(Server *s, Diag *reterr);
+int server_watch_mounts(Server *s, Diag *reterr); /* before server_confine(); 0 or -errno with a message */
 void server_stop(Server *s, const char *why);
-/* Gives the listening socket to the daemon behind the client, with this answer, and ends. Takes answer. Returns 0 or
+/* Gives the listening socket to the daemon behind the client, with the answer (taken), and ends. Returns 0 or
  * -errno. */
 int server_hand_over(Server *s, Client *c, json_t *answer);
-/* Ends it when it can do its work no more. */
+/* Ends the daemon when its work cannot continue. */
 void server_check(Server *s);
-/* The loop ends when nothing is left to be waited for. */
+/* Ends the loop when no work is left. */
 void server_may_end(Server *s);
 /* Dead supervisors of the store are looked for now and then. Returns 0 or -errno. */
 int server_look_after(Server *s);

@@ -1,4 +1,6 @@
-#include "serve/session-state.h"
+/* Runs: lethe-serve, the front. Working state (M-9): a value per scope, in the memory of the daemon alone: in no table,
+ * ledger or search. The value goes when cleared, with its scope, and with the daemon. */
+#include "serve/serve.h"
 
 #include "engine/scope.h"
 #include "schema/serve.h"
@@ -8,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define WORKING_SCOPES_MAX 256
+#define WORKING_VALUE_MAX (64 * 1024) /* canonical bytes */
 #define KEY_MAX 24
 
 void session_state_deinit(SessionState *w) {
@@ -15,7 +19,7 @@ void session_state_deinit(SessionState *w) {
         w->values = NULL;
 }
 
-/* A scope is its number: one that was deleted is never found again, whatever has its name now (M-24). */
+/* The key is the scope's number: the value of a deleted scope is not found by a new scope of the same name (M-24). */
 static int session_state_key_of(Store *s, const char *scope, char ret[static KEY_MAX], Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         uint64_t number;
@@ -28,7 +32,7 @@ static int session_state_key_of(Store *s, const char *scope, char ret[static KEY
         return r > 0 ? SERVE_E_INVALID_PARAMS : r;
 }
 
-/* Those of scopes that are gone. */
+/* Removes the values of deleted scopes. */
 static int session_state_sweep(SessionState *w, Store *s, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         const char *key;

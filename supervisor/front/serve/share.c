@@ -1,6 +1,6 @@
-/* Runs: lethe-serve. Memory that the daemon holds for its clients: requests that wait or run, output that it captures,
- * answers that are not read yet. One account of all, which `lethe capacity` states. Users other than the daemon's own
- * get at most half of it, each of them a quarter of that. */
+/* Runs: lethe-serve. Memory that the daemon holds for its clients: queued and running requests, captured output, unread
+ * answers. A single account, shown by `lethe capacity`. All users other than the daemon's own together get at most
+ * half, and each of them a quarter of the half. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ void share_give(Server *s, Peer *p, size_t n) {
         pthread_mutex_unlock(&s->share_lock);
 }
 
-/* The memory of a value as Jansson keeps it: small ones cost more than their text. */
+/* The memory of a value in Jansson: small values cost more than their text. */
 size_t share_of_json(const json_t *v) {
         size_t n = 64 + json_string_length(v);
         const char *key;
@@ -44,7 +44,7 @@ size_t share_of_json(const json_t *v) {
         return n;
 }
 
-/* Grows by doubling; both pieces are there while it does. */
+/* Grows by doubling; meanwhile both pieces count. */
 static bool capture_grow(Capture *c, size_t n) {
         size_t room = c->text.room ? c->text.room : 4096, had = c->charged;
 
