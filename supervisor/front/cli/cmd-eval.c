@@ -17,13 +17,13 @@ static const char help[] =
         "Usage: lethe eval identity [OPTIONS] FILE\n\n"
         "Replays a history of changes as notes and tells how many of them are bound to the row that they\n"
         "are about, to a wrong one, or wait. Needs no store. FILE has a row a line, columns between tabs:\n"
-        "id, time, subject, ids of the earlier rows that it fixes (the right answers), body.\n\n"
+        "id, time, subject, ids of the earlier rows fixed by the row (the right answers), body.\n\n"
         "  --masked          only without hashes and quoted subjects\n"
         "  --plain           only with the explicit reference that each note's author gave\n"
         "  --curve           also other thresholds, and the best match always taken\n"
-        "  --svg FILE        that curve as a picture; - is standard output\n"
+        "  --svg FILE        the curve as a picture; - is standard output\n"
         "  --titles FILE     also titles of issues, which must not be merged: id, time, resolution, title\n"
-        "  --pairs FILE      pairs \"id,id\" of those that are duplicates\n"
+        "  --pairs FILE      pairs \"id,id\" of duplicates\n"
         "  --json            print JSON\n"
         "  -h, --help        this text\n";
 
@@ -32,7 +32,7 @@ typedef struct Want {
         const char *file, *svg, *titles, *pairs;
 } Want;
 
-/* What was measured; notes without elements were not asked for. */
+/* Measured figures; notes without elements were not asked for. */
 typedef struct Measured {
         Changes changes;
         Replay *replay;
@@ -109,13 +109,16 @@ static int measure_titles(const Want *w, Measured *m) {
         return r < 0 ? no_memory() : EXIT_OK;
 }
 
-/* Of the replay with memory, as production runs; without it, halves in order of time, and how far down the right row is. */
+/* Of the replay with memory, as production runs; without memory, halves in order of time, and ranks of the right
+ * row. */
 static json_t *masked_json(const Measured *m) {
-        _cleanup_json_ json_t *o = count_json(replay_count(&m->remembering, 0, m->remembering.n)), *halves = json_array(), *right = json_object();
+        _cleanup_json_ json_t *o = count_json(replay_count(&m->remembering, 0, m->remembering.n)),
+                              *halves = json_array(), *right = json_object();
         static const size_t places[] = {1, 5, 10, 100};
         size_t half = m->remembering.n / 2;
 
-        if (!o || !halves || !right || json_array_append_new(halves, count_json(replay_count(&m->remembering, 0, half))) < 0 ||
+        if (!o || !halves || !right ||
+            json_array_append_new(halves, count_json(replay_count(&m->remembering, 0, half))) < 0 ||
             json_array_append_new(halves, count_json(replay_count(&m->remembering, half, m->remembering.n))) < 0)
                 return NULL;
         for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
@@ -125,7 +128,8 @@ static json_t *masked_json(const Measured *m) {
                 for (size_t k = 0; k < m->masked.n; k++)
                         within += m->masked.notes[k].place > 0 && m->masked.notes[k].place <= places[i];
                 snprintf(name, sizeof(name), "%zu", places[i]);
-                if (json_object_set_new(right, name, json_real(m->masked.n ? (double)within / (double)m->masked.n : 0)) < 0)
+                if (json_object_set_new(right, name,
+                                        json_real(m->masked.n ? (double)within / (double)m->masked.n : 0)) < 0)
                         return NULL;
         }
         if (json_object_set(o, "halves", halves) < 0 || json_object_set(o, "right_within", right) < 0 ||
@@ -134,7 +138,7 @@ static json_t *masked_json(const Measured *m) {
         return TAKE_PTR(o);
 }
 
-/* Of the notes as they are, those that name an earlier row in whatever way. */
+/* Of unmasked notes, notes with a name of an earlier row. */
 static ReplayCount count_mentioned(const Measured *m) {
         ReplayCount c = {0};
 
@@ -151,8 +155,9 @@ static ReplayCount count_mentioned(const Measured *m) {
 }
 
 static json_t *titles_json(const ReplayTitles *t) {
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "titles", json_u64(t->titles), "created", json_u64(t->created), "pending", json_u64(t->waiting),
-                         "merged", json_u64(t->merged), "merged_not_listed", json_u64(t->merged_wrong), "invalid", json_u64(t->unread));
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "titles", json_u64(t->titles), "created",
+                         json_u64(t->created), "pending", json_u64(t->waiting), "merged", json_u64(t->merged),
+                         "merged_not_listed", json_u64(t->merged_wrong), "invalid", json_u64(t->unread));
 }
 
 static bool set(json_t *o, const char *name, json_t *value) {
@@ -160,12 +165,14 @@ static bool set(json_t *o, const char *name, json_t *value) {
 }
 
 static int print_as_json(const Want *w, const Measured *m) {
-        _cleanup_json_ json_t *o = json_pack("{s:i, s:o, s:o, s:o, s:f, s:f}", "version", 1, "rows", json_u64(m->changes.n), "outside",
-                                              json_u64(m->changes.n_outside), "back", json_u64(m->changes.n_back), "tau", RESOLVE_TAU, "delta", RESOLVE_DELTA);
+        _cleanup_json_ json_t *o = json_pack("{s:i, s:o, s:o, s:o, s:f, s:f}", "version", 1, "rows",
+                                             json_u64(m->changes.n), "outside", json_u64(m->changes.n_outside), "back",
+                                             json_u64(m->changes.n_back), "tau", RESOLVE_TAU, "delta", RESOLVE_DELTA);
         bool ok = o != NULL;
 
         if (w->plain)
-                ok = ok && set(o, "plain", count_json(replay_count(&m->plain, 0, m->plain.n))) && set(o, "mentioned", count_json(count_mentioned(m)));
+                ok = ok && set(o, "plain", count_json(replay_count(&m->plain, 0, m->plain.n))) &&
+                     set(o, "mentioned", count_json(count_mentioned(m)));
         if (w->masked)
                 ok = ok && set(o, "masked", masked_json(m)) && set(o, "curve", curve_json(&m->curve));
         if (w->titles)
@@ -176,7 +183,8 @@ static int print_as_json(const Want *w, const Measured *m) {
 static void print_count(const char *what, ReplayCount c) {
         double all = c.notes > 0 ? (double)c.notes / 100 : 1;
 
-        printf("%-34s %6zu  %6.1f %%  %6.2f %%  %6.1f %%\n", what, c.notes, (double)c.bound / all, (double)c.wrong / all, (double)(c.notes - c.bound) / all);
+        printf("%-34s %6zu  %6.1f %%  %6.2f %%  %6.1f %%\n", what, c.notes, (double)c.bound / all,
+               (double)c.wrong / all, (double)(c.notes - c.bound) / all);
 }
 
 static void print_curve(const Curve *c) {
@@ -184,17 +192,20 @@ static void print_curve(const Curve *c) {
                 const CurvePoint *p = &c->points[i];
                 char what[64];
 
-                snprintf(what, sizeof(what), "tau %.2f, delta %.2f%s", p->tau, p->delta, p->memory ? ", with memory" : "");
+                snprintf(what, sizeof(what), "tau %.2f, delta %.2f%s", p->tau, p->delta,
+                         p->memory ? ", with memory" : "");
                 print_count(p->always_best ? "the best match, always" : what, p->count);
         }
 }
 
 static void print_text(const Want *w, const Measured *m) {
-        printf("%zu rows, %zu notes; tau %.2f, delta %.2f\n", m->changes.n, m->changes.n_notes, RESOLVE_TAU, RESOLVE_DELTA);
+        printf("%zu rows, %zu notes; tau %.2f, delta %.2f\n", m->changes.n, m->changes.n_notes, RESOLVE_TAU,
+               RESOLVE_DELTA);
         if (m->changes.n_outside)
-                printf("%zu right answers are rows that the file does not have: passed over\n", m->changes.n_outside);
+                printf("%zu right answers are rows missing in the file: passed over\n", m->changes.n_outside);
         if (m->changes.n_back)
-                printf("%zu rows have an earlier time than the row above: the order of the lines counts\n", m->changes.n_back);
+                printf("%zu rows have an earlier time than the row above: the order of the lines counts\n",
+                       m->changes.n_back);
         putchar('\n');
         printf("%-34s %6s  %8s  %8s  %8s\n", "", "notes", "bound", "wrong", "pending");
         if (w->plain) {
@@ -204,14 +215,16 @@ static void print_text(const Want *w, const Measured *m) {
         if (w->masked) {
                 print_count("masked", replay_count(&m->remembering, 0, m->remembering.n));
                 print_count("masked, the first half", replay_count(&m->remembering, 0, m->remembering.n / 2));
-                print_count("masked, the second half", replay_count(&m->remembering, m->remembering.n / 2, m->remembering.n));
+                print_count("masked, the second half",
+                            replay_count(&m->remembering, m->remembering.n / 2, m->remembering.n));
                 print_count("masked, without reference memory", replay_count(&m->masked, 0, m->masked.n));
                 if (w->curve)
                         print_curve(&m->curve);
         }
         if (w->titles)
-                printf("\n%zu titles: %zu created, %zu pending, %zu merged, %zu of these not listed as duplicates, %zu invalid\n", m->titles.titles,
-                       m->titles.created, m->titles.waiting, m->titles.merged, m->titles.merged_wrong, m->titles.unread);
+                printf("\n%zu titles: %zu created, %zu pending, %zu merged, %zu of these not listed as duplicates, %zu invalid\n",
+                       m->titles.titles, m->titles.created, m->titles.waiting, m->titles.merged, m->titles.merged_wrong,
+                       m->titles.unread);
 }
 
 static int write_picture(const Want *w, const Measured *m) {
@@ -219,7 +232,8 @@ static int write_picture(const Want *w, const Measured *m) {
         char about[160];
         int r;
 
-        snprintf(about, sizeof(about), "%zu rows, %zu notes, hashes and quoted subjects masked; lethe eval identity", m->changes.n, m->masked.n);
+        snprintf(about, sizeof(about), "%zu rows, %zu notes, hashes and quoted subjects masked; lethe eval identity",
+                 m->changes.n, m->masked.n);
         r = curve_plot(&m->curve, about, &svg);
         return r < 0 ? no_memory() : cli_write(VERB, w->svg, svg.data, svg.n);
 }
@@ -241,7 +255,8 @@ static int run(const Want *w) {
         if (r < 0)
                 return no_memory();
         if (m.changes.n_notes == 0)
-                return cli_fail(VERB, EXIT_NOT, "%s: no row says %s", w->file, m.changes.n == 0 ? "anything: it is empty" : "which row of the file it fixes");
+                return cli_fail(VERB, EXIT_NOT, "%s: no row says %s", w->file,
+                                m.changes.n == 0 ? "anything: it is empty" : "which row of the file it fixes");
         r = measure_notes(w, &m);
         if (r == EXIT_OK && w->titles)
                 r = measure_titles(w, &m);
@@ -258,10 +273,14 @@ static int run(const Want *w) {
 
 int cmd_eval(int argc, char **argv) {
         enum { MASKED = 1000, PLAIN, CURVE, SVG, TITLES, PAIRS, JSON };
-        static const struct option options[] = {{"masked", no_argument, NULL, MASKED},   {"plain", no_argument, NULL, PLAIN},
-                                                {"curve", no_argument, NULL, CURVE},     {"svg", required_argument, NULL, SVG},
-                                                {"titles", required_argument, NULL, TITLES}, {"pairs", required_argument, NULL, PAIRS},
-                                                {"json", no_argument, NULL, JSON},       {"help", no_argument, NULL, 'h'},
+        static const struct option options[] = {{"masked", no_argument, NULL, MASKED},
+                                                {"plain", no_argument, NULL, PLAIN},
+                                                {"curve", no_argument, NULL, CURVE},
+                                                {"svg", required_argument, NULL, SVG},
+                                                {"titles", required_argument, NULL, TITLES},
+                                                {"pairs", required_argument, NULL, PAIRS},
+                                                {"json", no_argument, NULL, JSON},
+                                                {"help", no_argument, NULL, 'h'},
                                                 {0}};
         Want w = {0};
         int opt;

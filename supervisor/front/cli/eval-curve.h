@@ -1,4 +1,5 @@
-/* Runs: CLI. The measurements of `lethe eval identity`: what becomes of a history's notes under the default thresholds and along the operating curve. */
+/* Runs: CLI. The measurements of `lethe eval identity`: outcomes of a history's notes,
+ * under the default thresholds and along the operating curve. */
 #pragma once
 
 #include "base/buf.h"
@@ -8,20 +9,21 @@
 
 typedef struct CurvePoint {
         double tau, delta;
-        bool memory;      /* rows are known by what bound notes called them, too */
-        bool always_best; /* no thresholds: the best candidate is taken, whatever its score */
+        bool memory;      /* rows are known by names in bound notes, too */
+        bool always_best; /* no thresholds: the best candidate is taken */
         ReplayCount count;
 } CurvePoint;
 typedef struct Curve {
         CurvePoint points[CURVE_POINTS_MAX];
         size_t n;
 } Curve;
-/* Of the masked notes. `without`: a replay of them without memory; points with memory are replayed. Returns 0, -ENOMEM. */
+/* Of the masked notes. `without`: a replay without memory; points with memory are replayed. Returns 0, -ENOMEM. */
 int curve_measure(Replay *r, const ReplayNotes *without, Curve *ret);
 /* New reference, NULL: no memory. */
 json_t *curve_json(const Curve *c);
 /* {"notes","bound_rate","wrong_rate","pending_rate"}: shares of all notes. */
 json_t *count_json(ReplayCount c);
 
-/* The curve as a picture: share that is bound against share that is bound to the wrong row, both on logarithmic axes. Returns 0, -ENOMEM. */
+/* The curve as a picture: bound notes against notes bound to the wrong row, both on logarithmic axes. Returns 0,
+ * -ENOMEM. */
 int curve_plot(const Curve *c, const char *about, Buf *ret);

@@ -1,5 +1,4 @@
-/* Runs: supervisor. Release callbacks of a region whose supervisor died: the next start runs the callbacks that had not
- * begun. */
+/* Runs: supervisor. Release callbacks of regions of dead supervisors: the next start runs callbacks not begun yet. */
 #include "invoke/callbacks.h"
 #include "invoke/steps.h"
 
@@ -41,7 +40,7 @@ static int grant_again(Store *store, const Policy *policy, const RegionRow *row,
         }
         if (e == 0)
                 e = policy_grant(skill, &request, policy, ret, &d);
-        /* Never more than the recorded grant: the command line, or a region above, may have reduced it. */
+        /* Never more than the recorded grant, perhaps reduced by the command line or by a region above. */
         if (e == 0)
                 e = grant_recorded(json_object_get(row->detail, "grant"), &had);
         if (e == 0)
@@ -51,7 +50,7 @@ static int grant_again(Store *store, const Policy *policy, const RegionRow *row,
         if (e == 0)
                 e = secrets_settle(ret, &(SecretsOf){.store = store, .policy = policy}, &d);
         if (e != 0) {
-                grant_deinit(ret); /* half cut, perhaps: no callback is to run with such a grant */
+                grant_deinit(ret); /* half cut, perhaps: unfit for a callback */
                 *ret = (Grant){};
                 log_warning("region %s: its release callbacks cannot be run: %s", row->region,
                             *d.text ? d.text : strerror(e < 0 ? -e : EINVAL));

@@ -1,6 +1,6 @@
 /* Runs: supervisor. The event loop of an invocation with its sub-skills: descriptors and deadlines, by ppoll(2). A
  * source is a pointer to a descriptor, or a deadline, inside an owning object; the owner sets the
- * field. sd-event would do the same and costs a one-shot run a third of its time. */
+ * field. sd-event would do the same, for a third of the time of a one-shot run. */
 #pragma once
 
 #include "base/util.h"

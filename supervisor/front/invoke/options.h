@@ -14,7 +14,7 @@
 
 struct Run;
 
-/* A source of regions that were prepared before an invocation asked for them (prefork/pool.h). Each call takes
+/* A source of regions prepared before their invocations (prefork/pool.h). Each call takes
  * RunOptions.prepared_data. */
 typedef struct PreparedSource {
         /* A prepared Run whose grant allows the same as g, or NULL. turn: of the policy by which g was made. */
@@ -34,18 +34,18 @@ typedef struct RunOptions {
         unsigned turn;        /* of the policy, for `prepared` */
         Spawner *spawner;     /* borrowed; NULL: the region's worker and guard are executed */
         CgroupPool *groups;   /* borrowed; NULL: control groups are made for each region and removed */
-        bool verbose;         /* one line also after a success */
+        bool verbose;         /* a line after a success, too */
         bool quiet;           /* errors only */
-        bool elsewhere;       /* the reader of the last line has another environment than this process, */
-        bool names_store;     /* and reaches this store by --store alone */
+        bool elsewhere;       /* the last line's reader has another environment, */
+        bool names_store;     /* and needs --store for the store */
         /* borrowed: rows of shared belief in the input, as dispatch_record_given() takes them; or NULL */
         const json_t *given;
-        /* the region's notes are promoted after its record (G-5), those of its sub-skills are not */
+        /* the region's notes are promoted after its record (G-5), notes of sub-skills are not */
         bool promote;
 
-        /* For an invocation that is one of several in this process (`lethe serve`). */
+        /* For an invocation beside others in the process (`lethe serve`). */
         const int *streams;    /* standard input, output and error, borrowed; NULL: the process's own */
-        RegionSink *out, *err; /* borrowed: the target of an output for which `streams` has -1; NULL: none */
+        RegionSink *out, *err; /* borrowed: the target of an output with -1 in `streams`, or NULL */
         json_t **ret_receipt;  /* not NULL: the receipt goes there, new reference or NULL, and not into a file */
         /* Finishes the regions of supervisors that died, before this invocation has a region: recover_all(). NULL: the
          * caller has done so. */

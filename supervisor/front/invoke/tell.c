@@ -1,5 +1,5 @@
-/* Runs: supervisor. The end of an invocation in words: the line on standard error, and the sender of a signal that ends
- * the invocation: a person, the daemon, or systemd, and then systemd's reason (A-62, A-63). */
+/* Runs: supervisor. The end of an invocation in words: the line on standard error, and the sender of a final signal: a
+ * person, the daemon, or systemd, and then systemd's reason (A-62, A-63). */
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -47,7 +47,7 @@ static void tell_allows(const BudgetField *f, LimitBy by, Buf *b) {
                 buf_printf(b, " (max.%s of the policy allows no more)", f->name);
                 break;
         case LIMIT_BY_ABOVE:
-                buf_add_str(b, " (of what the region above has)");
+                buf_add_str(b, " (of the budget of the region above)");
                 break;
         }
 }

@@ -160,8 +160,7 @@ void budget_hold_end(RegionBudget *b, const Breach *r) {
         if (r->outcome == OUTCOME_NONE) {
                 budget_keep_calm(b);
                 region_hold_end(&b->hold);
-        }
-        else if (!b->cgroup->memory) {
+        } else if (!b->cgroup->memory) {
                 budget_hold(b); /* the guard needs a single call, the list of processes needs many */
                 region_hold_forget(&b->hold);
                 region_hold(&b->hold, b->worker, NULL);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void audit_record(Audit *a, bool at, const char *what, const char *expected_fmt, va_list ap) {
+static void _printf_(4, 0) audit_record(Audit *a, bool at, const char *what, const char *expected_fmt, va_list ap) {
         a->report->at_entry = at;
         a->report->seq = a->seq;
         snprintf(a->report->what, AUDIT_TEXT_MAX, "%s", what);

@@ -95,7 +95,7 @@ def memory_that_is_short_around_it_is_no_breach():  # I-63, I-66
         code, r, _, err = Region(inside, "hog", "--memory", "512m", "--exec", PY, "-c", HOG).end()
         same((code, r["outcome"], r["signal"], r["limiting_resource"], r.get("cause")), (137, "signaled", 9, None, "outside"), r, err)
         check("used" not in r and r["usage"]["peak_memory_bytes"] <= 64 << 20, r)
-        check("control group above it" in r["reason"], r)
+        check("control group above" in r["reason"], r)
         why = json.loads(lethe("why", "--json", r["region"]).out)
         same((why["outcome"], why["cause"], why["limit"]), ("signaled", "outside", None), why)
         is_innocent(other)

@@ -158,7 +158,8 @@ static int stream(DispatchFixture *d, int fd_in, int fd_out, size_t *ret_lines) 
                         _cleanup_buf_ Buf reply = {0};
 
                         lines++;
-                        r = kind == LINE_WHOLE ? dispatch_line(d->dispatch, line, n, &reply, &d->f.d) : dispatch_bad_frame(d->dispatch, kind, n, &reply, &d->f.d);
+                        r = kind == LINE_WHOLE ? dispatch_line(d->dispatch, line, n, &reply, &d->f.d)
+                                               : dispatch_bad_frame(d->dispatch, kind, n, &reply, &d->f.d);
                         cr_assert_eq(conn_answer(&c, reply.data ? reply.data : "", reply.n), 0);
                 }
         }

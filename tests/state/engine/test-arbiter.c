@@ -270,7 +270,8 @@ Test(arbiter, the_order_does_not_matter) {
 static void by_place(const ArbitrationRule *rule, uint64_t version, const ArbitrationProposal *p, size_t n, ArbitrationVerdict *ret) {
         arbitration_decide(rule, version, p, n, ret);
         for (size_t i = 0; ret->winner != ARBITRATION_NOBODY && i < n; i++)
-                if (ret->each[i] == ARBITRATION_TIE || ret->each[i] == ARBITRATION_LATER || ret->each[i] == ARBITRATION_AGREED || ret->each[i] == ARBITRATION_WON) {
+                if (ret->each[i] == ARBITRATION_TIE || ret->each[i] == ARBITRATION_LATER ||
+                    ret->each[i] == ARBITRATION_AGREED || ret->each[i] == ARBITRATION_WON) {
                         ret->each[ret->winner] = ARBITRATION_LATER;
                         ret->each[i] = ARBITRATION_WON;
                         ret->winner = i; /* the first given of those that are as good */

@@ -183,7 +183,8 @@ Test(terms, in_order) {
                         seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
                         for (size_t k = 0; k < sizeof(p); k++)
                                 p[k] = (seed >> (20 + k)) % 3 ? 'a' : (seed >> (30 + k)) % 2 ? 'b' : '\xC3';
-                        cr_assert_eq(tokenizer_take(b, &(Term){.p = p, .n = (uint8_t)(1 + (seed >> 50) % sizeof(p)), .field = (seed >> 60) % 3, .times = 1}), 0);
+                        cr_assert_eq(tokenizer_take(b, &(Term){.p = p, .n = (uint8_t)(1 + (seed >> 50) % sizeof(p)),
+                                                                  .field = (seed >> 60) % 3, .times = 1}), 0);
                 }
                 t = tokenizer_sorted(b, &n);
                 cr_assert(t);

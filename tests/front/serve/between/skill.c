@@ -1,4 +1,5 @@
-/* Runs in a region (tests/front/serve/between.py), below lethe-load: leaves bytes wherever C can, or says what it finds there, a line for each: name, tab, value. */
+/* Runs in a region (tests/front/serve/between.py), below lethe-load: leaves bytes wherever C can, or says what it finds there, a line for each:
+ * name, tab, value. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
