@@ -36,7 +36,7 @@ int quiet_stat_folder(const char *path, struct stat *ret_st, char **ret);
 const char *quiet_strerror(int e);
 /* Whether a program or another machine serves the file system of the path. Returns 1, 0, -ETIMEDOUT, -errno. */
 int quiet_is_served(const char *path);
-/* This process reads no content of served file systems. A process above ends each reader of such content
+/* The process reads no content of served file systems. A process above ends each reader of such content
  * (cli/front.h). */
 void quiet_read_local_alone(bool is);
 /* Whether the content of the file, or of the folder and the mounts below, may be read. path: from quiet_real(). Returns

@@ -73,7 +73,7 @@ struct Dispatch {
         uint64_t n_traces, traces_dropped;
 };
 
-/* One request. */
+/* A request. */
 typedef struct Frame {
         json_t *whole;        /* owned; the other members are borrowed from whole */
         const json_t *id;     /* NULL: a notification, or not known because the frame is broken */

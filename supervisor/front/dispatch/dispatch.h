@@ -27,7 +27,7 @@ void dispatch_use_vault(Dispatch *d, struct Vault *vault);
 /* Tells the region that no proposal is kept, because a region above broke its budget (I-98). */
 void dispatch_set_discards(Dispatch *d);
 
-/* One complete line without its newline; n may be up to PIPE_LINE_MAX. Appends the answer, newline included, to reply
+/* A complete line without its newline; n may be up to PIPE_LINE_MAX. Appends the answer, newline included, to reply
  * (empty for a notification or an empty line). The caller sends reply whatever the return value. A positive answer is
  * durable, except those to memory.save and memory.delete. Returns 0, DISPATCH_E_*, -errno. */
 int dispatch_line(Dispatch *d, const char *line, size_t n, Buf *reply, Diag *reterr);

@@ -204,6 +204,15 @@ int dispatch_do_memory_load(Dispatch *d, json_t *params, json_t **ret_result, Di
         return r == 0 ? memory_note_record(d, &of, record) : r;
 }
 
+/* Ends a read of several records: they are counted, and noted as read. Returns as memory_end_read(). */
+static int memory_end_rows(Dispatch *d, const MemoryTarget *of, int r, json_t **rows, Diag *reterr) {
+        r = memory_end_read(of, r, rows, reterr);
+        if (r != 0)
+                return r;
+        d->memory_records += json_array_size(*rows);
+        return memory_note_rows(d, of, *rows);
+}
+
 int dispatch_do_memory_list(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *scope = NULL, *filter = "", *after = NULL;
         _cleanup_json_ json_t *rows = NULL;
@@ -235,12 +244,8 @@ int dispatch_do_memory_list(Dispatch *d, json_t *params, json_t **ret_result, Di
         r = memory_page(t, of.scope, &f, &b, after, limit, &rows, next, reterr);
         if (r == ENGINE_E_BAD_NAME)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "after is to be what \"next\" of an answer said");
-        r = memory_end_read(&of, r, &rows, reterr);
+        r = memory_end_rows(d, &of, r, &rows, reterr);
         if (r != 0)
-                return r;
-        d->memory_records += json_array_size(rows);
-        r = memory_note_rows(d, &of, rows);
-        if (r < 0)
                 return r;
         return dispatch_answer(json_pack("{s:O, s:s*}", "records", rows, "next", *next ? next : NULL), ret_result);
 }
@@ -274,12 +279,8 @@ int dispatch_do_memory_search(Dispatch *d, json_t *params, json_t **ret_result, 
         r = memory_search_within(t, of.scope, &q, &b, &rows, &cut, reterr);
         if (r == ENGINE_E_BAD_PAYLOAD)
                 return RPC_E_BAD_QUERY;
-        r = memory_end_read(&of, r, &rows, reterr);
+        r = memory_end_rows(d, &of, r, &rows, reterr);
         if (r != 0)
-                return r;
-        d->memory_records += json_array_size(rows);
-        r = memory_note_rows(d, &of, rows);
-        if (r < 0)
                 return r;
         return dispatch_answer(json_pack("{s:O, s:o*}", "records", rows, "cut", cut ? json_true() : NULL), ret_result);
 }

@@ -15,7 +15,7 @@ static const char *note_agent(const Grant *g) {
         return !g->skill_dir ? "exec" : scope_name_valid(g->skill_name) ? g->skill_name : "skill";
 }
 
-/* One transaction: the first note creates its run. A refusal leaves no note and no run. */
+/* A single transaction: the first note creates its run. A refusal leaves no note and no run. */
 static int note_add(Dispatch *d, NoteRole role, const char *text, size_t n, uint64_t *ret_number, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_keys_ const KeySet *keys = NULL;

@@ -51,7 +51,7 @@ int dispatch_do_slot_read(Dispatch *d, json_t *params, json_t **ret_result, Diag
         return r;
 }
 
-/* One transaction: the proposal, or its refusal, is durable before the answer. */
+/* A single transaction: the proposal, or its refusal, is durable before the answer. */
 static int slot_propose(Dispatch *d, const SlotProposal *said, uint64_t *ret_seq, uint64_t *ret_version,
                         bool *ret_arbitrated, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;

@@ -33,8 +33,7 @@ void life_take_bound(Run *run) {
 void run_begin(Run *run) {
         Ahead ahead;
 
-        if (!run->options->groups) /* before the group to be divided has a child of this process, as a guard is
-                                      one */
+        if (!run->options->groups) /* before the group to be divided has a child of this process, such as a guard */
                 home_settle(NULL);
         ahead_begin(&ahead, run);
         run->start.ahead = &ahead;
@@ -70,9 +69,9 @@ static void life_enter(Run *run, RunStep step) {
 static bool life_move(Run *run) {
         const LifeStep *s = &run->life->steps[run->end.step];
 
-        if (!s->finish || (s->is_done && !s->is_done(run)))
+        if (run->end.step == RUN_OVER || (s->is_done && !s->is_done(run)))
                 return false;
-        life_enter(run, s->finish(run));
+        life_enter(run, s->finish ? s->finish(run) : s->next);
         if (run->end.step == RUN_OVER && run->parent)
                 run->life->over(run);
         return true;

@@ -73,31 +73,24 @@ static bool live_is_done(Run *run) {
         return run->region.state == REGION_ENDED;
 }
 
-static RunStep live_finish(Run *run) {
-        return RUN_STOP;
-}
-
-static RunStep release_finish(Run *run) {
-        return RUN_CLEAR;
-}
-
-static RunStep retry_finish(Run *run) {
-        return RUN_RECORD;
-}
-
 static const LifeStep life[] = {
-        [RUN_LIVE] = {"live", {REGION_ALLOCATED, REGION_RUNNING}, NULL, live_is_done, live_finish, false},
-        [RUN_STOP] = {"stop", {REGION_ENDED, REGION_ENDED}, end_begin_stop, end_is_stopped, end_stop, true},
+        [RUN_LIVE] = {"live", {REGION_ALLOCATED, REGION_RUNNING}, NULL, live_is_done, NULL, .next = RUN_STOP},
+        [RUN_STOP] = {"stop", {REGION_ENDED, REGION_ENDED}, end_begin_stop, end_is_stopped, end_stop, .timed = true},
         [RUN_RELEASE] = {"release",
                          {REGION_STOPPED, REGION_STOPPED},
                          run_release_find,
                          run_release_done,
-                         release_finish,
-                         false},
-        [RUN_CLEAR] = {"clear", {REGION_STOPPED, REGION_STOPPED}, end_begin_clear, end_stands, end_clear, true},
-        [RUN_RETRY] = {"retry", {REGION_RELEASED, REGION_RELEASED}, NULL, run_release_done, retry_finish, false},
-        [RUN_RECORD] = {"record", {REGION_RELEASED, REGION_RELEASED}, NULL, NULL, end_record, false},
-        [RUN_OVER] = {"over", {REGION_RECORDED, REGION_UNRECORDED}, NULL, NULL, NULL, false},
+                         NULL,
+                         .next = RUN_CLEAR},
+        [RUN_CLEAR] = {"clear",
+                       {REGION_STOPPED, REGION_STOPPED},
+                       end_begin_clear,
+                       end_stands,
+                       end_clear,
+                       .timed = true},
+        [RUN_RETRY] = {"retry", {REGION_RELEASED, REGION_RELEASED}, NULL, run_release_done, NULL, .next = RUN_RECORD},
+        [RUN_RECORD] = {"record", {REGION_RELEASED, REGION_RELEASED}, NULL, NULL, end_record},
+        [RUN_OVER] = {"over", {REGION_RECORDED, REGION_UNRECORDED}, NULL, NULL, NULL},
 };
 
 static void steps_over(Run *run) {

@@ -168,7 +168,8 @@ typedef struct LifeStep {
         RegionState needs[2];           /* the region's state in this step */
         void (*begin)(Run *run);        /* starts work for is_done() to wait for; or NULL */
         bool (*is_done)(Run *run);      /* without waiting; NULL: at once */
-        RunStep (*finish)(Run *run);    /* the rest of the work; returns the next step */
+        RunStep (*finish)(Run *run);    /* the rest of the work; returns the next step. NULL: `next` */
+        RunStep next;
         bool timed;                     /* the teardown is looked after again and again */
 } LifeStep;
 

@@ -236,7 +236,7 @@ static void watch_on_checkpoint(void *userdata, uint64_t now) {
         store_wal_checkpoint(userdata);
 }
 
-/* This source outlives the sources of each Run. */
+/* The source outlives the sources of each Run. */
 void run_watch_store(Run *run, const uint64_t *due) {
         loop_add_timer(&run->tree->loop, due, watch_on_checkpoint, run->store.db);
 }

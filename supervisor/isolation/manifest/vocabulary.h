@@ -109,7 +109,7 @@ int discipline_compare(Discipline a, unsigned passes_a, Discipline b, unsigned p
 typedef enum LineageDetail { LINEAGE_EVENTS = 0, LINEAGE_STATS, LINEAGE_HANDLES } LineageDetail;
 const char *lineage_name(LineageDetail l); /* "events", "stats", "handles" */
 
-/* Who may present a region's key (I-26..I-28). */
+/* The holders that may present a region's key (I-26..I-28). */
 typedef enum KeyScope { KEY_SCOPE_INVOCATION = 0, KEY_SCOPE_TREE } KeyScope;
 const char *key_scope_name(KeyScope k); /* "invocation", "invocation-tree" */
 

@@ -55,7 +55,7 @@ static size_t scratch_transfer(int fd, uint8_t *p, size_t n, off_t at, bool writ
         return done;
 }
 
-/* One run of blocks that hold data. */
+/* A run of blocks that hold data. */
 static void scratch_wipe_run(ScratchWipe *w, int fd, off_t from, off_t to) {
         for (unsigned pass = 0; pass < w->passes; pass++) {
                 bool last = pass + 1 == w->passes;

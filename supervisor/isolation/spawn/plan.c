@@ -383,7 +383,7 @@ int plan_make(const PlanInput *in, Plan *ret) {
                    (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0);
         s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : probe_region_id(in->probe);
         s->gid = in->tier == TIER_NAMESPACES ? REGION_GID : probe_region_id(in->probe);
-        /* One page more than the budget: a written page beyond the budget proves the breach. */
+        /* A page more than the budget: a written page beyond the budget proves the breach. */
         s->scratch_bytes = (g->budget.scratch_bytes + PAGE - 1) / PAGE * PAGE + PAGE;
         s->scratch_inodes = g->budget.scratch_bytes / PAGE + 1024;
         s->scratch = in->scratch ?: "";

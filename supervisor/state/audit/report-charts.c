@@ -92,7 +92,7 @@ static void chart_time(Report *r) {
 
                         if (bins[i][k] == 0)
                                 continue;
-                        /* One bad region among thousands must stay visible. */
+                        /* A single bad region among thousands must stay visible. */
                         height = MAX(height, k == 1 ? 3.0 : 1.0);
                         y -= height;
                         report_put(r,

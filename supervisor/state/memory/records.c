@@ -83,7 +83,7 @@ static json_t *records_reading_order(const json_t *payload) {
         return json_array_append(parts, rest) < 0 ? NULL : TAKE_PTR(parts);
 }
 
-/* One line. Line feeds, tabs, carriage returns (a terminal overwrites the line after one) and other ASCII control
+/* A single line. Line feeds, tabs, carriage returns (a terminal overwrites the line after one) and other ASCII control
  * characters, which older records may have, become blanks. */
 static int records_text(const json_t *payload, char **ret, size_t *ret_n) {
         _cleanup_json_ json_t *ordered = records_reading_order(payload);

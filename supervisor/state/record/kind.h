@@ -5,7 +5,7 @@
 #include "base/id.h" /* scope_name_valid() */
 #include "base/util.h"
 
-/* One byte of the tables' keys; the upper half is the class. The values never change. */
+/* A byte of the tables' keys; the upper half is the class. The values never change. */
 typedef enum Kind {
         KIND_NONE = 0,
         KIND_AGENT_KERNEL = 0x11,

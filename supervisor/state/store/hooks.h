@@ -20,7 +20,7 @@ extern const StoreHooks store_hooks;
 void *txn_ledger(const Txn *t);
 const void *txn_ledger_before(const Txn *t); /* of the batch at the member's begin, or NULL: the committed state */
 void txn_set_ledger(Txn *t, void *state);
-/* One object of engine/, released at the end of the transaction by the ending thread. */
+/* An object of engine/, released at the end of the transaction by the ending thread. */
 void *txn_kept(const Txn *t); /* NULL: none */
 void txn_keep(Txn *t, void *kept, void (*release)(void *kept));
 
