@@ -129,7 +129,7 @@ def the_memory_of_callbacks_is_inside_the_budget():  # I-25, I-35
 def nothing_grows_after_the_breach():  # I-24, I-25
     """Who sleeps at the limit sleeps until it is killed: one process, many, and many that have pages in common; their memory can be overwritten all the
     same. What is beyond the limit is what the kernel takes without asking, a page for some of the processes. An ordinary user's regions are accounted, and
-    what they take between two looks is told."""
+    what they take between two looks is told. The kernel may move a page to another frame meanwhile: such bytes are recorded as `moved`, and are no growth."""
     many = "import os, time\nx = bytearray(%d << 20)\nfor i in range(12):\n  if os.fork() == 0:\n    %s\n    time.sleep(99)\ntime.sleep(99)"
     for name, code in (("one", "x = bytearray(160 << 20)"), ("many", many % (1, "x = bytearray(40 << 20)")),
                        ("common", many % (50, "for j in range(0, len(x), 4096): x[j] = i"))):
@@ -137,7 +137,10 @@ def nothing_grows_after_the_breach():  # I-24, I-25
             r = run("--memory", "128m", "--tier", tier, "--exec", PYTHON, "-c", code)
             same(r.receipt["outcome"], "out_of_region", name, tier, r)
             check(os.getuid() != 0 or r.receipt["usage"]["peak_memory_bytes"] < (128 << 20) + ONE_CHARGE, name, tier, r)
-            same(r.receipt["teardown"]["bytes_missed"], {}, name, tier, r)
+            missed = dict(r.receipt["teardown"]["bytes_missed"])
+            if "moved" in missed:
+                print("# %s, %s: %d bytes were moved" % (name, tier, missed.pop("moved")))
+            same(missed, {}, name, tier, r)
     clean()
 
 

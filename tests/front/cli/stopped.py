@@ -106,9 +106,12 @@ class Stopped:
             return False
 
     def kill(self):
+        """Also waits for the processes below the writer: its guard ends the region and writes evidence into the store after the writer is dead."""
         if self.pid:
+            below = [pid for pid, _ in processes_below(self.pid)]
             os.kill(self.pid, signal.SIGKILL)
             self.pid = None
+            wait_for(lambda: all(state_of(pid) == "Z" for pid in below), "the end of the processes below the writer: %s" % below)
         self.tracer.wait(60)
 
 
