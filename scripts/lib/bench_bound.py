@@ -13,6 +13,7 @@ MEMORY = (("0.2 MB", 200000), ("10 MB", 10000000), ("100 MB", 100000000), ("500 
 WAYS = ((1, False), (10, False), (100, False), (100, True), (1000, False), (1000, True))  # processes; forked alone, or each executes its program
 DISCIPLINES = ("zero", "multipass:3")
 DECLARED = "250ms"  # what a skill declares that wants to be refused where the usual bound is too short
+TRIES = 3           # budgets of a row
 EACH = 300000       # bytes that a process takes beside what it holds
 REGION = ("hold", "lethe-worker")
 STANDS_SEC = 0.2    # the tree does nothing for so long before it is ended
@@ -78,9 +79,22 @@ def cell(skill, name, rounds):
     skill.declare(skill.held * 2 + skill.processes * 4 * EACH + (32 << 20))
     first, said, _ = skill.run()
     if first["outcome"] != "cancelled":
-        print("%s: %s %s: left out" % (name, first["outcome"], first.get("reason") or said.strip()), file=sys.stderr)
-        return None
+        return left_out(name, first, said)
     memory = max(first["usage"]["peak_memory_bytes"] * 6 // 5, 1 << 20)
+    for _ in range(TRIES):
+        row, receipt, said = cell_within(skill, name, rounds, memory)
+        if row or receipt["outcome"] != "out_of_region":
+            break
+        memory = max(memory, receipt["usage"]["peak_memory_bytes"]) * 6 // 5  # without a control group the first peak was looked at now and then
+    return row or left_out(name, receipt, said)
+
+
+def left_out(name, receipt, said):
+    print("%s: %s %s: left out" % (name, receipt["outcome"], receipt.get("reason") or said.strip()), file=sys.stderr)
+
+
+def cell_within(skill, name, rounds, memory):
+    """The row, the last receipt, and what was said; no row: the region did not come to its cancel."""
     skill.declare(memory, DECLARED)
     _, refused = skill.validate()
     skill.declare(memory)
@@ -91,7 +105,7 @@ def cell(skill, name, rounds):
     for _ in range(rounds):
         receipt, said, processor = skill.run()
         if receipt["outcome"] != "cancelled":
-            sys.exit("%s: %s %s %s" % (name, receipt["outcome"], receipt.get("reason"), said))
+            return None, receipt, said
         t = receipt["teardown"]
         took.append((t["usec"], processor, t["usec"] > t["bound_usec"], t["scrub_usec"]))
         g = allocated(skill.lethe, receipt["region"])
@@ -102,7 +116,8 @@ def cell(skill, name, rounds):
          "measured": predicted["measured"], "usec": usec[rounds // 2], "least_usec": usec[0], "most_usec": usec[-1], "processor_usec": sorted(t[1] for t in took)[rounds // 2],
          "bound_passed": sum(t[2] for t in took), "refused": refused}
     r["ratio"] = round(r["predicted_usec"] / r["usec"], 2)
-    return r
+    r["processor_ratio"] = round(r["predicted_usec"] / r["processor_usec"], 2)
+    return r, receipt, said
 
 
 def bound(args, work):
