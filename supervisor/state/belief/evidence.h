@@ -1,5 +1,5 @@
 /* Runs: supervisor, CLI. The evidence that a request is about a row: from the request, its note and the row, for
- * resolve_decide(). The same code for promotion, for replays of the queue and for `lethe eval identity`. */
+ * resolve_decide(). The same code for promotion, for replays of the queue and for the measurement (tests/eval). */
 #pragma once
 
 #include "belief/mention.h"

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "record/kind.h"
 
-/* Chosen on the operating curve of `lethe eval identity` (README, "Measured identity"). */
+/* Chosen on the operating curve of tests/eval/identity (lethe-belief(7), MEASURED IDENTITY). */
 #define RESOLVE_TAU 0.55 /* for requests that resolve or invalidate */
 #define RESOLVE_DELTA 0.26
 #define RESOLVE_CREATE_TAU 0.98 /* for requests that create: similar things are more frequent than repeats */

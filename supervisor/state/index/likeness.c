@@ -4,9 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Measured (README, "Measured identity"); no value is at a peak of the curve. The weight of an area relative to its
- * terms; of a lead relative to a word of no other row; and of a row about a change relative to a row about the
- * making. */
+/* Measured (tests/eval); no value is at a peak of the curve. The weight of an area relative to its terms; of a lead
+ * relative to a word of no other row; and of a row about a change relative to a row about the making. */
 #define AREA_SHARE 1.5
 #define LEAD_SHARE 0.7
 #define CHANGES_SHARE 0.5

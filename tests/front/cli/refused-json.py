@@ -13,7 +13,7 @@ REGION = "01" + "a" * 24
 # What each verb could be asked for, were there a store with something in it.
 ASKED = {
     "audit": ["", "regions"], "canon": ["list", "show issues x", "history issues x"], "capacity": [""], "certificate": [REGION, "--key", "--verify nowhere"],
-    "checkpoint": [""], "compact": [""], "context": [""], "digest": ["run", "passes", "why memory x"], "doctor": [""], "eval": ["identity nowhere"], "export": ["out"],
+    "checkpoint": [""], "compact": [""], "context": [""], "digest": ["run", "passes", "why memory x"], "doctor": [""], "export": ["out"],
     "kernel": ["status", "show agent", "patch agent {} --base 1", "diff agent 1 2", "log agent"], "log": ["", "--region " + REGION],
     "memory": ["list", "load memory x", "search word", "history memory x", "view memory x", "refs", "restore memory x", "delete memory x", "working get"],
     "metrics": [""], "note": ["list x", "runs", "add x text", "end x"], "pending": ["list", "show 1", "retry", "bind 1 x", "drop 1 --reason r"], "promote": ["x"],
@@ -21,7 +21,7 @@ ASKED = {
     "slot": ["list", "get x", "show x", "history x", "put x 1", "decide x"], "trace": [""], "validate": ["nowhere"], "verify": [""], "why": [REGION],
 }
 # These make a store where there is none, or need none: what they say is looked at with one.
-NEED_NONE = {"doctor", "ps", "capacity", "eval", "validate", "metrics"}
+NEED_NONE = {"doctor", "ps", "capacity", "validate", "metrics"}
 
 
 def verbs():
@@ -115,7 +115,7 @@ def what_is_not_there():
                         ("failed", "why", REGION), ("failed", "skill", "show", "none"), ("syntax", "slot", "put", "none", "{"),
                         ("undefined_slot", "slot", "get", "none"), ("undefined_slot", "slot", "show", "none"), ("undefined_slot", "slot", "history", "none"),
                         ("undefined_slot", "slot", "put", "none", "1"), ("undefined_slot", "slot", "watch", "none"), ("bad_name", "slot", "get", "../x"),
-                        ("failed", "certificate", "--verify", "none"), ("failed", "eval", "identity", "none")):
+                        ("failed", "certificate", "--verify", "none")):
         r = lethe(*argv, "--json")
         check(r.code != 0, *argv)
         same(refusal(r, *argv)["code"], code, *argv, r)

@@ -1,9 +1,9 @@
 #include "belief/candidates.h"
 #include "belief/cues.h"
-#include "belief/replay.h"
 #include "belief/shortlist.h"
 #include "engine/mutate.h"
 #include "engine/scope.h"
+#include "tests/eval/replay.h"
 #include "tests/support/store-fixture.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static void create(StoreFixture *f, Txn *t, const ChangesRow *row) {
         json_decref(payload);
 }
 
-// G-13, G-17, G-21, G-55: what `lethe eval identity` counts is what the store's own rows and index give, note by note to the last digit.
+// G-13, G-17, G-21, G-55: what tests/eval/identity counts is what the store's own rows and index give, note by note to the last digit.
 Test(candidates, the_store_gives_what_the_replay_counts) {
         _cleanup_store_fixture_ StoreFixture f;
         static const NoteText texts[] = {NOTE_AS_IS, NOTE_PLAIN, NOTE_MASKED};

@@ -2,9 +2,9 @@
  * the tables must be the fold of the ledger. LETHE_DATA names tests/data. */
 #include "audit/state.h"
 #include "base/io.h"
-#include "belief/changes.h"
 #include "belief/promote.h"
 #include "engine/fold.h"
+#include "tests/eval/changes.h"
 #include "tests/support/store-fixture.h"
 
 #include <errno.h>

@@ -1,21 +1,24 @@
 #!/usr/bin/python3
-"""`lethe eval identity`: a small history of our own, and the real ones that others wrote (tests/data/README.md). TAP.
+"""The measurement of identity: a small history of our own, and the real ones that others wrote (tests/data/README.md). TAP.
 
-usage: identity.py LETHE DATA
+usage: identity.py IDENTITY DATA
 """
 import json
 import os
+import subprocess
 import sys
 import time
 
-from tap import DIR, case, check, lethe, main, same
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "front", "cli"))
+from tap import DIR, case, check, main, same  # noqa: E402
+from tap import lethe as identity  # noqa: E402
 
 DATA = sys.argv[2]
 RATES = ("bound_rate", "wrong_rate", "pending_rate")
 
 
 def measure(*argv):
-    r = lethe("eval", "identity", "--json", *argv, timeout=300)
+    r = identity("--json", *argv, timeout=300)
     same(r.code, 0, r)
     return json.loads(r.out)
 
@@ -38,22 +41,22 @@ def a_small_history_is_counted_to_the_note():  # G-15 G-16 G-19 G-55
 
 @case
 def what_is_printed_is_what_is_measured():  # G-55
-    r = lethe("eval", "identity", "--masked", "--curve", os.path.join(DATA, "changes", "made.tsv"))
+    r = identity("--masked", "--curve", os.path.join(DATA, "changes", "made.tsv"))
     same(r.code, 0, r)
     check(b"\nmasked  " in r.out and b"the best match, always" in r.out and b"plain" not in r.out, r)
-    r = lethe("eval", "identity", "--plain", os.path.join(DATA, "changes", "made.tsv"))
+    r = identity("--plain", os.path.join(DATA, "changes", "made.tsv"))
     check(b"\nplain" in r.out and b"masked" not in r.out, r)
 
 
 @case
 def the_curve_is_drawn():  # G-55
     svg = os.path.join(DIR, "curve.svg")
-    r = lethe("eval", "identity", "--svg", svg, os.path.join(DATA, "changes", "made.tsv"))
+    r = identity("--svg", svg, os.path.join(DATA, "changes", "made.tsv"))
     same(r.code, 0, r)
     with open(svg, encoding="utf-8") as f:
         text = f.read()
     check(text.startswith("<svg ") and text.endswith("</svg>\n") and text.count("<circle") == 2 * 9 + 1 + 3, text[:300])
-    same(lethe("eval", "identity", "--svg", "-", os.path.join(DATA, "changes", "made.tsv")).out.decode(), text)
+    same(identity("--svg", "-", os.path.join(DATA, "changes", "made.tsv")).out.decode(), text)
 
 
 @case
@@ -70,7 +73,7 @@ def what_is_no_history_is_refused():  # G-55
                              ("a\t1\tx\tb\t\nb\t2\ty\t\t\n", 1, 'line 1: fixes has "b", the id of a later line'), ("", 1, "empty")):
         with open(bad, "wb") as f:
             f.write(text.encode("latin-1"))
-        r = lethe("eval", "identity", bad)
+        r = identity(bad)
         check(r.code == code and word in r.err.decode(), (text, r))
     made, pairs = os.path.join(DATA, "changes", "made.tsv"), os.path.join(DIR, "pairs.csv")
     for titles, listed, word in (("", b"1,2\n", "bad.tsv has no row"), ("1\tx\t\tt\n", b"a,b\n\n1;2\n", 'pairs.csv: line 3: "1;2" is no pair'),
@@ -78,13 +81,29 @@ def what_is_no_history_is_refused():  # G-55
         for path, data in ((bad, titles.encode()), (pairs, listed)):
             with open(path, "wb") as f:
                 f.write(data)
-        r = lethe("eval", "identity", "--titles", bad, "--pairs", pairs, made)
+        r = identity("--titles", bad, "--pairs", pairs, made)
         check(r.code == 1 and word in r.err.decode(), (titles, listed, r))
-    for argv in (["eval"], ["eval", "speed", bad], ["eval", "identity"], ["eval", "identity", bad, bad], ["eval", "identity", "--pairs", bad, bad],
-                 ["eval", "identity", "--plain", "--curve", bad], ["eval", "identity", "--json", "--svg", "-", bad]):
-        r = lethe(*argv)
-        check(r.code == 2 and r.err, (argv, r))
-    same(lethe("eval", "identity", bad + ".none").code, 1)
+    for argv in ([], [bad, bad], ["--pairs", bad, bad], ["--plain", "--curve", bad], ["--svg", "-", "--json", bad], ["--zork", bad], ["-x", bad], [bad, "--svg"]):
+        r = identity(*argv)
+        check(r.code == 2 and r.err and b"identity --help" in r.err, (argv, r))
+    same(identity(bad + ".none").code, 1)
+
+
+@case
+def with_json_a_refusal_is_an_object():
+    made = os.path.join(DATA, "changes", "made.tsv")
+    for argv, code, word in ((["--json", "none"], 1, "failed"), (["none", "--json"], 1, "failed"), (["--json", "--zork", made], 2, "usage"), (["--zork", "--json", made], 2, "usage"),
+                             (["--json"], 2, "usage"), (["--json", "--svg", "-", made], 2, "usage"), (["--json", "--svg", "/dev/full", made], 4, "failed")):
+        r = identity(*argv)
+        lines = r.out.decode().splitlines()
+        check(r.code == code and len(lines) == 1 and r.err, (argv, r))
+        said = json.loads(lines[0])
+        same((said["version"], said["error"]["code"]), (1, word), argv)
+        check(said["error"]["message"].encode() in r.err, (argv, r))
+    for argv in (["none"], ["--zork", made], ["--zork", "--", "--json"]):
+        same(identity(*argv).out, b"", argv)
+    r = subprocess.run(["/bin/sh", "-c", '"$@" >/dev/full', "sh", os.path.abspath(sys.argv[1]), "--json", made], check=False, capture_output=True, timeout=60)
+    check(r.returncode == 1 and b"cannot write standard output" in r.stderr, r)
 
 
 @case

@@ -1,4 +1,4 @@
-#include "cli/eval-curve.h"
+#include "tests/eval/curve.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -48,7 +48,8 @@ static double y_of(const ReplayCount *c) {
 }
 
 static void text(Plot *b, double x, double y, const char *anchor, unsigned size, const char *what) {
-        put(b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%u\" fill=\"currentColor\">%s</text>\n", x, y, anchor, size, what);
+        put(b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%u\" fill=\"currentColor\">%s</text>\n", x,
+            y, anchor, size, what);
 }
 
 static void axes(Plot *b) {
@@ -59,17 +60,20 @@ static void axes(Plot *b) {
                 char label[16];
 
                 snprintf(label, sizeof(label), "%g %%", 100 * ticks[i]);
-                put(b, "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fH%.1f\" stroke=\"currentColor\" stroke-opacity=\"0.15\"/>\n", x, TOP, BOTTOM, LEFT, y, RIGHT);
+                put(b, "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fH%.1f\" stroke=\"currentColor\" stroke-opacity=\"0.15\"/>\n",
+                    x, TOP, BOTTOM, LEFT, y, RIGHT);
                 text(b, x, BOTTOM + 18, "middle", 11, label);
                 text(b, LEFT - 6, y + 4, "end", 11, label);
         }
-        put(b, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#dc2626\" stroke-dasharray=\"5 4\"/>\n", LEFT, at(GOAL, BOTTOM, TOP), RIGHT);
+        put(b, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#dc2626\" stroke-dasharray=\"5 4\"/>\n", LEFT,
+            at(GOAL, BOTTOM, TOP), RIGHT);
         text(b, RIGHT, at(GOAL, BOTTOM, TOP) - 5, "end", 11, "1 % wrong");
         text(b, (LEFT + RIGHT) / 2, BOTTOM + 40, "middle", 12, "notes that are bound");
         text(b, LEFT, TOP - 10, "start", 12, "notes that are bound to a wrong row");
 }
 
-/* The points along delta, at the default tau: a line and a dot for each. That with memory is wide, and lies below the other. */
+/* The points along delta, at the default tau: a line and a dot for each. The line with memory is wide, and lies below
+ * the other. */
 static void along_delta(Plot *b, const Curve *c, bool memory, const char *color) {
         const char *move = "M";
 
@@ -86,7 +90,8 @@ static void along_delta(Plot *b, const Curve *c, bool memory, const char *color)
 
                 if (p->tau != RESOLVE_TAU || p->memory != memory || p->always_best)
                         continue;
-                put(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\"/>\n", x_of(&p->count), y_of(&p->count), p->delta == RESOLVE_DELTA ? 7 : memory ? 5 : 3, color);
+                put(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\"/>\n", x_of(&p->count),
+                    y_of(&p->count), p->delta == RESOLVE_DELTA ? 7 : memory ? 5 : 3, color);
                 snprintf(label, sizeof(label), "%s%.2f", p->delta == RESOLVE_DELTA ? "default, delta " : "", p->delta);
                 if (!memory)
                         text(b, x_of(&p->count) - 8, y_of(&p->count) - 5, "end", 11, label);
@@ -104,8 +109,8 @@ int curve_plot(const Curve *c, const char *about, Buf *ret) {
         static const char ours[] = "#2563eb", remembered[] = "#99e2d8", theirs[] = "#94a3b8";
         Plot plot = {.out = ret}, *b = &plot;
 
-        put(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\" font-family=\"sans-serif\" color=\"#475569\" "
-               "role=\"img\">\n", WIDTH, HEIGHT, WIDTH, HEIGHT);
+        put(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\" "
+               "font-family=\"sans-serif\" color=\"#475569\" role=\"img\">\n", WIDTH, HEIGHT, WIDTH, HEIGHT);
         text(b, 8, 20, "start", 15, "Notes bound to what they are about, without any explicit reference");
         text(b, 8, 38, "start", 11, about);
         axes(b);
@@ -113,7 +118,8 @@ int curve_plot(const Curve *c, const char *about, Buf *ret) {
         along_delta(b, c, false, ours);
         for (size_t i = 0; i < c->n; i++)
                 if (c->points[i].always_best)
-                        put(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" fill=\"%s\"/>\n", x_of(&c->points[i].count), y_of(&c->points[i].count), theirs);
+                        put(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" fill=\"%s\"/>\n",
+                            x_of(&c->points[i].count), y_of(&c->points[i].count), theirs);
         key(b, 0, ours, "by delta, from 0 to 0.40, at the default tau");
         key(b, 1, remembered, "the same with reference memory");
         key(b, 2, theirs, "the best match is always taken");

@@ -1,20 +1,22 @@
-/* Runs: CLI. */
+/* Runs: tests. Measures how well notes are bound to what they are about (README.md). */
 #include "base/io.h"
 #include "base/json.h"
-#include "cli/eval-curve.h"
-#include "cli/with-store.h"
+#include "cli/cli.h"
+#include "store/store.h"
+#include "tests/eval/curve.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define VERB "eval"
 #define FILE_MAX ((size_t)256 * 1024 * 1024)
 
 static const char help[] =
-        "Usage: lethe eval identity [OPTIONS] FILE\n\n"
+        "Usage: identity [OPTIONS] FILE\n\n"
         "Replays a history of changes as notes and tells how many of them are bound to the row that they\n"
         "are about, to a wrong one, or wait. Needs no store. FILE has a row a line, columns between tabs:\n"
         "id, time, subject, ids of the earlier rows fixed by the row (the right answers), body.\n\n"
@@ -49,14 +51,80 @@ static void measured_deinit(Measured *m) {
         changes_deinit(&m->changes);
 }
 
-static int read_file(const char *file, char **ret, size_t *ret_n) {
-        int r = io_read_file(AT_FDCWD, file, FILE_MAX, ret, ret_n);
+/* The error, for --json; "" without an error. */
+static Diag failed;
 
-        return r == 0 ? EXIT_OK : cli_fail(VERB, EXIT_NOT, "%s: %s", file, strerror(-r));
+static void _printf_(1, 0) say(const char *fmt, va_list ap) {
+        _cleanup_free_ char *text = NULL;
+
+        if (vasprintf(&text, fmt, ap) < 0)
+                text = NULL;
+        diag(&failed, 0, "%s", text ?: strerror(ENOMEM));
+        fputs("identity: ", stderr);
+        diag_print(stderr, text ?: strerror(ENOMEM));
+        fputc('\n', stderr);
+}
+
+static int _printf_(2, 3) fail(int code, const char *fmt, ...) {
+        va_list ap;
+
+        va_start(ap, fmt);
+        say(fmt, ap);
+        va_end(ap);
+        return code;
+}
+
+static int _printf_(1, 2) usage(const char *fmt, ...) {
+        va_list ap;
+
+        va_start(ap, fmt);
+        say(fmt, ap);
+        va_end(ap);
+        fputs("'identity --help' shows the usage\n", stderr);
+        return EXIT_USAGE;
 }
 
 static int no_memory(void) {
-        return cli_fail(VERB, EXIT_NOT, "out of memory");
+        return fail(EXIT_NOT, "out of memory");
+}
+
+/* Flushes standard output. A failure is no error object, which would go there, too. */
+static int flush(int code) {
+        if (fflush(stdout) == 0 && !ferror(stdout))
+                return code;
+        fputs("identity: cannot write standard output\n", stderr);
+        return code == EXIT_OK ? EXIT_NOT : code;
+}
+
+static int print_failed(int code) {
+        _cleanup_json_ json_t *o = json_pack("{s:i, s:{s:s, s:s}}", "version", 1, "error", "code",
+                                             code == EXIT_USAGE ? "usage" : "failed", "message", failed.text);
+
+        if (print_json(stdout, o) < 0)
+                return no_memory();
+        return flush(code);
+}
+
+static int read_file(const char *file, char **ret, size_t *ret_n) {
+        int r = io_read_file(AT_FDCWD, file, FILE_MAX, ret, ret_n);
+
+        return r == 0 ? EXIT_OK : fail(EXIT_NOT, "%s: %s", file, strerror(-r));
+}
+
+static int write_file(const char *file, const char *text, size_t n) {
+        Diag d = {0};
+        int r;
+
+        if (strcmp(file, "-") == 0) {
+                fwrite(text, 1, n, stdout);
+                return flush(EXIT_OK);
+        }
+        if (store_check_output(file, &d) < 0)
+                return fail(EXIT_NOT, "%s", d.text);
+        r = io_write_named(file, text, n, 0644);
+        return r == 0 ? EXIT_OK
+                      : fail(r == -ENOSPC || r == -EDQUOT ? EXIT_FULL : EXIT_NOT, "%s cannot be written: %s", file,
+                             strerror(-r));
 }
 
 static int measure_notes(const Want *w, Measured *m) {
@@ -95,13 +163,13 @@ static int measure_titles(const Want *w, Measured *m) {
                 return r;
         if (pairs && strlen(pairs) != n_pairs) {
                 free(text);
-                return cli_fail(VERB, EXIT_NOT, "%s has a NUL: this is no text", w->pairs);
+                return fail(EXIT_NOT, "%s has a NUL: this is no text", w->pairs);
         }
         r = changes_read_titles(text, n, pairs, &titles, &d);
         if (r > 0)
-                return cli_fail(VERB, EXIT_NOT, "%s: %s", r == CHANGES_E_PAIRS ? w->pairs : w->titles, d.text);
+                return fail(EXIT_NOT, "%s: %s", r == CHANGES_E_PAIRS ? w->pairs : w->titles, d.text);
         if (r == 0 && titles.n == 0)
-                return cli_fail(VERB, EXIT_NOT, "%s has no row", w->titles);
+                return fail(EXIT_NOT, "%s has no row", w->titles);
         if (r == 0)
                 r = replay_new(&titles, &replay);
         if (r == 0)
@@ -222,7 +290,8 @@ static void print_text(const Want *w, const Measured *m) {
                         print_curve(&m->curve);
         }
         if (w->titles)
-                printf("\n%zu titles: %zu created, %zu pending, %zu merged, %zu of these not listed as duplicates, %zu invalid\n",
+                printf("\n%zu titles: %zu created, %zu pending, %zu merged, %zu of these not listed as duplicates, "
+                       "%zu invalid\n",
                        m->titles.titles, m->titles.created, m->titles.waiting, m->titles.merged, m->titles.merged_wrong,
                        m->titles.unread);
 }
@@ -232,10 +301,10 @@ static int write_picture(const Want *w, const Measured *m) {
         char about[160];
         int r;
 
-        snprintf(about, sizeof(about), "%zu rows, %zu notes, hashes and quoted subjects masked; lethe eval identity",
+        snprintf(about, sizeof(about), "%zu rows, %zu notes, hashes and quoted subjects masked; tests/eval/identity",
                  m->changes.n, m->masked.n);
         r = curve_plot(&m->curve, about, &svg);
-        return r < 0 ? no_memory() : cli_write(VERB, w->svg, svg.data, svg.n);
+        return r < 0 ? no_memory() : write_file(w->svg, svg.data, svg.n);
 }
 
 static int run(const Want *w) {
@@ -249,14 +318,14 @@ static int run(const Want *w) {
                 return r;
         r = changes_read(text, n, &m.changes, &d);
         if (r > 0)
-                return cli_fail(VERB, EXIT_NOT, "%s: %s", w->file, d.text);
+                return fail(EXIT_NOT, "%s: %s", w->file, d.text);
         if (r == 0)
                 r = replay_new(&m.changes, &m.replay);
         if (r < 0)
                 return no_memory();
         if (m.changes.n_notes == 0)
-                return cli_fail(VERB, EXIT_NOT, "%s: no row says %s", w->file,
-                                m.changes.n == 0 ? "anything: it is empty" : "which row of the file it fixes");
+                return fail(EXIT_NOT, "%s: no row says %s", w->file,
+                            m.changes.n == 0 ? "anything: it is empty" : "which row of the file it fixes");
         r = measure_notes(w, &m);
         if (r == EXIT_OK && w->titles)
                 r = measure_titles(w, &m);
@@ -268,10 +337,19 @@ static int run(const Want *w) {
                 r = print_as_json(w, &m);
         else if (!w->svg || strcmp(w->svg, "-") != 0)
                 print_text(w, &m);
-        return cli_done(VERB, r);
+        return flush(r);
 }
 
-int cmd_eval(int argc, char **argv) {
+/* Also where a wrong argument stands before --json. */
+static bool asks_for_json(char **argv) {
+        while (*++argv && strcmp(*argv, "--") != 0)
+                if (strcmp(*argv, "--json") == 0)
+                        return true;
+        return false;
+}
+
+/* Returns EXIT_OK, EXIT_USAGE after a message, or -1 after --help. */
+static int read_options(Want *w, int argc, char **argv) {
         enum { MASKED = 1000, PLAIN, CURVE, SVG, TITLES, PAIRS, JSON };
         static const struct option options[] = {{"masked", no_argument, NULL, MASKED},
                                                 {"plain", no_argument, NULL, PLAIN},
@@ -282,52 +360,64 @@ int cmd_eval(int argc, char **argv) {
                                                 {"json", no_argument, NULL, JSON},
                                                 {"help", no_argument, NULL, 'h'},
                                                 {0}};
-        Want w = {0};
         int opt;
 
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) != -1)
                 switch (opt) {
                 case MASKED:
-                        w.masked = true;
+                        w->masked = true;
                         break;
                 case PLAIN:
-                        w.plain = true;
+                        w->plain = true;
                         break;
                 case CURVE:
-                        w.curve = true;
+                        w->curve = true;
                         break;
                 case SVG:
-                        w.svg = optarg;
+                        w->svg = optarg;
                         break;
                 case TITLES:
-                        w.titles = optarg;
+                        w->titles = optarg;
                         break;
                 case PAIRS:
-                        w.pairs = optarg;
+                        w->pairs = optarg;
                         break;
                 case JSON:
-                        w.json = true;
-                        cli_wants_json();
+                        w->json = true;
                         break;
                 case 'h':
                         fputs(help, stdout);
-                        return EXIT_OK;
+                        return -1;
                 default:
-                        return store_option_wrong(argv);
+                        return optopt > 0 && optopt < 0x80
+                                       ? usage("'-%c' is not an option", optopt)
+                                       : usage("'%s' is not an option, or lacks a value", argv[optind - 1]);
                 }
-        if (optind == argc || strcmp(argv[optind], "identity") != 0)
-                return cli_usage(VERB, "what to measure? There is: identity");
-        if (argc - optind != 2)
-                return cli_usage(VERB, argc - optind < 2 ? "FILE is missing" : "more than one FILE");
-        w.file = argv[optind + 1];
-        if (!w.masked && !w.plain)
-                w.masked = w.plain = true;
-        if (w.pairs && !w.titles)
-                return cli_usage(VERB, "--pairs says which of --titles are duplicates");
-        if ((w.curve || w.svg) && !w.masked)
-                return cli_usage(VERB, "the curve is of masked notes");
-        if (w.json && w.svg && strcmp(w.svg, "-") == 0)
-                return cli_usage(VERB, "--json and --svg - would both go to standard output");
-        w.curve |= w.svg || (w.json && w.masked);
-        return run(&w);
+        if (argc - optind != 1)
+                return usage(argc == optind ? "FILE is missing" : "more than one FILE");
+        w->file = argv[optind];
+        if (!w->masked && !w->plain)
+                w->masked = w->plain = true;
+        if (w->pairs && !w->titles)
+                return usage("--pairs says which of --titles are duplicates");
+        if ((w->curve || w->svg) && !w->masked)
+                return usage("the curve is of masked notes");
+        if (w->json && w->svg && strcmp(w->svg, "-") == 0)
+                return usage("--json and --svg - would both go to standard output");
+        w->curve |= w->svg || (w->json && w->masked);
+        return EXIT_OK;
+}
+
+int main(int argc, char **argv) {
+        Want w = {0};
+        int r;
+
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN);
+        r = read_options(&w, argc, argv);
+        if (r < 0)
+                return EXIT_OK;
+        if (r == EXIT_OK)
+                r = run(&w);
+        return failed.text[0] && (w.json || (r == EXIT_USAGE && asks_for_json(argv))) ? print_failed(r) : r;
 }

@@ -1,4 +1,4 @@
-#include "cli/eval-curve.h"
+#include "tests/eval/curve.h"
 
 #include <errno.h>
 
@@ -7,8 +7,8 @@ static double rate(size_t part, size_t whole) {
 }
 
 json_t *count_json(ReplayCount c) {
-        return json_pack("{s:o, s:f, s:f, s:f}", "notes", json_u64(c.notes), "bound_rate", rate(c.bound, c.notes), "wrong_rate", rate(c.wrong, c.notes),
-                         "pending_rate", rate(c.notes - c.bound, c.notes));
+        return json_pack("{s:o, s:f, s:f, s:f}", "notes", json_u64(c.notes), "bound_rate", rate(c.bound, c.notes),
+                         "wrong_rate", rate(c.wrong, c.notes), "pending_rate", rate(c.notes - c.bound, c.notes));
 }
 
 static void add(Curve *c, CurvePoint p) {
@@ -65,8 +65,10 @@ json_t *curve_json(const Curve *c) {
                 const CurvePoint *p = &c->points[i];
                 json_t *o = count_json(p->count);
 
-                if (!o || json_object_set_new(o, "tau", json_real(p->tau)) < 0 || json_object_set_new(o, "delta", json_real(p->delta)) < 0 ||
-                    json_object_set_new(o, "memory", json_boolean(p->memory)) < 0 || json_object_set_new(o, "always_best", json_boolean(p->always_best)) < 0 ||
+                if (!o || json_object_set_new(o, "tau", json_real(p->tau)) < 0 ||
+                    json_object_set_new(o, "delta", json_real(p->delta)) < 0 ||
+                    json_object_set_new(o, "memory", json_boolean(p->memory)) < 0 ||
+                    json_object_set_new(o, "always_best", json_boolean(p->always_best)) < 0 ||
                     json_array_append(a, o) < 0) {
                         json_decref(o);
                         return NULL;

@@ -1,5 +1,5 @@
-#include "belief/changes.h"
-#include "belief/replay.h"
+#include "tests/eval/changes.h"
+#include "tests/eval/replay.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

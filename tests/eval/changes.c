@@ -1,4 +1,4 @@
-#include "belief/changes.h"
+#include "tests/eval/changes.h"
 
 #include "base/clean.h"
 #include "base/siphash.h"

@@ -1,4 +1,4 @@
-#include "belief/replay.h"
+#include "tests/eval/replay.h"
 #include "belief/cues.h"
 #include "belief/evidence.h"
 #include "belief/shortlist.h"

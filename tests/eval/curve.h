@@ -1,9 +1,9 @@
-/* Runs: CLI. The measurements of `lethe eval identity`: outcomes of a history's notes,
- * under the default thresholds and along the operating curve. */
+/* Runs: tests. The measurements: outcomes of a history's notes, under the default thresholds and along the operating
+ * curve. */
 #pragma once
 
 #include "base/buf.h"
-#include "belief/replay.h"
+#include "tests/eval/replay.h"
 
 #define CURVE_POINTS_MAX 64
 

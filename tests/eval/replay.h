@@ -1,10 +1,10 @@
-/* Runs: CLI. Replays a history through the interpreter, the evidence and the decision of promotion, to count right
+/* Runs: tests. Replays a history through the interpreter, the evidence and the decision of promotion, to count right
  * bindings, wrong bindings and waiting notes. Each row becomes an issue with the subject as title; before that, a row
  * with gold is a note that resolves an issue. Rows stay open, because a change can need more than one fix. No store is
  * needed: the order of time is the whole state. Names of rows are kept as in production. */
 #pragma once
 
-#include "belief/changes.h"
+#include "tests/eval/changes.h"
 #include "engine/resolve.h"
 
 typedef struct Replay Replay;

@@ -1,8 +1,7 @@
-/* Runs: CLI. A history of changes with known answers, to measure how well notes are bound (`lethe eval identity`). A
- * row a line, in order of time, columns between tabs: id, time in seconds, subject, fixes (comma list of ids of earlier
- * rows: the right answers; mostly empty), body. Skipped: lines that begin with #, and ids in fixes without a row in the
- * file (the file may be a stretch of a longer history). The file is not trusted: an invalid row is an error with its
- * line. */
+/* Runs: tests. A history of changes with known answers, to measure how well notes are bound (README.md). A row a line,
+ * in order of time, columns between tabs: id, time in seconds, subject, fixes (comma list of ids of earlier rows: the
+ * right answers; mostly empty), body. Skipped: lines that begin with #, and ids in fixes without a row in the file (the
+ * file may be a stretch of a longer history). The file is not trusted: an invalid row is an error with its line. */
 #pragma once
 
 #include "base/diag.h"
