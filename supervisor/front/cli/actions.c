@@ -5,6 +5,7 @@
 #include "base/size.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,35 +16,21 @@ static const Action *actions_find(const Action *actions, size_t n, const char *n
         return NULL;
 }
 
-static const char *actions_option_name(const struct option *options, int letter) {
-        while (options->name && options->val != letter)
-                options++;
-        return options->name ?: "?";
-}
-
-static int actions_wrong_option(const ActionArgs *a, const Action *action, const struct option *options, int letter) {
-        return cli_usage(a->verb, "--%s is no option of %s", actions_option_name(options, letter), action->name);
-}
-
 int actions_main(const char *verb, const char *help, const Action *actions, size_t n, const struct option *options,
                  int argc, char **argv) {
-        ActionArgs a = {.verb = verb};
+        ActionArgs a = {.verb = verb, .o.help = help};
         const Action *action;
         int opt;
 
-        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
-                if (opt == 'h')
-                        return cli_help(verb, help);
-                if (store_option(&a.o, opt, optarg))
-                        continue;
-                if (opt == '?' || opt == ':' || opt >= (int)ARRAY_SIZE(a.option))
-                        return store_option_wrong(argv);
+        while ((opt = store_next_option(&a.o, argc, argv, options)) > 0) {
                 /* two different values: no guess at the intended value */
-                if (optarg && a.option[opt] && strcmp(optarg, a.option[opt]) != 0)
+                if (optarg && a.o.value[opt] && strcmp(optarg, a.o.value[opt]) != 0)
                         return cli_usage(verb, "--%s is '%s' and '%s': give the option a single time",
-                                         actions_option_name(options, opt), a.option[opt], optarg);
-                a.option[opt] = optarg ? optarg : "";
+                                         store_option_name(options, opt), a.o.value[opt], optarg);
+                a.o.value[opt] = optarg ?: "";
         }
+        if (opt < 0)
+                return a.o.code;
         if (optind >= argc)
                 return cli_usage(verb, "which action?");
         action = actions_find(actions, n, argv[optind]);
@@ -53,9 +40,9 @@ int actions_main(const char *verb, const char *help, const Action *actions, size
         a.o.must_exist = !action->makes_store;
         a.argv = argv + optind + 1;
         a.argc = argc - optind - 1;
-        for (size_t i = 0; i < ARRAY_SIZE(a.option); i++)
-                if (a.option[i] && !strchr(action->options, (int)i))
-                        return actions_wrong_option(&a, action, options, (int)i);
+        for (int i = 0; i < (int)ARRAY_SIZE(a.o.value); i++)
+                if (a.o.value[i] && !strchr(action->options, i))
+                        return cli_usage(verb, "--%s is no option of %s", store_option_name(options, i), action->name);
         if (a.argc > action->most)
                 return cli_usage(verb, "%s takes %s: '%s' is extra", action->name,
                                  *action->arguments ? action->arguments : "no argument", a.argv[action->most]);
@@ -123,26 +110,28 @@ int action_failed(ActionArgs *a, const Store *s, int r, const Diag *d) {
                      : with_store_failed(a->verb, s, r, d);
 }
 
-int action_write(ActionArgs *a, StoreFn fn, void *user) {
-        Diag d = {0};
-        int refused, r = with_store_write(a->verb, &a->o, fn, user, &refused, &d);
+int action_begin(ActionArgs *a, bool write) {
+        int r = with_store(a->verb, &a->o, write ? STORE_WRITE : STORE_READ, &a->store);
 
-        return r == EXIT_OK && refused ? action_refused(a, engine_code_name((EngineCode)refused), d.text) : r;
+        if (r == EXIT_OK && (r = store_begin(a->store, write, &a->t, &a->d)) != 0)
+                r = with_store_failed(a->verb, a->store, r, &a->d);
+        if (r != EXIT_OK)
+                store_free(TAKE_PTR(a->store));
+        a->writes = write;
+        return r;
 }
 
-int action_read(ActionArgs *a, StoreFn fn, void *user) {
-        _cleanup_store_ Store *s = NULL;
-        _cleanup_txn_ Txn *t = NULL;
+int action_end(ActionArgs *a, int r) {
         Diag d = {0};
-        int r = with_store(a->verb, &a->o, STORE_READ, &s);
+        int c = a->writes && r >= 0 ? store_commit(TAKE_PTR(a->t), &d) : 0, code = EXIT_OK;
 
-        if (r != EXIT_OK)
-                return r;
-        r = store_begin(s, false, &t, &d);
-        if (r != 0)
-                return with_store_failed(a->verb, s, r, &d);
-        r = fn(t, user, &d);
-        return r == 0 ? EXIT_OK : action_failed(a, s, r, &d);
+        if (c != 0)
+                code = with_store_failed(a->verb, a->store, c, &d);
+        else if (r != 0)
+                code = action_failed(a, a->store, r, &a->d);
+        store_abort(TAKE_PTR(a->t));
+        store_free(TAKE_PTR(a->store));
+        return code;
 }
 
 int action_parse(ActionArgs *a, const char *what, const char *text, size_t n, size_t most, unsigned depth,
@@ -193,8 +182,11 @@ void action_show(const json_t *o, const char *member, const char *before) {
 }
 
 int action_dump(const ActionArgs *a, json_t *o) {
-        _cleanup_free_ char *text = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(6));
+        _cleanup_free_ char *text = NULL;
 
+        if (a->o.json)
+                return action_print(a, o);
+        text = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(6));
         json_decref(o);
         if (!text)
                 return cli_fail(a->verb, EXIT_NOT, "out of memory");
@@ -213,6 +205,31 @@ int action_print(const ActionArgs *a, json_t *o) {
 
         json_decref(o);
         return ok ? cli_done(a->verb, EXIT_OK) : cli_fail(a->verb, EXIT_NOT, "out of memory");
+}
+
+int action_tell(const ActionArgs *a, json_t *o, const char *fmt, ...) {
+        va_list ap;
+
+        if (a->o.json)
+                return action_print(a, o);
+        json_decref(o);
+        va_start(ap, fmt);
+        vprintf(fmt, ap);
+        va_end(ap);
+        putchar('\n');
+        return cli_done(a->verb, EXIT_OK);
+}
+
+int action_rows(const ActionArgs *a, json_t *o, const char *name, void (*line)(const json_t *row)) {
+        json_t *row;
+        size_t i;
+
+        if (a->o.json || !o)
+                return action_print(a, o);
+        json_array_foreach(json_object_get(o, name), i, row)
+                line(row);
+        json_decref(o);
+        return cli_done(a->verb, EXIT_OK);
 }
 
 int action_answer(const ActionArgs *a, const char *name, json_t *o) {

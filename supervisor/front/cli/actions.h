@@ -9,11 +9,14 @@
 typedef struct ActionArgs {
         const char *verb, *action;
         StoreOptions o;
-        const char *option[128]; /* values of the given options, by letter; "" for an option without a value */
         char **argv;             /* the arguments behind the action, without options */
         int argc;
         /* members of a refusal besides code and message, with --json; action_refused() takes the object */
         json_t *more;
+        Store *store; /* with t: of action_begin() */
+        Txn *t;
+        bool writes;
+        Diag d;       /* the engine's message about a refusal */
 } ActionArgs;
 
 typedef struct Action {
@@ -44,10 +47,12 @@ int action_text(ActionArgs *a, const char *arg, size_t most, char **ret, size_t 
  * {"version":1,"error":{"code","message"}} and the members of a->more. Returns EXIT_NOT. */
 int action_refused(ActionArgs *a, const char *code, const char *message);
 
-/* Runs fn in a transaction, as with_store_write(), and prints a refusal. Returns EXIT_OK, or EXIT_USAGE or EXIT_NOT
+/* Opens the store and begins the transaction a->t. Returns EXIT_OK, or another code after a message. */
+int action_begin(ActionArgs *a, bool write);
+/* Ends the transaction with the engine's result r. A refusal (a positive code, with the message in a->d) is printed and
+ * committed, because the transaction records the refusal; a failure is not committed. Returns EXIT_OK, or another code
  * after a message. */
-int action_write(ActionArgs *a, StoreFn fn, void *user);
-int action_read(ActionArgs *a, StoreFn fn, void *user);
+int action_end(ActionArgs *a, int r);
 /* For callers with transactions of their own: prints a refusal of the engine (a positive code) or a failure. Returns
  * EXIT_NOT. */
 int action_failed(ActionArgs *a, const Store *s, int r, const Diag *d);
@@ -61,9 +66,13 @@ int action_json(ActionArgs *a, const char *what, const char *arg, size_t most, j
 
 /* Prints `before` and the member, when the member is a text and not empty. */
 void action_show(const json_t *o, const char *member, const char *before);
-/* Prints o as JSON for people, with control characters escaped; o is stolen. */
+/* Prints o (stolen) with --json, as action_print(); else as JSON for people, with control characters escaped. */
 int action_dump(const ActionArgs *a, json_t *o);
 /* Prints o as JSON; o is stolen and gets "version": 1. */
 int action_print(const ActionArgs *a, json_t *o);
+/* Prints o (stolen) with --json, as action_print(); else the text and a newline. */
+int action_tell(const ActionArgs *a, json_t *o, const char *fmt, ...) _printf_(3, 4);
+/* Prints o (stolen) with --json, as action_print(); else each element of its member `name`, by line(). */
+int action_rows(const ActionArgs *a, json_t *o, const char *name, void (*line)(const json_t *row));
 /* Prints o (stolen): with --json as the member `name` of an object, else as JSON for people. */
 int action_answer(const ActionArgs *a, const char *name, json_t *o);

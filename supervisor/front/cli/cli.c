@@ -78,6 +78,16 @@ void print_safe(FILE *out, const char *text, size_t n) {
         fwrite(s + from, 1, n - from, out);
 }
 
+void cli_print_safe(const char *text) {
+        print_safe(stdout, text, strlen(text));
+}
+
+void cli_print_text(const char *before, const json_t *text) {
+        fputs(before, stdout);
+        print_safe(stdout, json_bytes(text), json_string_length(text));
+        putchar('\n');
+}
+
 int print_json(FILE *out, const json_t *v) {
         _cleanup_free_ char *text = NULL;
         size_t n;

@@ -76,6 +76,10 @@ int cli_help(const char *verb, const char *text);
 /* Text for a terminal: characters that command the terminal (control characters, marks of writing direction) are
  * written as \uXXXX, an equal text in JSON. */
 void print_safe(FILE *out, const char *text, size_t n);
+/* Text for a terminal, to standard output. */
+void cli_print_safe(const char *text);
+/* A line: `before` as it is, and a text of JSON for a terminal (nothing for another value). */
+void cli_print_text(const char *before, const json_t *text);
 /* A line of canonical JSON. Returns 0 or -errno. */
 int print_json(FILE *out, const json_t *v);
 /* Prints o (stolen) as a verb's answer. Returns code, or EXIT_NOT after a message. */

@@ -32,12 +32,10 @@ static void flow_print_node(const FlowNode *n) {
 
         if (n->kind == FLOW_REGION) {
                 printf("region %s (", n->name);
-                print_safe(stdout, n->skill, strlen(n->skill));
+                cli_print_safe(n->skill);
                 putchar(')');
-        } else {
-                flow_show(n, text);
-                print_safe(stdout, text, strlen(text));
-        }
+        } else
+                cli_print_safe(flow_show(n, text));
 }
 
 static json_t *flow_node_json(const FlowNode *n) {
@@ -61,10 +59,10 @@ static int flow_append(json_t *list, json_t *o) {
 
 static int flow_tell_edge(FlowCall *c, const FlowEdge *e, unsigned distance) {
         if (c->json)
-                return flow_append(c->rows, json_pack("{s:o, s:s, s:o, s:o, s:o*}", "from",
-                                                                flow_node_json(e->from), "how", flow_how_word(e->how),
-                                                                "to", flow_node_json(e->to), "seq", json_u64(e->seq),
-                                                                "distance", distance > 0 ? json_u64(distance) : NULL));
+                return flow_append(c->rows, json_pack("{s:o, s:s, s:o, s:o, s:o*}", "from", flow_node_json(e->from),
+                                                      "how", flow_how_word(e->how), "to", flow_node_json(e->to), "seq",
+                                                      json_u64(e->seq), "distance",
+                                                      distance > 0 ? json_u64(distance) : NULL));
         if (distance > 0)
                 printf("%4u  ", distance);
         else
@@ -114,9 +112,8 @@ static int flow_tell_unknown(void *userdata, const FlowNode *region, const char 
         FlowCall *c = userdata;
 
         if (c->json)
-                return flow_append(c->unknown,
-                                             json_pack("{s:s, s:s, s:s?, s:s}", "region", region->name, "skill",
-                                                       region->skill, "value", value, "why", why));
+                return flow_append(c->unknown, json_pack("{s:s, s:s, s:s?, s:s}", "region", region->name, "skill",
+                                                         region->skill, "value", value, "why", why));
         if (c->n_unknown++ == 0)
                 printf("not recorded\n");
         if (c->n_unknown > SHOWN_MOST)
@@ -124,7 +121,7 @@ static int flow_tell_unknown(void *userdata, const FlowNode *region, const char 
         printf("  ");
         flow_print_node(region);
         printf(" may have read ");
-        print_safe(stdout, value ? value : "it", strlen(value ? value : "it"));
+        cli_print_safe(value ?: "it");
         printf(": %s\n", why);
         return 0;
 }
@@ -182,21 +179,15 @@ int cmd_audit_flow(int argc, char **argv, bool derived) {
         FlowCall c = {.derived = derived, .rows = json_array(), .unknown = json_array()};
         const char *word = derived ? "derived" : "touched";
         _cleanup_store_ Store *s = NULL;
-        StoreOptions o = {.help = audit_help};
-        int r, opt;
+        StoreOptions o = {.help = audit_help, .once = "C"};
+        int r;
 
         if (!c.rows || !c.unknown)
                 return cli_fail("audit", EXIT_USAGE, "out of memory");
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0) {
-                if (opt == 'C' && c.scope)
-                        return cli_usage("audit", "--scope may be given once");
-                if (opt == 'L')
-                        c.said.last = true;
-                else if (opt == 'C')
-                        c.scope = optarg;
-        }
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
+        c.said.last = o.value['L'];
+        c.scope = o.value['C'];
         if (c.said.last && (!derived || optind < argc))
                 return cli_usage("audit",
                                  derived ? "'%s' and --last both name the subject: give only REGION, VALUE or --last"

@@ -83,7 +83,7 @@ static void regions_print_row(const RegionFacts *f) {
         const char *grade = facts_text(f, "grade");
 
         printf("%s  %.19sZ  ", f->id, clock_format(f->allocated_usec, time));
-        print_safe(stdout, f->skill, strlen(f->skill));
+        cli_print_safe(f->skill);
         if (f->ended == 0)
                 printf("  %s", f->orphan ? "never released, supervisor gone" : "alive");
         else
@@ -148,17 +148,12 @@ int cmd_audit_regions(int argc, char **argv) {
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         RegionQuestion question, *only = NULL;
-        StoreOptions o = {.help = audit_help};
-        QueryOptions query = {0};
+        StoreOptions o = {.help = audit_help, .once = QUERY_ONCE};
+        QueryOptions query;
         Diag d = {0};
-        int r, opt;
+        int r;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0) {
-                r = query_option(&query, opt, optarg, &d);
-                if (r < 0)
-                        return cli_usage("audit", "%s", d.text);
-        }
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
         if (optind < argc) {
                 if (region_question_parse(argv[optind], &question) < 0)
@@ -168,7 +163,7 @@ int cmd_audit_regions(int argc, char **argv) {
         }
         if (optind < argc)
                 return cli_usage("audit", "'%s' is an extra argument", argv[optind]);
-        if (query_check(&query, &d) < 0)
+        if (query_options(&query, o.value, &d) < 0)
                 return cli_usage("audit", "%s", d.text);
         r = with_store("audit", &o, STORE_READ, &s);
         if (r != EXIT_OK)

@@ -74,7 +74,7 @@ int cmd_audit(int argc, char **argv) {
         case AUDIT_STORE:
                 break;
         }
-        if (store_next_option(&o, argc, argv, options) < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
         if (optind < argc)
                 return region_question_parse(argv[optind], &question) == 0

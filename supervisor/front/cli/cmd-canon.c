@@ -17,16 +17,8 @@ static const char help[] =
         "  --state STATE     with list: open, resolved, active, invalidated or superseded\n"
         HELP_JSON "\nExit status: 0; 1 no such row or scope; 2 usage.\n";
 
-typedef struct CanonCall {
-        ActionArgs *a;
-        Kind bucket;
-        RecordState state;
-        int (*read)(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr);
-        json_t *found;
-} CanonCall;
-
-static int canon_scope(Txn *t, const ActionArgs *a, uint64_t *ret, Diag *reterr) {
-        return scope_find(t, a->option['S'] ? a->option['S'] : SCOPE_DEFAULT, ret, reterr);
+static int canon_scope(const ActionArgs *a, uint64_t *ret, Diag *reterr) {
+        return scope_find(a->t, a->o.value['S'] ?: SCOPE_DEFAULT, ret, reterr);
 }
 
 static int canon_bucket(const ActionArgs *a, const char *name, Kind *ret) {
@@ -39,12 +31,11 @@ static int canon_bucket(const ActionArgs *a, const char *name, Kind *ret) {
         return EXIT_OK;
 }
 
-static int canon_list_txn(Txn *t, void *user, Diag *reterr) {
-        CanonCall *c = user;
+static int canon_read_list(ActionArgs *a, Kind bucket, RecordState state, json_t **ret) {
         uint64_t scope;
-        int r = canon_scope(t, c->a, &scope, reterr);
+        int r = canon_scope(a, &scope, &a->d);
 
-        return r ? r : belief_list(t, scope, c->bucket, c->state, &c->found);
+        return r ?: belief_list(a->t, scope, bucket, state, ret);
 }
 
 static void canon_print_row(const json_t *row) {
@@ -54,63 +45,57 @@ static void canon_print_row(const json_t *row) {
                      *text = json_object_get(payload,
                                              payload_main(k, kind_has_op(k, OP_UPSERT) ? OP_UPSERT : OP_APPEND));
 
-        printf("%-11s %-11s %-32s ", bucket, cli_text(row, "state"), cli_text(row, "id"));
-        if (json_is_string(text))
-                print_safe(stdout, json_bytes(text), json_string_length(text));
-        putchar('\n');
+        printf("%-11s %-11s %-32s", bucket, cli_text(row, "state"), cli_text(row, "id"));
+        cli_print_text(" ", text);
 }
 
 static int canon_list(ActionArgs *a) {
-        CanonCall c = {.a = a};
-        json_t *row;
-        size_t i;
-        int r = a->option['B'] ? canon_bucket(a, a->option['B'], &c.bucket) : EXIT_OK;
+        Kind bucket = KIND_NONE;
+        RecordState state = 0;
+        json_t *rows;
+        int r = a->o.value['B'] ? canon_bucket(a, a->o.value['B'], &bucket) : EXIT_OK;
 
-        if (r == EXIT_OK && a->option['T'] && !(c.state = record_state_from_name(a->option['T'])))
-                r = cli_usage(a->verb, "--state: '%s' is no state of a row", a->option['T']);
-        if (r == EXIT_OK)
-                r = action_read(a, canon_list_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:o}", "rows", c.found));
-        json_array_foreach(c.found, i, row)
-                canon_print_row(row);
-        json_decref(c.found);
-        return cli_done(a->verb, EXIT_OK);
+        if (r == EXIT_OK && a->o.value['T'] && !(state = record_state_from_name(a->o.value['T'])))
+                r = cli_usage(a->verb, "--state: '%s' is no state of a row", a->o.value['T']);
+        r = r ?: action_begin(a, false) ?: action_end(a, canon_read_list(a, bucket, state, &rows));
+        return r ?: action_rows(a, json_pack("{s:o}", "rows", rows), "rows", canon_print_row);
 }
 
-static int canon_read_txn(Txn *t, void *user, Diag *reterr) {
-        CanonCall *c = user;
-        uint64_t scope;
-        int r = canon_scope(t, c->a, &scope, reterr);
+typedef int (*CanonReadFn)(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr);
 
-        return r ? r : c->read(t, scope, c->bucket, c->a->argv[1], &c->found, reterr);
+static int canon_read(ActionArgs *a, CanonReadFn read, Kind bucket, json_t **ret) {
+        uint64_t scope;
+        int r = canon_scope(a, &scope, &a->d);
+
+        return r ?: read(a->t, scope, bucket, a->argv[1], ret, &a->d);
+}
+
+/* Reads the row, or its history, that the arguments name. */
+static int canon_find(ActionArgs *a, CanonReadFn read, json_t **ret) {
+        Kind bucket;
+
+        return canon_bucket(a, a->argv[0], &bucket)
+                       ?: action_begin(a, false) ?: action_end(a, canon_read(a, read, bucket, ret));
 }
 
 static int canon_show(ActionArgs *a) {
-        CanonCall c = {.a = a, .read = belief_get};
-        int r = canon_bucket(a, a->argv[0], &c.bucket);
+        json_t *row;
+        int r = canon_find(a, belief_get, &row);
 
-        if (r == EXIT_OK)
-                r = action_read(a, canon_read_txn, &c);
-        if (r != EXIT_OK || !a->o.json)
-                return r != EXIT_OK ? r : action_dump(a, c.found);
+        if (r != EXIT_OK)
+                return r;
         /* "version" is the version of the JSON form, as in every answer */
-        if (json_object_set(c.found, "row_version", json_object_get(c.found, "version")) < 0) {
-                json_decref(c.found);
+        if (a->o.json && json_object_set(row, "row_version", json_object_get(row, "version")) < 0) {
+                json_decref(row);
                 return cli_fail(a->verb, EXIT_NOT, "out of memory");
         }
-        return action_print(a, c.found);
+        return action_dump(a, row);
 }
 
 static int canon_history(ActionArgs *a) {
-        CanonCall c = {.a = a, .read = belief_history};
-        int r = canon_bucket(a, a->argv[0], &c.bucket);
+        json_t *changes;
 
-        if (r == EXIT_OK)
-                r = action_read(a, canon_read_txn, &c);
-        return r == EXIT_OK ? action_answer(a, "changes", c.found) : r;
+        return canon_find(a, belief_history, &changes) ?: action_answer(a, "changes", changes);
 }
 
 int cmd_canon(int argc, char **argv) {

@@ -294,16 +294,11 @@ static int capacity_run(Mix *m, const char *policy_path, const char *store_given
 int cmd_capacity(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("policy", 'p'), {0}};
         _cleanup_free_ Mix *m = calloc(1, sizeof(*m));
-        const char *policy = NULL;
         StoreOptions o = {.help = help};
-        int opt;
 
         if (!m)
                 return cli_fail(VERB, EXIT_NOT, "out of memory");
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
-                if (opt == 'p')
-                        policy = optarg;
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
-        return cli_done(VERB, capacity_run(m, policy, o.store, o.json, argv + optind));
+        return cli_done(VERB, capacity_run(m, o.value['p'], o.store, o.json, argv + optind));
 }

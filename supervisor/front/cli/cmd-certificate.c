@@ -46,9 +46,7 @@ static int certificate_print_key(Store *s, bool json, const char *file) {
 }
 
 static const char *certificate_text(const json_t *statement, const char *a, const char *b) {
-        const char *v = cli_text(json_object_get(json_object_get(statement, "predicate"), a), b);
-
-        return v ? v : "?";
+        return cli_text(json_object_get(json_object_get(statement, "predicate"), a), b) ?: "?";
 }
 
 /* Each printed field of a certificate that holds was signed; fields from skills are made safe. */
@@ -62,7 +60,7 @@ static void certificate_print(const json_t *statement, Proof proof, const Diag *
                 return;
         }
         printf("holds: region %s of skill ", cli_text(subject, "name"));
-        print_safe(stdout, skill ? skill : "?", skill ? strlen(skill) : 1);
+        cli_print_safe(skill ?: "?");
         printf("\n  method %s, verification %s, grade %s, entry %s of %s\n",
                certificate_text(statement, "sanitization", "method"),
                certificate_text(statement, "verification", "result"),
@@ -129,35 +127,22 @@ int cmd_certificate(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTIONS_SAID, OPTION("output", 'o'),
                                                 OPTION_FLAG("key", 'k'), OPTION("verify", 'v'),
                                                 OPTION("public-key", 'p'), {0}};
-        const char *file = NULL, *verified = NULL, *pem = NULL;
+        const char *file, *verified, *pem;
         uint8_t public_key[32];
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help, .letters = ":ho:"};
         Said said = {0};
         RegionId region;
-        bool key = false;
-        int r, opt;
+        bool key;
+        int r;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
-                switch (opt) {
-                case 'o':
-                        file = optarg;
-                        break;
-                case 'k':
-                        key = true;
-                        break;
-                case 'v':
-                        verified = optarg;
-                        break;
-                case 'p':
-                        pem = optarg;
-                        break;
-                case 'L':
-                        said.last = true;
-                        break;
-                }
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
+        file = o.value['o'];
+        verified = o.value['v'];
+        pem = o.value['p'];
+        key = o.value['k'];
+        said.last = o.value['L'];
         if (key && verified)
                 return cli_usage("certificate", "--key and --verify exclude each other: give only --key or --verify");
         if (verified && file)

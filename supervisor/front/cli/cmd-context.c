@@ -21,22 +21,9 @@ static const char help[] =
         "  --lane N          records of each lane, at most 100 (default: 10)\n"
         HELP_JSON "\nExit status: 0; 1 no such scope, or the query is malformed; 2 usage.\n";
 
-typedef struct ContextCall {
-        const char *scope, *query;
-        unsigned lane;
-        json_t *found;
-} ContextCall;
-
-static int context_txn(Txn *t, void *user, Diag *reterr) {
-        ContextCall *c = user;
-
-        return memory_context(t, c->scope, c->query, c->lane, clock_real_usec(), &c->found, reterr);
-}
-
 static void context_print_line(const char *before, const char *id, const json_t *text) {
-        printf("  %s%s%s: ", before, *before ? " " : "", id);
-        print_safe(stdout, json_bytes(text), json_string_length(text));
-        putchar('\n');
+        printf("  %s%s%s", before, *before ? " " : "", id);
+        cli_print_text(": ", text);
 }
 
 static void context_print_text(const json_t *o) {
@@ -68,33 +55,19 @@ int cmd_context(int argc, char **argv) {
         static const struct option options[] = {
                 OPTIONS_STORE, OPTION("scope", 'S'), OPTION("query", 'Q'), OPTION("lane", 'L'), {0}};
         ActionArgs a = {.verb = "context", .action = "context", .o = {.help = help, .no_arguments = true}};
-        ContextCall c = {.scope = SCOPE_DEFAULT, .lane = CONTEXT_LANE_STANDARD};
         uint64_t lane = CONTEXT_LANE_STANDARD;
-        int opt, r;
+        json_t *found;
+        int r;
 
-        while ((opt = store_next_option(&a.o, argc, argv, options)) > 0)
-                switch (opt) {
-                case 'S':
-                        c.scope = optarg;
-                        break;
-                case 'Q':
-                        c.query = optarg;
-                        break;
-                case 'L':
-                        r = cli_number("context", "--lane", optarg, 1, CONTEXT_LANE_MAX, &lane);
-                        if (r != EXIT_OK)
-                                return r;
-                        break;
-                }
-        if (opt < 0)
+        if (store_options(&a.o, argc, argv, options) < 0)
                 return a.o.code;
-        c.lane = (unsigned)lane;
-        r = action_read(&a, context_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        if (a.o.json)
-                return action_print(&a, c.found);
-        context_print_text(c.found);
-        json_decref(c.found);
+        r = a.o.value['L'] ? cli_number("context", "--lane", a.o.value['L'], 1, CONTEXT_LANE_MAX, &lane) : EXIT_OK;
+        r = r ?: action_begin(&a, false)
+              ?: action_end(&a, memory_context(a.t, a.o.value['S'] ?: SCOPE_DEFAULT, a.o.value['Q'], (unsigned)lane,
+                                               clock_real_usec(), &found, &a.d));
+        if (r != EXIT_OK || a.o.json)
+                return r ?: action_print(&a, found);
+        context_print_text(found);
+        json_decref(found);
         return cli_done("context", EXIT_OK);
 }

@@ -34,14 +34,13 @@ static const char help[] =
 typedef struct DigestCall {
         ActionArgs *a;
         const char *scope;
-        Kind kind;
         Digest d;
         char *name[NAMES_MAX]; /* owned */
         json_t *scan, *proposed, *found;
 } DigestCall;
 
-static DigestCall digest_begin(ActionArgs *a) {
-        return (DigestCall){.a = a, .scope = a->option['S'] ? a->option['S'] : SCOPE_DEFAULT};
+static const char *digest_scope(const ActionArgs *a) {
+        return a->o.value['S'] ?: SCOPE_DEFAULT;
 }
 
 static int digest_read_reasons(const ActionArgs *a, const char *what, const char *list, unsigned *ret) {
@@ -109,15 +108,15 @@ static int digest_add_name(DigestCall *c, const char *one) {
 
 /* Translates the options into the digest's fields. */
 static int digest_read_options(DigestCall *c, const Policy *policy) {
-        const char *approve = c->a->option['A'] ? c->a->option['A'] : "policy";
+        const char *approve = c->a->o.value['A'] ?: "policy";
         _cleanup_free_ char *names = NULL;
         char *at, *one;
         int r = EXIT_OK;
 
         c->d = (Digest){.scope = c->scope, .reasons = REASONS_DEFAULT, .names = (const char *const *)c->name,
-                        .apply = c->a->option['Y'], .who = action_who()};
-        if (c->a->option['R'])
-                r = digest_read_reasons(c->a, "--reasons", c->a->option['R'], &c->d.reasons);
+                        .apply = c->a->o.value['Y'], .who = action_who()};
+        if (c->a->o.value['R'])
+                r = digest_read_reasons(c->a, "--reasons", c->a->o.value['R'], &c->d.reasons);
         if (r == EXIT_OK && strncmp(approve, "auto:", 5) == 0) {
                 r = digest_read_reasons(c->a, "--approve", approve + 5, &c->d.automatic);
                 c->d.automatic_removal = c->d.automatic;
@@ -126,9 +125,9 @@ static int digest_read_options(DigestCall *c, const Policy *policy) {
                 digest_approve_by_policy(c, policy);
         else if (r == EXIT_OK && strcmp(approve, "ask") != 0)
                 r = cli_usage(c->a->verb, "--approve '%s': policy, ask, or auto: and a list of reasons", approve);
-        if (r != EXIT_OK || !c->a->option['N'])
+        if (r != EXIT_OK || !c->a->o.value['N'])
                 return r;
-        names = at = strdup(c->a->option['N']);
+        names = at = strdup(c->a->o.value['N']);
         if (!at)
                 return cli_fail(c->a->verb, EXIT_NOT, "out of memory");
         while (r == EXIT_OK && (one = strsep(&at, ",")))
@@ -242,8 +241,8 @@ static int digest_run(ActionArgs *a) {
         _cleanup_store_ Store *s = NULL;
         Advise advise = {.signals = -1, .recover = recover_all};
         Diag d = {0};
-        DigestCall c = digest_begin(a);
-        int r = policy_load(a->option['P'], &policy, &d);
+        DigestCall c = {.a = a, .scope = digest_scope(a)};
+        int r = policy_load(a->o.value['P'], &policy, &d);
 
         if (r != 0)
                 r = cli_refuse(a->verb, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
@@ -272,47 +271,29 @@ static int digest_run(ActionArgs *a) {
         return r;
 }
 
-static int digest_passes_txn(Txn *t, void *user, Diag *reterr) {
-        DigestCall *c = user;
-
-        return memory_passes(t, c->scope, &c->found, reterr);
+static void digest_print_pass(const json_t *o) {
+        printf("pass %-6lld seq %-8lld %s  %lld archived, %lld removed\n", cli_integer(o, "pass"),
+               cli_integer(o, "seq"), cli_text(o, "time"), cli_integer(o, "archived"), cli_integer(o, "removed"));
 }
 
 static int digest_passes(ActionArgs *a) {
-        json_t *o;
-        size_t i;
-        DigestCall c = digest_begin(a);
-        int r = action_read(a, digest_passes_txn, &c);
+        json_t *passes;
+        int r = action_begin(a, false) ?: action_end(a, memory_passes(a->t, digest_scope(a), &passes, &a->d));
 
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:o}", "scope", c.scope, "passes", c.found));
-        json_array_foreach(c.found, i, o)
-                printf("pass %-6lld seq %-8lld %s  %lld archived, %lld removed\n", cli_integer(o, "pass"),
-                       cli_integer(o, "seq"), cli_text(o, "time"),
-                       cli_integer(o, "archived"), cli_integer(o, "removed"));
-        json_decref(c.found);
-        return cli_done(a->verb, EXIT_OK);
-}
-
-static int digest_why_txn(Txn *t, void *user, Diag *reterr) {
-        DigestCall *c = user;
-
-        return memory_why(t, c->scope, c->kind, c->a->argv[1], &c->found, reterr);
+        return r ?: action_rows(a, json_pack("{s:s, s:o}", "scope", digest_scope(a), "passes", passes), "passes",
+                                digest_print_pass);
 }
 
 static int digest_why(ActionArgs *a) {
-        Diag d = {0};
-        DigestCall c = digest_begin(a);
-        int r = memory_family(a->argv[0], &c.kind, &d);
+        json_t *found;
+        Kind kind;
+        int r = memory_family(a->argv[0], &kind, &a->d);
 
         if (r != 0)
-                return action_failed(a, NULL, r, &d);
-        r = action_read(a, digest_why_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        return a->o.json ? action_print(a, c.found) : action_dump(a, c.found);
+                return action_failed(a, NULL, r, &a->d);
+        r = action_begin(a, false)
+                    ?: action_end(a, memory_why(a->t, digest_scope(a), kind, a->argv[1], &found, &a->d));
+        return r ?: action_dump(a, found);
 }
 
 int cmd_digest(int argc, char **argv) {

@@ -68,7 +68,7 @@ static void doctor_print_causes(const ProbeReport *r) {
         for (size_t i = 0; i < r->n; i++)
                 if (r->rows[i].level == PROBE_FAIL || strstr(r->rows[i].name, "-around")) {
                         printf("%s%s (", before, r->rows[i].name);
-                        print_safe(stdout, r->rows[i].value, strlen(r->rows[i].value));
+                        cli_print_safe(r->rows[i].value);
                         putchar(')');
                         before = ", ";
                 }
@@ -80,7 +80,7 @@ static void doctor_print(const ProbeReport *r, const char *tier) {
                 const ProbeFinding *f = &r->rows[i];
 
                 printf("%-5s %-26s ", doctor_levels[f->level], f->name);
-                print_safe(stdout, f->value, strlen(f->value));
+                cli_print_safe(f->value);
                 putchar('\n');
                 if (f->level != PROBE_OK && *f->meaning)
                         printf("      %-26s %s\n", "", f->meaning);
@@ -105,7 +105,7 @@ int cmd_doctor(int argc, char **argv) {
         Diag d = {0};
         int r;
 
-        if (store_next_option(&o, argc, argv, options) < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
         store = path_of_store(o.store, &d);
         doctor_surroundings(&report);

@@ -27,21 +27,13 @@ static const char help[] =
 
 #define PATCH_MAX (1024 * 1024)
 
-typedef struct KernelCall {
-        ActionArgs *a;
-        const char *scope;
-        Kind kind;
-        uint64_t from, to, base;
-        bool merge;
-        json_t *patch, *resolve, *found, *refs, *conflicts;
-        Mutated m;
-} KernelCall;
+static const char *kernel_scope(const ActionArgs *a) {
+        return a->o.value['S'] ?: SCOPE_DEFAULT;
+}
 
-static int kernel_begin(ActionArgs *a, KernelCall *ret) {
-        *ret = (KernelCall){.a = a, .scope = a->option['S'] ? a->option['S'] : SCOPE_DEFAULT};
-        if (a->argc > 0 && !(ret->kind = ruleset_from_name(a->argv[0])))
-                return cli_usage(a->verb, "'%s' is neither agent nor world", a->argv[0]);
-        return EXIT_OK;
+static int kernel_named(const ActionArgs *a, Kind *ret) {
+        *ret = ruleset_from_name(a->argv[0]);
+        return *ret ? EXIT_OK : cli_usage(a->verb, "'%s' is neither agent nor world", a->argv[0]);
 }
 
 /* Versions are counted from 1. */
@@ -51,23 +43,22 @@ static int kernel_version(const ActionArgs *a, const char *what, const char *tex
         return r == EXIT_OK && *ret == 0 ? cli_usage(a->verb, "%s: '%s': versions are counted from 1", what, text) : r;
 }
 
-static int kernel_status_txn(Txn *t, void *user, Diag *reterr) {
+static int kernel_read_status(ActionArgs *a, json_t *list) {
         static const char *const names[] = {"agent", "world"};
-        KernelCall *c = user;
 
-        c->found = json_array();
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
                 _cleanup_json_ json_t *rules = NULL, *refs = NULL;
                 json_t *rule;
                 uint64_t version;
                 size_t n, active = 0;
-                int r = ruleset_rules(t, c->scope, ruleset_from_name(names[i]), 0, &rules, &refs, &version, reterr);
+                int r = ruleset_rules(a->t, kernel_scope(a), ruleset_from_name(names[i]), 0, &rules, &refs, &version,
+                                      &a->d);
 
                 if (r != 0)
                         return r;
                 json_array_foreach(rules, n, rule)
                         active += json_text_is(json_object_get(rule, "lifecycle"), "active");
-                if (json_array_append_new(c->found,
+                if (json_array_append_new(list,
                                           json_pack("{s:s, s:o, s:i, s:i, s:i}", "kernel", names[i], "kernel_version",
                                                     json_u64(version), "rules", (int)json_array_size(rules), "active",
                                                     (int)active, "refs", (int)json_array_size(refs))) < 0)
@@ -76,144 +67,102 @@ static int kernel_status_txn(Txn *t, void *user, Diag *reterr) {
         return 0;
 }
 
-static int kernel_status(ActionArgs *a) {
-        json_t *o;
-        size_t i;
-        KernelCall c;
-        int r = kernel_begin(a, &c);
-
-        if (r == EXIT_OK)
-                r = action_read(a, kernel_status_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:o}", "scope", c.scope, "kernels", c.found));
-        json_array_foreach(c.found, i, o)
-                printf("%s  version %lld  %lld rules, %lld active, %lld refs\n", cli_text(o, "kernel"),
-                       cli_integer(o, "kernel_version"), cli_integer(o, "rules"),
-                       cli_integer(o, "active"), cli_integer(o, "refs"));
-        json_decref(c.found);
-        return cli_done(a->verb, EXIT_OK);
+static void kernel_print(const json_t *o) {
+        printf("%s  version %lld  %lld rules, %lld active, %lld refs\n", cli_text(o, "kernel"),
+               cli_integer(o, "kernel_version"), cli_integer(o, "rules"), cli_integer(o, "active"),
+               cli_integer(o, "refs"));
 }
 
-static int kernel_show_txn(Txn *t, void *user, Diag *reterr) {
-        KernelCall *c = user;
+static int kernel_status(ActionArgs *a) {
+        _cleanup_json_ json_t *list = json_array();
+        int r = action_begin(a, false) ?: action_end(a, kernel_read_status(a, list));
 
-        return ruleset_rules(t, c->scope, c->kind, c->from, &c->found, &c->refs, &c->to, reterr);
+        return r ?: action_rows(a, json_pack("{s:s, s:O}", "scope", kernel_scope(a), "kernels", list), "kernels",
+                                kernel_print);
 }
 
 static int kernel_show(ActionArgs *a) {
-        KernelCall c;
-        int r = kernel_begin(a, &c);
-        json_t *o;
+        json_t *rules, *refs;
+        uint64_t at = 0, version;
+        Kind kind;
+        int r = kernel_named(a, &kind)
+                        ?: a->o.value['A'] ? kernel_version(a, "--at", a->o.value['A'], &at) : EXIT_OK;
 
-        if (r == EXIT_OK && a->option['A'])
-                r = kernel_version(a, "--at", a->option['A'], &c.from);
-        if (r == EXIT_OK)
-                r = action_read(a, kernel_show_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        o = json_pack("{s:s, s:s, s:o, s:o, s:o}", "scope", c.scope, "kernel", kind_name(c.kind), "kernel_version",
-                      json_u64(c.to), "rules", c.found, "refs", c.refs);
-        return a->o.json ? action_print(a, o) : action_dump(a, o);
+        r = r ?: action_begin(a, false)
+              ?: action_end(a, ruleset_rules(a->t, kernel_scope(a), kind, at, &rules, &refs, &version, &a->d));
+        return r ?: action_dump(a, json_pack("{s:s, s:s, s:o, s:o, s:o}", "scope", kernel_scope(a), "kernel",
+                                             kind_name(kind), "kernel_version", json_u64(version), "rules", rules,
+                                             "refs", refs));
 }
 
-static int kernel_diff_txn(Txn *t, void *user, Diag *reterr) {
-        _cleanup_json_ json_t *from = NULL, *to = NULL;
-        KernelCall *c = user;
+/* Compares version `from` with version *to; 0: the current version, whose number is set. */
+static int kernel_compare(ActionArgs *a, Kind kind, uint64_t from, uint64_t *to, json_t **ret) {
+        _cleanup_json_ json_t *before = NULL, *after = NULL;
         uint64_t version;
-        int r = ruleset_rules(t, c->scope, c->kind, c->from, &from, NULL, &version, reterr);
+        int r = ruleset_rules(a->t, kernel_scope(a), kind, from, &before, NULL, &version, &a->d)
+                        ?: ruleset_rules(a->t, kernel_scope(a), kind, *to, &after, NULL, to, &a->d);
 
-        if (r == 0)
-                r = ruleset_rules(t, c->scope, c->kind, c->to, &to, NULL, &c->to, reterr);
-        return r == 0 ? ruleset_diff(from, to, &c->found) : r;
+        return r ?: ruleset_diff(before, after, ret);
 }
 
 static int kernel_diff(ActionArgs *a) {
-        KernelCall c;
-        int r = kernel_begin(a, &c);
+        uint64_t from, to = 0;
+        json_t *found;
+        Kind kind;
+        int r = kernel_named(a, &kind) ?: kernel_version(a, "FROM", a->argv[1], &from);
 
-        if (r == EXIT_OK)
-                r = kernel_version(a, "FROM", a->argv[1], &c.from);
         if (r == EXIT_OK && a->argc > 2)
-                r = kernel_version(a, "TO", a->argv[2], &c.to);
-        if (r == EXIT_OK)
-                r = action_read(a, kernel_diff_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        if (!a->o.json)
-                return action_dump(a, c.found);
+                r = kernel_version(a, "TO", a->argv[2], &to);
+        r = r ?: action_begin(a, false) ?: action_end(a, kernel_compare(a, kind, from, &to, &found));
+        if (r != EXIT_OK || !a->o.json)
+                return r ?: action_dump(a, found);
         return action_print(
-                a, json_pack("{s:o, s:o, s:o}", "from", json_u64(c.from), "to", json_u64(c.to), "changes", c.found));
+                a, json_pack("{s:o, s:o, s:o}", "from", json_u64(from), "to", json_u64(to), "changes", found));
 }
 
-static int kernel_patch_txn(Txn *t, void *user, Diag *reterr) {
-        KernelCall *c = user;
-
-        int r = ruleset_patch(t,
-                              &(RulesetPatch){.scope = c->scope, .kind = c->kind, .base = c->base, .patch = c->patch,
-                                              .merge = c->merge, .resolve = c->resolve, .who = action_who()},
-                              &c->m, &c->conflicts, reterr);
-
-        if (c->conflicts &&
-            !(c->a->more = json_pack("{s:s, s:O}", "kernel", kind_name(c->kind), "conflicts", c->conflicts)))
-                return -ENOMEM;
-        return r;
-}
-
-static int kernel_commit(ActionArgs *a, bool merge) {
-        KernelCall c;
-        int r = kernel_begin(a, &c);
-
-        if (r == EXIT_OK && !a->option['B'])
-                return cli_usage(a->verb, "%s needs --base VERSION", a->action);
-        if (r == EXIT_OK)
-                r = action_number(a, "--base", a->option['B'], &c.base);
-        if (r == EXIT_OK)
-                r = action_json(a, "the patch", a->argv[1], PATCH_MAX, &c.patch);
-        if (r == EXIT_OK && a->option['R'])
-                r = action_json(a, "--resolve", a->option['R'], PATCH_MAX, &c.resolve);
-        c.merge = merge;
-        if (r == EXIT_OK)
-                r = action_write(a, kernel_patch_txn, &c);
-        json_decref(c.patch);
-        json_decref(c.resolve);
-        if (c.conflicts && !a->o.json) /* the conflicts are the answer */
-                action_dump(a, json_incref(c.conflicts));
-        json_decref(c.conflicts);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:o, s:o}", "kernel", kind_name(c.kind), "kernel_version",
-                                                 json_u64(c.m.version), "seq", json_u64(c.m.seq)));
-        printf("%s is at version %" PRIu64 " (seq %" PRIu64 ")\n", kind_name(c.kind), c.m.version, c.m.seq);
-        return cli_done(a->verb, EXIT_OK);
-}
-
+/* "patch" and "merge". */
 static int kernel_patch(ActionArgs *a) {
-        return kernel_commit(a, false);
-}
+        _cleanup_json_ json_t *patch = NULL, *resolve = NULL, *conflicts = NULL;
+        RulesetPatch p = {.scope = kernel_scope(a), .merge = *a->action == 'm', .who = action_who()};
+        Mutated m;
+        int r = kernel_named(a, &p.kind);
 
-static int kernel_merge(ActionArgs *a) {
-        return kernel_commit(a, true);
-}
+        if (r == EXIT_OK && !a->o.value['B'])
+                return cli_usage(a->verb, "%s needs --base VERSION", a->action);
+        r = r ?: action_number(a, "--base", a->o.value['B'], &p.base)
+              ?: action_json(a, "the patch", a->argv[1], PATCH_MAX, &patch);
+        if (r == EXIT_OK && a->o.value['R'])
+                r = action_json(a, "--resolve", a->o.value['R'], PATCH_MAX, &resolve);
+        p.patch = patch;
+        p.resolve = resolve;
+        if (r == EXIT_OK)
+                r = action_begin(a, true);
+        if (r == EXIT_OK) {
+                int e = ruleset_patch(a->t, &p, &m, &conflicts, &a->d);
 
-static int kernel_log_txn(Txn *t, void *user, Diag *reterr) {
-        KernelCall *c = user;
-
-        return ruleset_log(t, c->scope, c->kind, &c->found, reterr);
+                if (conflicts &&
+                    !(a->more = json_pack("{s:s, s:O}", "kernel", kind_name(p.kind), "conflicts", conflicts)))
+                        e = -ENOMEM;
+                r = action_end(a, e);
+        }
+        if (conflicts && !a->o.json) /* the conflicts are the answer */
+                action_dump(a, json_incref(conflicts));
+        return r ?: action_tell(a,
+                                json_pack("{s:s, s:o, s:o}", "kernel", kind_name(p.kind), "kernel_version",
+                                          json_u64(m.version), "seq", json_u64(m.seq)),
+                                "%s is at version %" PRIu64 " (seq %" PRIu64 ")", kind_name(p.kind), m.version, m.seq);
 }
 
 static int kernel_log(ActionArgs *a) {
-        KernelCall c;
-        int r = kernel_begin(a, &c);
+        json_t *log;
+        Kind kind;
+        int r = kernel_named(a, &kind)
+                        ?: action_begin(a, false)
+                        ?: action_end(a, ruleset_log(a->t, kernel_scope(a), kind, &log, &a->d));
 
-        if (r == EXIT_OK)
-                r = action_read(a, kernel_log_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        return a->o.json ? action_print(a, json_pack("{s:s, s:o}", "kernel", kind_name(c.kind), "log", c.found))
-                         : action_dump(a, c.found);
+        if (r != EXIT_OK || !a->o.json)
+                return r ?: action_dump(a, log);
+        return action_print(a, json_pack("{s:s, s:o}", "kernel", kind_name(kind), "log", log));
 }
 
 int cmd_kernel(int argc, char **argv) {
@@ -224,7 +173,7 @@ int cmd_kernel(int argc, char **argv) {
                 {"show", "agent or world", 1, 1, "SA", kernel_show},
                 {"diff", "agent or world, FROM and maybe TO", 2, 3, "S", kernel_diff},
                 {"patch", "agent or world, and PATCH|-", 2, 2, "SB", kernel_patch},
-                {"merge", "agent or world, and PATCH|-", 2, 2, "SBR", kernel_merge},
+                {"merge", "agent or world, and PATCH|-", 2, 2, "SBR", kernel_patch},
                 {"log", "agent or world", 1, 1, "S", kernel_log},
         };
 

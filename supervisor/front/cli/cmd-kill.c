@@ -172,25 +172,16 @@ int cmd_kill(int argc, char **argv) {
         _cleanup_(region_row_deinit) RegionRow row = {0};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help};
-        bool wait = false, drop = false, orphan = false;
+        bool wait, drop, orphan = false;
         Said said = {.alive = true};
         RegionId region;
-        int r, opt;
+        int r;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
-                switch (opt) {
-                case 'w':
-                        wait = true;
-                        break;
-                case 'd':
-                        drop = true;
-                        break;
-                case 'L':
-                        said.last = true;
-                        break;
-                }
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
+        wait = o.value['w'];
+        drop = o.value['d'];
+        said.last = o.value['L'];
         r = said_argument("kill", &said, argc, argv);
         if (r == EXIT_OK)
                 r = with_store("kill", &o, drop ? STORE_WRITE : STORE_READ, &s);

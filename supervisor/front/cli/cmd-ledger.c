@@ -65,7 +65,7 @@ int cmd_export(int argc, char **argv) {
         Diag d = {0};
         int r;
 
-        if (store_next_option(&o, argc, argv, options) < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
         if (optind + 1 != argc || !*argv[optind])
                 return cli_usage("export", "export takes a single folder");
@@ -120,17 +120,13 @@ int cmd_prove(int argc, char **argv) {
         _cleanup_buf_ Buf proof = {0}, json = {0};
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
-        const char *file = NULL;
         StoreOptions o = {.help = prove_help, .letters = ":ho:"};
         const Buf *out = &proof;
         uint64_t seq;
         Diag d = {0};
-        int r, opt;
+        int r;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
-                if (opt == 'o')
-                        file = optarg;
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
         if (optind + 1 != argc)
                 return cli_usage("prove", "prove takes a single entry number");
@@ -146,5 +142,5 @@ int cmd_prove(int argc, char **argv) {
         }
         if (r != 0)
                 return with_store_failed("prove", s, r, &d);
-        return cli_write("prove", file, out->data, out->n);
+        return cli_write("prove", o.value['o'], out->data, out->n);
 }

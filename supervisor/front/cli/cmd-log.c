@@ -42,17 +42,11 @@ static bool log_mentions(Bytes e, const char *key, const char *value) {
         return n < (int)sizeof(needle) && memmem(e.p, e.n, needle, (size_t)n);
 }
 
-static bool log_member_is(const json_t *o, const char *key, const char *value) {
-        const char *s = cli_text(o, key);
-
-        return s && strcmp(s, value) == 0;
-}
-
 static bool log_wants_type(const LogFilter *f, Bytes e, const json_t *o) {
         bool any = f->n_types == 0;
 
         for (size_t i = 0; i < f->n_types && !any; i++)
-                any = o ? log_member_is(o, "type", f->types[i]) : log_mentions(e, "type", f->types[i]);
+                any = o ? json_text_is(json_object_get(o, "type"), f->types[i]) : log_mentions(e, "type", f->types[i]);
         return any;
 }
 
@@ -62,7 +56,7 @@ static int log_add_fields(Txn *t, uint64_t seq, json_t *o) {
         Bytes body;
         int r;
 
-        if (!log_member_is(o, "fields", "body"))
+        if (!json_text_is(json_object_get(o, "fields"), "body"))
                 return 0;
         r = body_get(t, seq, NULL, &body);
         if (r == -ENOENT)
@@ -197,37 +191,27 @@ int cmd_log(int argc, char **argv) {
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help, .no_arguments = true, .letters = ":hf"};
         LogFilter f = {0};
-        Said said = {0};
         RegionId region;
-        bool go_on = false;
+        Said said;
+        bool go_on;
         uint64_t next = 0;
         Diag d = {0};
         int r, opt;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
-                switch (opt) {
-                case 'r':
-                        said.text = optarg;
-                        break;
-                case 'L':
-                        said.last = true;
-                        break;
-                case 't':
-                        if (f.n_types == TYPES_MAX)
-                                return cli_usage("log", "--type may be given %d times", TYPES_MAX);
+        while ((opt = store_next_option(&o, argc, argv, options)) > 0) {
+                o.value[opt] = optarg ?: "";
+                if (opt == 't' && f.n_types == TYPES_MAX)
+                        return cli_usage("log", "--type may be given %d times", TYPES_MAX);
+                if (opt == 't')
                         f.types[f.n_types++] = optarg;
-                        break;
-                case 'S':
-                        if (count_parse(optarg, &next) < 0)
-                                return cli_usage("log", "--since '%s' is not an entry's number", optarg);
-                        break;
-                case 'f':
-                        go_on = true;
-                        break;
-                }
+        }
         if (opt < 0)
                 return o.code;
+        if (o.value['S'] && count_parse(o.value['S'], &next) < 0)
+                return cli_usage("log", "--since '%s' is not an entry's number", o.value['S']);
         f.json = o.json;
+        go_on = o.value['f'];
+        said = (Said){.text = o.value['r'], .last = o.value['L']};
         r = said_option("log", &said);
         if (r == EXIT_OK)
                 r = with_store("log", &o, STORE_READ, &s);

@@ -46,321 +46,224 @@ static const char help[] =
 
 typedef int (*MemoryReadFn)(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr);
 
-typedef struct MemoryCall {
-        ActionArgs *a;
-        const char *scope, *id;
-        Kind kind;
-        json_t *payload, *refs, *found;
-        MemoryReadFn read;
-        uint64_t expect, number;
-        Mutated m;
-        MemoryQuery query;
-        RecordFilter filter;
-} MemoryCall;
-
-static const char *cmd_memory_scope(const ActionArgs *a) {
-        return a->option['S'] ? a->option['S'] : SCOPE_DEFAULT;
+static const char *memory_scope(const ActionArgs *a) {
+        return a->o.value['S'] ?: SCOPE_DEFAULT;
 }
 
-/* Reads the family and the id, the first arguments of most actions. */
-static int cmd_memory_named(ActionArgs *a, MemoryCall *ret) {
-        Diag d = {0};
-        int r;
+/* Reads the family, the first argument of most actions. */
+static int memory_named(ActionArgs *a, Kind *ret) {
+        int r = memory_family(a->argv[0], ret, &a->d);
 
-        *ret = (MemoryCall){.a = a, .scope = cmd_memory_scope(a)};
-        r = memory_family(a->argv[0], &ret->kind, &d);
-        if (r != 0)
-                return action_refused(a, engine_code_name((EngineCode)r), d.text);
-        ret->id = a->argc > 1 ? a->argv[1] : NULL;
-        return EXIT_OK;
+        return r == 0 ? EXIT_OK : action_refused(a, engine_code_name((EngineCode)r), a->d.text);
 }
 
-static int cmd_memory_save_txn(Txn *t, void *user, Diag *reterr) {
-        MemoryCall *c = user;
+static int memory_save(ActionArgs *a) {
+        _cleanup_json_ json_t *payload = NULL, *refs = NULL;
+        Mutation m = {.scope = memory_scope(a), .op = OP_SAVE, .id = a->o.value['I'], .type = a->o.value['T'],
+                      .expect = MUTATION_ANY, .who = action_who()};
+        Mutated done;
+        int r = memory_named(a, &m.kind);
 
-        return engine_mutate(t,
-                             &(Mutation){.scope = c->scope, .kind = c->kind, .op = OP_SAVE, .id = c->a->option['I'],
-                                         .type = c->a->option['T'], .expect = c->expect, .payload = c->payload,
-                                         .refs = c->refs, .who = action_who()},
-                             &c->m, reterr);
+        if (r == EXIT_OK && a->o.value['E'])
+                r = action_number(a, "--expect", a->o.value['E'], &m.expect);
+        r = r ?: action_json(a, "the payload", a->argv[1], MUTATION_BODY_MAX, &payload);
+        if (r == EXIT_OK && a->o.value['R'])
+                r = action_json(a, "--refs", a->o.value['R'], MUTATION_BODY_MAX, &refs);
+        m.payload = payload;
+        m.refs = refs;
+        r = r ?: action_begin(a, true) ?: action_end(a, engine_mutate(a->t, &m, &done, &a->d));
+        return r ?: action_tell(a,
+                                json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "scope", m.scope, "kind", kind_name(m.kind),
+                                          "id", done.id, "record_version", json_u64(done.version), "seq",
+                                          json_u64(done.seq), "created", (int)done.created),
+                                "%s %s is %s, version %" PRIu64 " (seq %" PRIu64 ")", kind_name(m.kind), done.id,
+                                done.created ? "created" : "updated", done.version, done.seq);
 }
 
-static int cmd_memory_save(ActionArgs *a) {
-        MemoryCall c;
-        int r = cmd_memory_named(a, &c);
-
-        c.expect = MUTATION_ANY;
-        if (r == EXIT_OK && a->option['E'])
-                r = action_number(a, "--expect", a->option['E'], &c.expect);
-        if (r == EXIT_OK)
-                r = action_json(a, "the payload", a->argv[1], MUTATION_BODY_MAX, &c.payload);
-        if (r == EXIT_OK && a->option['R'])
-                r = action_json(a, "--refs", a->option['R'], MUTATION_BODY_MAX, &c.refs);
-        if (r == EXIT_OK)
-                r = action_write(a, cmd_memory_save_txn, &c);
-        json_decref(c.payload);
-        json_decref(c.refs);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(
-                        a, json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "scope", c.scope, "kind", kind_name(c.kind),
-                                     "id", c.m.id, "record_version", json_u64(c.m.version), "seq", json_u64(c.m.seq),
-                                     "created", (int)c.m.created));
-        printf("%s %s is %s, version %" PRIu64 " (seq %" PRIu64 ")\n", kind_name(c.kind), c.m.id,
-               c.m.created ? "created" : "updated", c.m.version, c.m.seq);
-        return cli_done(a->verb, EXIT_OK);
-}
-
-static int cmd_memory_read_txn(Txn *t, void *user, Diag *reterr) {
-        MemoryCall *c = user;
-
-        return c->read(t, c->scope, c->kind, c->id, &c->found, reterr);
-}
-
-static int cmd_memory_bad_query(ActionArgs *a, int r, const Diag *d) {
-        return r > 0 ? action_refused(a, engine_code_name(ENGINE_E_BAD_QUERY), d->text)
+static int memory_bad_query(ActionArgs *a, int r) {
+        return r > 0 ? action_refused(a, engine_code_name(ENGINE_E_BAD_QUERY), a->d.text)
                      : cli_fail(a->verb, EXIT_NOT, "%s", strerror(-r));
 }
 
 /* Reads with `read`, and prints the result under the name `as`. */
-static int cmd_memory_show(ActionArgs *a, const char *as, MemoryReadFn read) {
-        MemoryCall c;
-        int r = cmd_memory_named(a, &c);
+static int memory_show(ActionArgs *a, const char *as, MemoryReadFn read) {
+        json_t *found;
+        Kind kind;
+        int r = memory_named(a, &kind)
+                        ?: action_begin(a, false)
+                        ?: action_end(a, read(a->t, memory_scope(a), kind, a->argv[1], &found, &a->d));
 
-        c.read = read;
-        if (r == EXIT_OK)
-                r = action_read(a, cmd_memory_read_txn, &c);
-        return r == EXIT_OK ? action_answer(a, as, c.found) : r;
+        return r ?: action_answer(a, as, found);
 }
 
-static int cmd_memory_load(ActionArgs *a) {
-        return cmd_memory_show(a, "record", memory_load);
+static int memory_show_record(ActionArgs *a) {
+        return memory_show(a, "record", memory_load);
 }
 
-static int cmd_memory_history(ActionArgs *a) {
-        return cmd_memory_show(a, "changes", memory_history);
+static int memory_show_history(ActionArgs *a) {
+        return memory_show(a, "changes", memory_history);
 }
 
-static int cmd_memory_view(ActionArgs *a) {
-        return cmd_memory_show(a, "view", memory_view);
+static int memory_show_view(ActionArgs *a) {
+        return memory_show(a, "view", memory_view);
 }
 
-static int cmd_memory_print_rows(const ActionArgs *a, json_t *list) {
-        json_t *o;
-        size_t i;
-
-        if (a->o.json)
-                return action_print(a, json_pack("{s:o}", "records", list));
-        json_array_foreach(list, i, o) {
-                const json_t *text = json_object_get(o, "text");
-
-                printf("%-21s %-9s %-32s ", cli_text(o, "kind"), cli_text(o, "state"),
-                       cli_text(o, "id"));
-                print_safe(stdout, json_bytes(text), json_string_length(text));
-                putchar('\n');
-        }
-        json_decref(list);
-        return cli_done(a->verb, EXIT_OK);
+static void memory_print_row(const json_t *o) {
+        printf("%-21s %-9s %-32s", cli_text(o, "kind"), cli_text(o, "state"), cli_text(o, "id"));
+        cli_print_text(" ", json_object_get(o, "text"));
 }
 
-static int cmd_memory_list_txn(Txn *t, void *user, Diag *reterr) {
-        MemoryCall *c = user;
-
-        return memory_list(t, c->scope, &c->filter, &c->found, reterr);
-}
-
-static int cmd_memory_list(ActionArgs *a) {
-        MemoryCall c = {.a = a, .scope = cmd_memory_scope(a)};
-        Diag d = {0};
-        int r = a->argc > 0 ? filter_parse(a->argv[0], strlen(a->argv[0]), clock_real_usec(), &c.filter, &d) : 0;
+static int memory_print_list(ActionArgs *a) {
+        RecordFilter filter = {0};
+        json_t *rows;
+        int r = a->argc > 0 ? filter_parse(a->argv[0], strlen(a->argv[0]), clock_real_usec(), &filter, &a->d) : 0;
 
         if (r != 0)
-                return cmd_memory_bad_query(a, r, &d);
-        r = action_read(a, cmd_memory_list_txn, &c);
-        return r == EXIT_OK ? cmd_memory_print_rows(a, c.found) : r;
+                return memory_bad_query(a, r);
+        r = action_begin(a, false) ?: action_end(a, memory_list(a->t, memory_scope(a), &filter, &rows, &a->d));
+        return r ?: action_rows(a, json_pack("{s:o}", "records", rows), "records", memory_print_row);
 }
 
-static int cmd_memory_search_txn(Txn *t, void *user, Diag *reterr) {
-        MemoryCall *c = user;
-
-        return memory_search(t, c->scope, &c->query, &c->found, reterr);
-}
-
-static int cmd_memory_search(ActionArgs *a) {
-        MemoryCall c = {.a = a, .scope = cmd_memory_scope(a)};
+static int memory_print_found(ActionArgs *a) {
+        _cleanup_query_ MemoryQuery query = QUERY_NULL;
         uint64_t limit = 0;
-        Diag d = {0};
-        int r = a->option['L'] ? cli_number(a->verb, "--limit", a->option['L'], 1, QUERY_LIMIT_MAX, &limit) : EXIT_OK;
+        json_t *rows;
+        int r = a->o.value['L'] ? cli_number(a->verb, "--limit", a->o.value['L'], 1, QUERY_LIMIT_MAX, &limit) : EXIT_OK;
 
         if (r != EXIT_OK)
                 return r;
-        r = query_parse(a->argv[0], strlen(a->argv[0]), limit, clock_real_usec(), &c.query, &d);
-        r = r != 0 ? cmd_memory_bad_query(a, r, &d) : EXIT_OK;
-        if (r == EXIT_OK)
-                r = action_read(a, cmd_memory_search_txn, &c);
-        query_deinit(&c.query);
-        return r == EXIT_OK ? cmd_memory_print_rows(a, c.found) : r;
+        r = query_parse(a->argv[0], strlen(a->argv[0]), limit, clock_real_usec(), &query, &a->d);
+        if (r != 0)
+                return memory_bad_query(a, r);
+        r = action_begin(a, false) ?: action_end(a, memory_search(a->t, memory_scope(a), &query, &rows, &a->d));
+        return r ?: action_rows(a, json_pack("{s:o}", "records", rows), "records", memory_print_row);
 }
 
-static int cmd_memory_refs_txn(Txn *t, void *user, Diag *reterr) {
-        MemoryCall *c = user;
+static int memory_read_refs(ActionArgs *a, Kind kind, unsigned depth, json_t **ret) {
+        const char *scope = memory_scope(a);
 
-        if (!c->id)
-                return memory_broken(t, c->scope, &c->found, reterr);
-        return c->number ? memory_reach(t, c->scope, c->kind, c->id, c->a->option['i'], (unsigned)c->number, &c->found,
-                                        reterr)
-                         : memory_refs(t, c->scope, c->kind, c->id, &c->found, reterr);
+        return a->argc == 0 ? memory_broken(a->t, scope, ret, &a->d)
+               : depth      ? memory_reach(a->t, scope, kind, a->argv[1], a->o.value['i'], depth, ret, &a->d)
+                            : memory_refs(a->t, scope, kind, a->argv[1], ret, &a->d);
 }
 
-static int cmd_memory_refs(ActionArgs *a) {
-        MemoryCall c = {.a = a, .scope = cmd_memory_scope(a)};
+static int memory_show_refs(ActionArgs *a) {
+        Kind kind = KIND_NONE;
+        uint64_t depth = 0;
         int r = EXIT_OK;
+        json_t *found;
 
         if (a->argc == 1)
                 return cli_usage(a->verb, "refs takes FAMILY ID, or no argument for all broken references");
-        if (a->argc > 0) {
-                c.kind = kind_from_name(a->argv[0]); /* a kernel has references, too */
-                c.id = a->argv[1];
-                if (kind_class(c.kind) != CLASS_KERNEL)
-                        r = cmd_memory_named(a, &c);
-        }
-        if (r == EXIT_OK && a->option['D'])
-                r = action_number(a, "--depth", a->option['D'], &c.number);
-        if (r == EXIT_OK && a->option['D'] && (c.number == 0 || c.number > REFS_DEPTH_MAX))
-                return cli_usage(a->verb, "--depth: '%s' is not a number from 1 to %d", a->option['D'], REFS_DEPTH_MAX);
-        if (r == EXIT_OK)
-                r = action_read(a, cmd_memory_refs_txn, &c);
-        return r == EXIT_OK ? action_answer(a, "refs", c.found) : r;
-}
-
-static int cmd_memory_check_txn(Txn *t, void *user, Diag *reterr) {
-        _cleanup_record_ Record rec = RECORD_NULL;
-        MemoryCall *c = user;
-        int r = memory_find(t, c->scope, c->kind, c->id, &rec, reterr);
-
-        return r == 0 ? memory_dependents(t, &rec.key, &c->found) : r;
+        if (a->argc > 0 && kind_class(kind = kind_from_name(a->argv[0])) != CLASS_KERNEL) /* a kernel has references, too */
+                r = memory_named(a, &kind);
+        if (r == EXIT_OK && a->o.value['D'])
+                r = action_number(a, "--depth", a->o.value['D'], &depth);
+        if (r == EXIT_OK && a->o.value['D'] && (depth == 0 || depth > REFS_DEPTH_MAX))
+                return cli_usage(a->verb, "--depth: '%s' is not a number from 1 to %d", a->o.value['D'],
+                                 REFS_DEPTH_MAX);
+        r = r ?: action_begin(a, false) ?: action_end(a, memory_read_refs(a, kind, (unsigned)depth, &found));
+        return r ?: action_answer(a, "refs", found);
 }
 
 /* steps; deeper levels are printed as a number, so that a chain of n records takes n lines and not n squared blanks */
 #define INDENT_MOST 16
 
-static void cmd_memory_print_dependents(const json_t *list) {
-        json_t *o;
-        size_t i;
+static void memory_print_dependent(const json_t *o) {
+        json_int_t depth = cli_integer(o, "depth");
 
-        json_array_foreach(list, i, o) {
-                json_int_t depth = cli_integer(o, "depth");
-
-                printf("%*s", (int)(2 * MIN(depth, INDENT_MOST)), "");
-                if (depth > INDENT_MOST)
-                        printf("[%" JSON_INTEGER_FORMAT "] ", depth);
-                printf("%s %s (%s, %s)%s\n", cli_text(o, "kind"), cli_text(o, "id"), cli_text(o, "strength"),
-                       cli_text(o, "state"), json_is_true(json_object_get(o, "holds")) ? "  holds" : "");
-        }
+        printf("%*s", (int)(2 * MIN(depth, INDENT_MOST)), "");
+        if (depth > INDENT_MOST)
+                printf("[%" JSON_INTEGER_FORMAT "] ", depth);
+        printf("%s %s (%s, %s)%s\n", cli_text(o, "kind"), cli_text(o, "id"), cli_text(o, "strength"),
+               cli_text(o, "state"), json_is_true(json_object_get(o, "holds")) ? "  holds" : "");
 }
 
-static int cmd_memory_check(ActionArgs *a) {
-        MemoryCall c;
-        int r = cmd_memory_named(a, &c);
+static int memory_read_dependents(ActionArgs *a, Kind kind, json_t **ret) {
+        _cleanup_record_ Record rec = RECORD_NULL;
+        int r = memory_find(a->t, memory_scope(a), kind, a->argv[1], &rec, &a->d);
 
-        if (r == EXIT_OK)
-                r = action_read(a, cmd_memory_check_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:o}", "dependents", c.found));
-        if (json_array_size(c.found) == 0)
+        return r ?: memory_dependents(a->t, &rec.key, ret);
+}
+
+static int memory_check(ActionArgs *a) {
+        json_t *found;
+        Kind kind;
+        int r = memory_named(a, &kind)
+                        ?: action_begin(a, false) ?: action_end(a, memory_read_dependents(a, kind, &found));
+
+        if (r == EXIT_OK && !a->o.json && json_array_size(found) == 0)
                 printf("no record depends on the record\n");
-        cmd_memory_print_dependents(c.found);
-        json_decref(c.found);
-        return cli_done(a->verb, EXIT_OK);
+        return r ?: action_rows(a, json_pack("{s:o}", "dependents", found), "dependents", memory_print_dependent);
 }
 
-static int cmd_memory_delete_txn(Txn *t, void *user, Diag *reterr) {
-        MemoryCall *c = user;
-
-        RecordKey key;
+/* *ret: the deleted records; or after a refusal all dependents (M-54). */
+static int memory_remove(ActionArgs *a, Kind kind, json_t **ret) {
+        const Deletion deletion = {.scope = memory_scope(a), .kind = kind, .id = a->argv[1], .cascade = a->o.value['C'],
+                                   .reason = a->o.value['W'], .who = action_who()};
         uint64_t scope;
-        int r = engine_delete(t,
-                              &(Deletion){.scope = c->scope, .kind = c->kind, .id = c->id, .cascade = c->a->option['C'],
-                                          .reason = c->a->option['W'], .who = action_who()},
-                              &c->found, reterr),
-            e;
+        RecordKey key;
+        int r = engine_delete(a->t, &deletion, ret, &a->d), e;
 
         if (r != ENGINE_E_DEPENDENTS)
                 return r;
-        /* M-54: a refusal lists all dependents */
-        e = scope_get(t, c->scope, &scope);
+        e = scope_get(a->t, deletion.scope, &scope);
         if (e == 0) {
-                key = record_key_of(scope, c->kind, c->id);
-                e = memory_dependents(t, &key, &c->found);
+                key = record_key_of(scope, kind, deletion.id);
+                e = memory_dependents(a->t, &key, ret);
         }
-        if (e == 0 && !(c->a->more = json_pack("{s:O}", "dependents", c->found)))
+        if (e == 0 && !(a->more = json_pack("{s:O}", "dependents", *ret)))
                 e = -ENOMEM;
         return e < 0 ? e : r;
 }
 
-static int cmd_memory_delete(ActionArgs *a) {
+static void memory_print_deleted(const json_t *o) {
+        printf("%s %s is deleted\n", cli_text(o, "kind"), cli_text(o, "id"));
+}
+
+static int memory_delete(ActionArgs *a) {
+        _cleanup_json_ json_t *found = NULL;
         json_t *o;
         size_t i;
-        MemoryCall c;
+        Kind kind;
         int r;
 
-        if (a->option['K'])
-                return cmd_memory_check(a);
-        r = action_line(a, "--reason", a->option['W']);
-        if (r != EXIT_OK)
+        if (a->o.value['K'])
+                return memory_check(a);
+        r = action_line(a, "--reason", a->o.value['W'])
+                    ?: memory_named(a, &kind)
+                    ?: action_begin(a, true) ?: action_end(a, memory_remove(a, kind, &found));
+        if (r != EXIT_OK && !a->o.json)
+                json_array_foreach(found, i, o)
+                        memory_print_dependent(o);
+        r = r ?: action_rows(a, json_pack("{s:s, s:O}", "scope", memory_scope(a), "deleted", found), "deleted",
+                             memory_print_deleted);
+        if (r != EXIT_OK || a->o.json)
                 return r;
-        r = cmd_memory_named(a, &c);
-        if (r == EXIT_OK)
-                r = action_write(a, cmd_memory_delete_txn, &c);
-        if (r != EXIT_OK) {
-                if (!a->o.json)
-                        cmd_memory_print_dependents(c.found);
-                json_decref(c.found);
-                return r;
-        }
-        if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:o}", "scope", c.scope, "deleted", c.found));
-        json_array_foreach(c.found, i, o)
-                printf("%s %s is deleted\n", cli_text(o, "kind"), cli_text(o, "id"));
         printf("`lethe compact` removes the deleted bytes from the file\n");
-        json_decref(c.found);
         return cli_done(a->verb, EXIT_OK);
 }
 
-static int cmd_memory_restore_txn(Txn *t, void *user, Diag *reterr) {
-        MemoryCall *c = user;
+static int memory_restore(ActionArgs *a) {
+        Mutation m = {.scope = memory_scope(a), .op = OP_RESTORE, .id = a->argv[1], .expect = MUTATION_ANY,
+                      .who = action_who()};
+        Mutated done;
+        int r = memory_named(a, &m.kind)
+                        ?: action_begin(a, true) ?: action_end(a, engine_mutate(a->t, &m, &done, &a->d));
 
-        return engine_mutate(t,
-                             &(Mutation){.scope = c->scope, .kind = c->kind, .op = OP_RESTORE, .id = c->id,
-                                         .expect = MUTATION_ANY, .who = action_who()},
-                             &c->m, reterr);
-}
-
-static int cmd_memory_restore(ActionArgs *a) {
-        MemoryCall c;
-        int r = cmd_memory_named(a, &c);
-
-        if (r == EXIT_OK)
-                r = action_write(a, cmd_memory_restore_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(
-                        a, json_pack("{s:s, s:s, s:s, s:o, s:o}", "scope", c.scope, "kind", kind_name(c.kind), "id",
-                                     c.id, "record_version", json_u64(c.m.version), "seq", json_u64(c.m.seq)));
-        printf("%s %s is active again, version %" PRIu64 " (seq %" PRIu64 ")\n", kind_name(c.kind), c.id, c.m.version,
-               c.m.seq);
-        return cli_done(a->verb, EXIT_OK);
+        return r ?: action_tell(a,
+                                json_pack("{s:s, s:s, s:s, s:o, s:o}", "scope", m.scope, "kind", kind_name(m.kind),
+                                          "id", m.id, "record_version", json_u64(done.version), "seq",
+                                          json_u64(done.seq)),
+                                "%s %s is active again, version %" PRIu64 " (seq %" PRIu64 ")", kind_name(m.kind), m.id,
+                                done.version, done.seq);
 }
 
 #define WORKING_VALUE_MAX (64 * 1024)
 
 /* Names the store of the command line in the request: a daemon of another store has another scope with the same
  * name, and refuses. */
-static int cmd_memory_working_params(ActionArgs *a, const char *value, json_t **ret) {
+static int memory_working_params(ActionArgs *a, const char *value, json_t **ret) {
         _cleanup_free_ char *path = NULL, *real = NULL;
         _cleanup_json_ json_t *v = NULL;
         Diag d = {0};
@@ -374,31 +277,27 @@ static int cmd_memory_working_params(ActionArgs *a, const char *value, json_t **
         real = realpath(path, NULL);
         if (!real)
                 return cli_refuse(a->verb, EXIT_NOT, "no_store", "store %s: %s", path, strerror(errno));
-        *ret = json_pack("{s:s, s:s, s:O*}", "store", real, "scope", a->option['S'] ? a->option['S'] : SCOPE_DEFAULT, "value", v);
+        *ret = json_pack("{s:s, s:s, s:O*}", "store", real, "scope", memory_scope(a), "value", v);
         return *ret ? EXIT_OK : cli_fail(a->verb, EXIT_NOT, "out of memory");
 }
 
-static int cmd_memory_working_ask(ActionArgs *a, const char *method, json_t *params, json_t **ret) {
+static int memory_working_ask(ActionArgs *a, const char *method, json_t *params, json_t **ret) {
+        _cleanup_json_ json_t *owned = params;
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -1;
         const json_t *error;
-        Diag d = {0};
         int r;
 
-        path = path_of_socket(a->option['P'], &d);
+        path = path_of_socket(a->o.value['P'], &a->d);
         fd = path ? path_ask(path) : -ENOENT;
-        if (fd == -EPERM) {
-                json_decref(params);
+        if (fd == -EPERM)
                 return cli_refuse(a->verb, EXIT_NOT, "other_user",
                                   "socket %s: another user listens there, whom root does not ask", path);
-        }
-        if (fd < 0) {
-                json_decref(params);
+        if (fd < 0)
                 return cli_refuse(a->verb, EXIT_NOT, "no_serve",
                                   "`lethe serve` keeps working state in its memory, and no daemon answers%s%s",
                                   path ? " at " : "", path ? path : "");
-        }
-        r = serve_call(fd, path, method, params, ret);
+        r = serve_call(fd, path, method, TAKE_PTR(owned), ret);
         if (r < 0)
                 return cli_fail(a->verb, EXIT_NOT, "lethe serve: %s", strerror(-r));
         error = json_object_get(*ret, "error");
@@ -409,7 +308,7 @@ static int cmd_memory_working_ask(ActionArgs *a, const char *method, json_t *par
 }
 
 /* The working state of a scope, kept only in a running `lethe serve` (M-9). */
-static int cmd_memory_working(ActionArgs *a) {
+static int memory_working(ActionArgs *a) {
         static const char *const methods[] = {"working.get", "working.set", "working.clear"};
         _cleanup_json_ json_t *answer = NULL;
         json_t *params = NULL, *value;
@@ -421,15 +320,14 @@ static int cmd_memory_working(ActionArgs *a) {
                         method = methods[i];
         if (!method || (a->argc == 2) != (strcmp(a->argv[0], "set") == 0))
                 return cli_usage(a->verb, "working takes get, clear, or set VALUE|-");
-        r = cmd_memory_working_params(a, a->argc == 2 ? a->argv[1] : NULL, &params);
-        if (r == EXIT_OK)
-                r = cmd_memory_working_ask(a, method, params, &answer);
+        r = memory_working_params(a, a->argc == 2 ? a->argv[1] : NULL, &params)
+                    ?: memory_working_ask(a, method, params, &answer);
         if (r != EXIT_OK)
                 return r;
         value = json_object_get(json_object_get(answer, "result"), "value");
         if (a->o.json)
                 return action_print(a, json_pack("{s:s, s:O*}", "scope",
-                                                 a->option['S'] ? a->option['S'] : SCOPE_DEFAULT, "value", value));
+                                                 memory_scope(a), "value", value));
         if (strcmp(a->argv[0], "get") == 0)
                 print_json(stdout, value);
         return cli_done(a->verb, EXIT_OK);
@@ -443,16 +341,16 @@ int cmd_memory(int argc, char **argv) {
                                                 OPTION_FLAG("check", 'K'), OPTION("reason", 'W'), OPTION("socket", 'P'),
                                                 {0}};
         static const Action actions[] = {
-                {"save", "FAMILY PAYLOAD|-", 2, 2, "SITRE", cmd_memory_save, true},
-                {"load", "FAMILY ID", 2, 2, "S", cmd_memory_load},
-                {"list", "at most one FILTER", 0, 1, "S", cmd_memory_list},
-                {"search", "QUERY", 1, 1, "SL", cmd_memory_search},
-                {"history", "FAMILY ID", 2, 2, "S", cmd_memory_history},
-                {"view", "FAMILY ID", 2, 2, "S", cmd_memory_view},
-                {"refs", "FAMILY ID, or nothing", 0, 2, "SDi", cmd_memory_refs},
-                {"delete", "FAMILY ID", 2, 2, "SCKW", cmd_memory_delete},
-                {"restore", "FAMILY ID", 2, 2, "S", cmd_memory_restore},
-                {"working", "get, clear, or set VALUE|-", 1, 2, "SP", cmd_memory_working},
+                {"save", "FAMILY PAYLOAD|-", 2, 2, "SITRE", memory_save, true},
+                {"load", "FAMILY ID", 2, 2, "S", memory_show_record},
+                {"list", "at most one FILTER", 0, 1, "S", memory_print_list},
+                {"search", "QUERY", 1, 1, "SL", memory_print_found},
+                {"history", "FAMILY ID", 2, 2, "S", memory_show_history},
+                {"view", "FAMILY ID", 2, 2, "S", memory_show_view},
+                {"refs", "FAMILY ID, or nothing", 0, 2, "SDi", memory_show_refs},
+                {"delete", "FAMILY ID", 2, 2, "SCKW", memory_delete},
+                {"restore", "FAMILY ID", 2, 2, "S", memory_restore},
+                {"working", "get, clear, or set VALUE|-", 1, 2, "SP", memory_working},
         };
 
         return actions_main("memory", help, actions, ARRAY_SIZE(actions), options, argc, argv);

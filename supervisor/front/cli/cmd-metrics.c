@@ -21,16 +21,14 @@ int cmd_metrics(int argc, char **argv) {
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_buf_ Buf text = {.max = (size_t)16 << 20};
         _cleanup_json_ json_t *series = NULL;
-        const char *file = NULL;
+        const char *file;
         StoreOptions o = {.help = help, .no_arguments = true};
         Diag d = {0};
-        int r, opt;
+        int r;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
-                if (opt == 'f')
-                        file = optarg;
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
+        file = o.value['f'];
         if (o.json && file)
                 return cli_usage("metrics", "--json and --textfile: a textfile has the format of Prometheus");
         if (file && store_check_output(file, &d) < 0)

@@ -24,67 +24,38 @@ static const char help[] =
         "  --drop            with end: also drop notes without an outcome; the drop is recorded\n"
         HELP_JSON "\nExit status: 0; 1 refused, or no such run; 2 usage.\n";
 
-typedef struct NoteCall {
-        ActionArgs *a;
-        NoteRun run;
-        NoteRole role;
-        char *text;
-        size_t n;
-        uint64_t number;
-        json_t *list;
-} NoteCall;
-
-static int note_begin_txn(Txn *t, void *user, Diag *reterr) {
-        NoteCall *c = user;
-
-        return engine_run_begin(t, action_who(), NULL, NULL, c->a->option['A'], c->a->option['S'], &c->run, reterr);
-}
-
 static int note_begin(ActionArgs *a) {
-        NoteCall c = {.a = a};
+        NoteRun run;
         int r;
 
-        if (!a->option['A'])
+        if (!a->o.value['A'])
                 return cli_usage(a->verb, "begin needs --agent NAME");
-        r = action_write(a, note_begin_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:s}", "run", c.run.id, "agent", c.run.agent));
-        printf("%s\n", c.run.id);
-        return cli_done(a->verb, EXIT_OK);
-}
-
-static int note_add_txn(Txn *t, void *user, Diag *reterr) {
-        NoteCall *c = user;
-
-        return engine_note_add(t, c->a->argv[0], c->role, c->text, c->n, NULL, &c->number, reterr);
+        r = action_begin(a, true) ?: action_end(a, engine_run_begin(a->t, action_who(), NULL, NULL, a->o.value['A'],
+                                                                    a->o.value['S'], &run, &a->d));
+        return r ?: action_tell(a, json_pack("{s:s, s:s}", "run", run.id, "agent", run.agent), "%s", run.id);
 }
 
 static int note_add(ActionArgs *a) {
-        NoteCall c = {.a = a, .role = NOTE_AGENT};
+        _cleanup_free_ char *text = NULL;
+        NoteRole role = NOTE_AGENT;
+        uint64_t number;
+        size_t n;
         int r;
 
-        if (a->option['R'] && !(c.role = note_role_from_name(a->option['R'])))
-                return cli_usage(a->verb, "--role: '%s' is neither agent nor tool_result", a->option['R']);
-        r = action_text(a, a->argv[1], NOTE_TEXT_MAX, &c.text, &c.n);
-        if (r == EXIT_OK)
-                r = action_write(a, note_add_txn, &c);
-        free(c.text);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:o}", "run", a->argv[0], "note", json_u64(c.number)));
-        printf("note %" PRIu64 "\n", c.number);
-        return cli_done(a->verb, EXIT_OK);
+        if (a->o.value['R'] && !(role = note_role_from_name(a->o.value['R'])))
+                return cli_usage(a->verb, "--role: '%s' is neither agent nor tool_result", a->o.value['R']);
+        r = action_text(a, a->argv[1], NOTE_TEXT_MAX, &text, &n)
+                    ?: action_begin(a, true)
+                    ?: action_end(a, engine_note_add(a->t, a->argv[0], role, text, n, NULL, &number, &a->d));
+        return r ?: action_tell(a, json_pack("{s:s, s:o}", "run", a->argv[0], "note", json_u64(number)),
+                                "note %" PRIu64, number);
 }
 
-static int note_list_txn(Txn *t, void *user, Diag *reterr) {
-        NoteCall *c = user;
+static int note_read_list(Txn *t, const char *id, NoteRun *ret_run, json_t *list, Diag *reterr) {
         _cleanup_note_ Note n = NOTE_NULL;
-        int r = engine_run_get(t, c->a->argv[0], &c->run, reterr);
+        int r = engine_run_get(t, id, ret_run, reterr);
 
-        for (uint64_t from = 1; r == 0 && (r = engine_note_next(t, c->run.id, from, false, &n)) == 0;
+        for (uint64_t from = 1; r == 0 && (r = engine_note_next(t, ret_run->id, from, false, &n)) == 0;
              from = n.number + 1) {
                 char time[CLOCK_TEXT_MAX];
 
@@ -93,28 +64,10 @@ static int note_list_txn(Txn *t, void *user, Diag *reterr) {
                     json_object_set_new(n.row, "time", json_string(clock_format(n.usec, time))) < 0 ||
                     (n.outcome == NOTE_UNPROCESSED &&
                      json_object_set_new(n.row, "outcome", json_string(note_outcome_name(n.outcome))) < 0) ||
-                    json_array_append(c->list, n.row) < 0)
+                    json_array_append(list, n.row) < 0)
                         return -ENOMEM;
         }
         return r == -ENOENT ? 0 : r;
-}
-
-/* Prints the objects that fn appends to c->list: a line each, or with --json an object with all under `name`, and
- * the run if fn read one. */
-static int note_print_list(NoteCall *c, StoreFn fn, const char *name, void (*line)(const json_t *)) {
-        _cleanup_json_ json_t *all = c->list = json_array();
-        int r = all ? action_read(c->a, fn, c) : cli_fail(c->a->verb, EXIT_NOT, "%s", strerror(ENOMEM));
-        json_t *o;
-        size_t i;
-
-        if (r != EXIT_OK)
-                return r;
-        if (c->a->o.json)
-                return action_print(c->a, json_pack("{s:s*, s:s*, s:O}", "run", *c->run.id ? c->run.id : NULL, "agent",
-                                                    *c->run.agent ? c->run.agent : NULL, name, all));
-        json_array_foreach(all, i, o)
-                line(o);
-        return cli_done(c->a->verb, EXIT_OK);
 }
 
 static void note_print(const json_t *o) {
@@ -127,24 +80,27 @@ static void note_print(const json_t *o) {
 }
 
 static int note_list(ActionArgs *a) {
-        return note_print_list(&(NoteCall){.a = a}, note_list_txn, "notes", note_print);
+        _cleanup_json_ json_t *list = json_array();
+        NoteRun run;
+        int r = action_begin(a, false) ?: action_end(a, note_read_list(a->t, a->argv[0], &run, list, &a->d));
+
+        return r ?: action_rows(a, json_pack("{s:s, s:s, s:O}", "run", run.id, "agent", run.agent, "notes", list),
+                                "notes", note_print);
 }
 
-static int note_runs_txn(Txn *t, void *user, Diag *reterr) {
-        NoteCall *c = user;
+static int note_read_runs(Txn *t, json_t *list) {
         _cleanup_free_ NoteRun *runs = NULL;
         size_t n;
         int r = engine_run_list(t, &runs, &n);
 
-        (void)reterr;
         for (size_t i = 0; r == 0 && i < n; i++) {
                 char scope[SCOPE_NAME_MAX];
 
                 r = scope_name_of(t, runs[i].scope, scope);
-                if (r == 0 && json_array_append_new(c->list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "run", runs[i].id,
-                                                                       "agent", runs[i].agent, "scope", scope, "notes",
-                                                                       json_u64(runs[i].notes), "processed",
-                                                                       json_u64(runs[i].processed))) < 0)
+                if (r == 0 && json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "run", runs[i].id,
+                                                                    "agent", runs[i].agent, "scope", scope, "notes",
+                                                                    json_u64(runs[i].notes), "processed",
+                                                                    json_u64(runs[i].processed))) < 0)
                         r = -ENOMEM;
         }
         return r;
@@ -157,25 +113,19 @@ static void note_print_run(const json_t *o) {
 }
 
 static int note_runs(ActionArgs *a) {
-        return note_print_list(&(NoteCall){.a = a}, note_runs_txn, "runs", note_print_run);
-}
+        _cleanup_json_ json_t *list = json_array();
+        int r = action_begin(a, false) ?: action_end(a, note_read_runs(a->t, list));
 
-static int note_end_txn(Txn *t, void *user, Diag *reterr) {
-        NoteCall *c = user;
-
-        return engine_run_end(t, action_who(), NULL, c->a->argv[0], c->a->option['D'] != NULL, &c->number, reterr);
+        return r ?: action_rows(a, json_pack("{s:O}", "runs", list), "runs", note_print_run);
 }
 
 static int note_end(ActionArgs *a) {
-        NoteCall c = {.a = a};
-        int r = action_write(a, note_end_txn, &c);
+        uint64_t dropped;
+        int r = action_begin(a, true) ?: action_end(a, engine_run_end(a->t, action_who(), NULL, a->argv[0],
+                                                                      a->o.value['D'] != NULL, &dropped, &a->d));
 
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:o}", "run", a->argv[0], "dropped", json_u64(c.number)));
-        printf("ended, %" PRIu64 " dropped\n", c.number);
-        return cli_done(a->verb, EXIT_OK);
+        return r ?: action_tell(a, json_pack("{s:s, s:o}", "run", a->argv[0], "dropped", json_u64(dropped)),
+                                "ended, %" PRIu64 " dropped", dropped);
 }
 
 int cmd_note(int argc, char **argv) {

@@ -25,79 +25,58 @@ static const char help[] =
         "  --reason TEXT     with drop\n"
         HELP_JSON "\nExit status: 0; 1 refused, or no such item; 2 usage.\n";
 
-typedef struct PendingCall {
-        ActionArgs *a;
-        uint64_t id, most, seq;
-        Retried retried;
-        json_t *found;
-        Applied applied;
-} PendingCall;
-
-static int pending_scope(Txn *t, const ActionArgs *a, uint64_t *ret, Diag *reterr) {
+static int pending_scope(const ActionArgs *a, uint64_t *ret, Diag *reterr) {
         *ret = 0;
-        return a->option['S'] ? scope_find(t, a->option['S'], ret, reterr) : 0;
+        return a->o.value['S'] ? scope_find(a->t, a->o.value['S'], ret, reterr) : 0;
 }
 
-static int pending_list_txn(Txn *t, void *user, Diag *reterr) {
+static int pending_read_list(ActionArgs *a, json_t *list) {
         uint64_t scope, from = 0;
-        PendingCall *c = user;
         Wait w;
-        int r = pending_scope(t, c->a, &scope, reterr);
+        int r = pending_scope(a, &scope, &a->d);
 
-        for (; r == 0 && (r = wait_next(t, from, scope, 0, &w)) == 0; from = w.id + 1) {
+        for (; r == 0 && (r = wait_next(a->t, from, scope, 0, &w)) == 0; from = w.id + 1) {
                 json_t *o = NULL;
 
-                if (!c->a->option['L'] && w.state != WAIT_OPEN && w.state != WAIT_STUCK)
+                if (!a->o.value['L'] && w.state != WAIT_OPEN && w.state != WAIT_STUCK)
                         continue;
-                r = wait_show(t, &w, &o);
-                if (r == 0 && json_array_append_new(c->found, o) < 0)
+                r = wait_show(a->t, &w, &o);
+                if (r == 0 && json_array_append_new(list, o) < 0)
                         r = -ENOMEM;
         }
         return r == -ENOENT ? 0 : r;
 }
 
+static void pending_print(const json_t *o) {
+        printf("%8" JSON_INTEGER_FORMAT " %-8s %-11s %-10s %-13s %2" JSON_INTEGER_FORMAT, cli_integer(o, "pending"),
+               cli_text(o, "state"), cli_text(o, "kind"), cli_text(o, "operation"), cli_text(o, "reason"),
+               cli_integer(o, "attempts"));
+        cli_print_text("  ", json_object_get(o, "note"));
+}
+
 static int pending_list(ActionArgs *a) {
-        _cleanup_json_ json_t *items = json_array();
-        PendingCall c = {.a = a, .found = items};
-        json_t *o;
-        size_t i;
-        int r = items ? action_read(a, pending_list_txn, &c) : cli_fail(a->verb, EXIT_NOT, "%s", strerror(ENOMEM));
+        _cleanup_json_ json_t *list = json_array();
+        int r = action_begin(a, false) ?: action_end(a, pending_read_list(a, list));
 
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:O}", "items", items));
-        json_array_foreach(items, i, o) {
-                const json_t *note = json_object_get(o, "note");
-
-                printf("%8" JSON_INTEGER_FORMAT " %-8s %-11s %-10s %-13s %2" JSON_INTEGER_FORMAT "  ",
-                       cli_integer(o, "pending"), cli_text(o, "state"), cli_text(o, "kind"), cli_text(o, "operation"),
-                       cli_text(o, "reason"), cli_integer(o, "attempts"));
-                print_safe(stdout, json_bytes(note), json_string_length(note));
-                putchar('\n');
-        }
-        return cli_done(a->verb, EXIT_OK);
+        return r ?: action_rows(a, json_pack("{s:O}", "items", list), "items", pending_print);
 }
 
-static int pending_no_item(uint64_t id, Diag *reterr) {
-        return diag(reterr, ENGINE_E_NO_RECORD, "there is no pending item %" PRIu64, id);
-}
-
-static int pending_show_txn(Txn *t, void *user, Diag *reterr) {
-        PendingCall *c = user;
+static int pending_read(Txn *t, uint64_t id, json_t **ret, Diag *reterr) {
         Wait w;
-        int r = wait_get(t, c->id, &w);
+        int r = wait_get(t, id, &w);
 
-        return r == -ENOENT ? pending_no_item(c->id, reterr) : r < 0 ? r : wait_show(t, &w, &c->found);
+        return r == -ENOENT ? diag(reterr, ENGINE_E_NO_RECORD, "there is no pending item %" PRIu64, id)
+               : r < 0      ? r
+                            : wait_show(t, &w, ret);
 }
 
 static int pending_show(ActionArgs *a) {
-        PendingCall c = {.a = a};
-        int r = action_number(a, "ID", a->argv[0], &c.id);
+        json_t *found;
+        uint64_t id;
+        int r = action_number(a, "ID", a->argv[0], &id)
+                        ?: action_begin(a, false) ?: action_end(a, pending_read(a->t, id, &found, &a->d));
 
-        if (r == EXIT_OK)
-                r = action_read(a, pending_show_txn, &c);
-        return r != EXIT_OK ? r : a->o.json ? action_print(a, c.found) : action_dump(a, c.found);
+        return r ?: action_dump(a, found);
 }
 
 /* A decision of a person, with the built-in thresholds. */
@@ -107,84 +86,64 @@ static Trying pending_by_person(void) {
         return (Trying){.policy = &policy, .who = action_who(), .keys = &region_keys};
 }
 
-static int pending_retry_txn(Txn *t, void *user, Diag *reterr) {
-        PendingCall *c = user;
+static int pending_try_again(ActionArgs *a, uint64_t most, Retried *ret) {
         const Trying by = pending_by_person();
         uint64_t scope;
-        int r = pending_scope(t, c->a, &scope, reterr);
+        int r = pending_scope(a, &scope, &a->d);
 
-        return r ? r : belief_retry(t, scope, c->most, &by, &c->retried, reterr);
+        return r ?: belief_retry(a->t, scope, most, &by, ret, &a->d);
 }
 
 static int pending_retry(ActionArgs *a) {
-        PendingCall c = {.a = a};
-        int r = a->option['M'] ? action_number(a, "--most", a->option['M'], &c.most) : EXIT_OK;
+        Retried tried;
+        uint64_t most = 0;
+        int r = a->o.value['M'] ? action_number(a, "--most", a->o.value['M'], &most) : EXIT_OK;
 
-        if (r == EXIT_OK && a->option['M'] && c.most == 0) /* 0 means all items, in belief_retry() */
-                r = cli_usage(a->verb, "--most: '%s' is not a number from 1", a->option['M']);
-        if (r == EXIT_OK)
-                r = action_write(a, pending_retry_txn, &c);
+        if (r == EXIT_OK && a->o.value['M'] && most == 0) /* 0 means all items, in belief_retry() */
+                r = cli_usage(a->verb, "--most: '%s' is not a number from 1", a->o.value['M']);
+        r = r ?: action_begin(a, true) ?: action_end(a, pending_try_again(a, most, &tried));
         if (r != EXIT_OK)
                 return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:o, s:o, s:o}", "tried", json_u64(c.retried.tried), "resolved",
-                                                 json_u64(c.retried.resolved), "damaged", json_u64(c.retried.damaged)));
-        printf("%" PRIu64 " looked at, %" PRIu64 " resolved\n", c.retried.tried, c.retried.resolved);
-        if (c.retried.damaged)
-                printf("%" PRIu64
-                       " cannot be decided, because the items or their candidate rows cannot be read: `lethe verify` names the damage\n",
-                       c.retried.damaged);
+        r = action_tell(a,
+                        json_pack("{s:o, s:o, s:o}", "tried", json_u64(tried.tried), "resolved",
+                                  json_u64(tried.resolved), "damaged", json_u64(tried.damaged)),
+                        "%" PRIu64 " looked at, %" PRIu64 " resolved", tried.tried, tried.resolved);
+        if (r != EXIT_OK || a->o.json || !tried.damaged)
+                return r;
+        printf("%" PRIu64
+               " cannot be decided, because the items or their candidate rows cannot be read: `lethe verify` names the damage\n",
+               tried.damaged);
         return cli_done(a->verb, EXIT_OK);
-}
-
-static int pending_bind_txn(Txn *t, void *user, Diag *reterr) {
-        const Trying by = pending_by_person();
-        PendingCall *c = user;
-
-        return belief_bind(t, c->id, c->a->argv[1], &by, &c->applied, reterr);
 }
 
 static int pending_bind(ActionArgs *a) {
-        PendingCall c = {.a = a};
-        int r = action_number(a, "ID", a->argv[0], &c.id);
+        const Trying by = pending_by_person();
+        Applied applied = {0};
+        uint64_t id;
+        int r = action_number(a, "ID", a->argv[0], &id)
+                        ?: action_begin(a, true)
+                        ?: action_end(a, belief_bind(a->t, id, a->argv[1], &by, &applied, &a->d));
 
-        if (r == EXIT_OK)
-                r = action_write(a, pending_bind_txn, &c);
-        if (r == EXIT_OK && c.applied.outcome != NOTE_COMMITTED)
-                r = action_refused(a, c.applied.code, c.applied.why.text);
-        else if (r == EXIT_OK && a->o.json)
-                r = action_print(a, applied_json(&c.applied));
-        else if (r == EXIT_OK) {
-                printf("%s %s is %s, event %" PRIu64 "\n", kind_name(c.applied.kind), c.applied.id,
-                       record_state_name(c.applied.state), c.applied.seq);
-                r = cli_done(a->verb, EXIT_OK);
-        }
-        applied_deinit(&c.applied);
+        if (r == EXIT_OK && applied.outcome != NOTE_COMMITTED)
+                r = action_refused(a, applied.code, applied.why.text);
+        else if (r == EXIT_OK)
+                r = action_tell(a, applied_json(&applied), "%s %s is %s, event %" PRIu64, kind_name(applied.kind),
+                                applied.id, record_state_name(applied.state), applied.seq);
+        applied_deinit(&applied);
         return r;
 }
 
-static int pending_drop_txn(Txn *t, void *user, Diag *reterr) {
-        PendingCall *c = user;
-
-        return engine_wait_drop(t, action_who(), c->id, c->a->option['R'], &c->seq, reterr);
-}
-
 static int pending_drop(ActionArgs *a) {
-        PendingCall c = {.a = a};
-        int r = action_number(a, "ID", a->argv[0], &c.id);
+        uint64_t id, seq;
+        int r = action_number(a, "ID", a->argv[0], &id);
 
-        if (r == EXIT_OK && !a->option['R'])
+        if (r == EXIT_OK && !a->o.value['R'])
                 r = cli_usage(a->verb, "drop needs --reason TEXT");
-        if (r == EXIT_OK)
-                r = action_line(a, "--reason", a->option['R']);
-        if (r == EXIT_OK)
-                r = action_write(a, pending_drop_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:o, s:o}", "pending", json_u64(c.id), "seq", json_u64(c.seq)));
-        printf("dropped, event %" PRIu64 "\n", c.seq);
-        return cli_done(a->verb, EXIT_OK);
+        r = r ?: action_line(a, "--reason", a->o.value['R'])
+              ?: action_begin(a, true)
+              ?: action_end(a, engine_wait_drop(a->t, action_who(), id, a->o.value['R'], &seq, &a->d));
+        return r ?: action_tell(a, json_pack("{s:o, s:o}", "pending", json_u64(id), "seq", json_u64(seq)),
+                                "dropped, event %" PRIu64, seq);
 }
 
 int cmd_pending(int argc, char **argv) {

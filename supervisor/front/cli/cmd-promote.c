@@ -39,17 +39,11 @@ typedef struct PromoteCall {
         StoreOptions o;
         Promoting p;
         ResolvePolicy policy;
-        const char *advisor, *policy_file;
+        const char *advisor;
         Advise advise;
         Said said;
         RegionId region;
 } PromoteCall;
-
-static const char *promote_word(const json_t *o, const char *member) {
-        const char *s = cli_text(o, member);
-
-        return s ? s : "";
-}
 
 static int promote_print(void *user, uint64_t note, const json_t *outcome) {
         const PromoteCall *c = user;
@@ -68,7 +62,7 @@ static int promote_print(void *user, uint64_t note, const json_t *outcome) {
         action_show(outcome, "id", " ");
         action_show(outcome, "state", " ");
         action_show(outcome, "code", ": ");
-        if (strcmp(promote_word(outcome, "code"), promote_word(outcome, "message")) != 0)
+        if (strcmp(cli_text(outcome, "code") ?: "", cli_text(outcome, "message") ?: "") != 0)
                 action_show(outcome, "message", ", ");
         if (json_is_true(json_object_get(json_object_get(outcome, "interpreted"), "degraded")))
                 fputs(" (degraded)", stdout);
@@ -91,57 +85,37 @@ static int promote_set(PromoteCall *c, char *text) {
         return EXIT_OK;
 }
 
-static int promote_read_options(int argc, char **argv, PromoteCall *c, bool *ret_done) {
+/* Returns -1 when the command line is complete, else the exit code. */
+static int promote_read_options(int argc, char **argv, PromoteCall *c) {
         static const struct option options[] = {OPTIONS_STORE,          OPTIONS_SAID,
                                                 OPTION("most", 'm'),    OPTION("batch", 'b'),
                                                 OPTION("tau", 't'),     OPTION("delta", 'd'),
                                                 OPTION("advisor", 'A'), OPTION("set", 'e'),
                                                 OPTION("policy", 'p'),  {0}};
-        bool settings = false;
+        const char **value = c->o.value;
         uint64_t batch = PROMOTE_BATCH_MAX;
         int opt, r = EXIT_OK;
 
-        while (r == EXIT_OK && (opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
-                if (opt == 'h') {
-                        fputs(help, stdout);
-                        *ret_done = true;
-                        return cli_done(VERB, EXIT_OK);
-                }
-                if (store_option(&c->o, opt, optarg))
-                        continue;
-                switch (opt) {
-                case 'm':
-                        r = cli_number(VERB, "--most", optarg, 1, COUNT_MOST, &c->p.most);
-                        break;
-                case 'b':
-                        r = cli_number(VERB, "--batch", optarg, 1, PROMOTE_BATCH_MAX, &batch);
-                        break;
-                case 't':
-                        r = cli_fraction(VERB, "--tau", optarg, &c->policy.tau);
-                        break;
-                case 'd':
-                        r = cli_fraction(VERB, "--delta", optarg, &c->policy.delta);
-                        break;
-                case 'A':
-                        c->advisor = optarg;
-                        break;
-                case 'e':
-                        settings = true;
+        while (r == EXIT_OK && (opt = store_next_option(&c->o, argc, argv, options)) > 0) {
+                value[opt] = optarg ?: "";
+                if (opt == 'e')
                         r = promote_set(c, optarg);
-                        break;
-                case 'L':
-                        c->said.last = true;
-                        break;
-                case 'p':
-                        c->policy_file = optarg;
-                        break;
-                default:
-                        return store_option_wrong(argv);
-                }
         }
+        if (r == EXIT_OK && opt < 0)
+                return c->o.code;
+        if (r == EXIT_OK && value['m'])
+                r = cli_number(VERB, "--most", value['m'], 1, COUNT_MOST, &c->p.most);
+        if (r == EXIT_OK && value['b'])
+                r = cli_number(VERB, "--batch", value['b'], 1, PROMOTE_BATCH_MAX, &batch);
+        if (r == EXIT_OK && value['t'])
+                r = cli_fraction(VERB, "--tau", value['t'], &c->policy.tau);
+        if (r == EXIT_OK && value['d'])
+                r = cli_fraction(VERB, "--delta", value['d'], &c->policy.delta);
         if (r != EXIT_OK)
                 return r;
-        if (settings && !c->advisor)
+        c->advisor = value['A'];
+        c->said.last = value['L'];
+        if (value['e'] && !c->advisor)
                 return cli_usage(VERB, "--set configures an advisor: give --advisor, too");
         if (c->said.last ? optind < argc : optind + 1 != argc)
                 return cli_usage(VERB,
@@ -151,7 +125,7 @@ static int promote_read_options(int argc, char **argv, PromoteCall *c, bool *ret
                                  argv[optind]);
         c->said.text = c->said.last ? NULL : argv[optind];
         c->p.batch = (unsigned)batch;
-        return EXIT_OK;
+        return -1;
 }
 
 static int promote_run(PromoteCall *c, Store *s) {
@@ -212,7 +186,7 @@ static int promote_with_advisor(PromoteCall *c, Store *s) {
         Advisor advisor = {.name = c->advisor, .ask = advise_ask, .userdata = &c->advise, .about = &c->advise.note,
                            .region = c->advise.region, .keys = &region_keys};
         Diag d = {0};
-        int r = policy_load(c->policy_file, &policy, &d);
+        int r = policy_load(c->o.value['p'], &policy, &d);
 
         if (r != 0)
                 return cli_refuse(VERB, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
@@ -233,17 +207,16 @@ static int promote_with_advisor(PromoteCall *c, Store *s) {
 }
 
 int cmd_promote(int argc, char **argv) {
-        PromoteCall c = {.o.must_exist = true, .policy = RESOLVE_POLICY_DEFAULT};
+        PromoteCall c = {.o = {.help = help, .must_exist = true}, .policy = RESOLVE_POLICY_DEFAULT};
         _cleanup_store_ Store *s = NULL;
-        bool done = false;
-        int r = promote_read_options(argc, argv, &c, &done);
+        int r = promote_read_options(argc, argv, &c);
 
         c.p.who = action_who();
         c.p.policy = &c.policy;
         c.p.keys = &region_keys;
         c.p.told = promote_print;
         c.p.user = &c;
-        if (r == EXIT_OK && !done) {
+        if (r < 0) {
                 if (c.advisor && (c.advise.signals = run_take_signals()) < 0)
                         r = cli_fail(VERB, EXIT_NOT, "signals: %s", strerror(-c.advise.signals));
                 else

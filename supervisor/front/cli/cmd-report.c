@@ -35,27 +35,19 @@ int cmd_report(int argc, char **argv) {
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_buf_ Buf page = {.max = (size_t)1 << 30};
-        const char *file = NULL;
+        const char *file;
         ReportTotals totals;
-        StoreOptions o = {.help = help, .no_arguments = true, .letters = ":ho:"};
-        QueryOptions query = {0};
+        StoreOptions o = {.help = help, .no_arguments = true, .letters = ":ho:", .once = QUERY_ONCE};
+        QueryOptions query;
         Diag d = {0};
-        int r, opt;
+        int r;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0) {
-                if (opt == 'o') {
-                        file = optarg;
-                        continue;
-                }
-                r = query_option(&query, opt, optarg, &d);
-                if (r < 0)
-                        return cli_usage("report", "%s", d.text);
-        }
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
+        file = o.value['o'];
         if (!file)
                 return cli_usage("report", "-o FILE is missing");
-        if (query_check(&query, &d) < 0)
+        if (query_options(&query, o.value, &d) < 0)
                 return cli_usage("report", "%s", d.text);
         if (o.json && strcmp(file, "-") == 0)
                 return cli_usage("report", "--json and -o - would both go to standard output");

@@ -61,27 +61,42 @@ static const char help[] =
         "  --verbose             print a line also after success, and the skill's log\n"
         "  -h, --help            print the help\n";
 
-/* Options of request_option() have the value OPTION_POLICY; the long name tells them apart. */
+/* Options of request_option() have the value RUN_POLICY; the long name tells them apart. */
 enum {
-        OPTION_POLICY = 256, OPTION_STORE, OPTION_ANCHOR, OPTION_RECEIPT, OPTION_POLICY_FILE, OPTION_EXEC,
-        OPTION_DRY_RUN, OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, OPTION_CPUS, OPTION_SOCKET, OPTION_NO_SERVE,
-        OPTION_PROMOTE, OPTION_FOREIGN
+        RUN_STORE = 256, RUN_ANCHOR, RUN_RECEIPT, RUN_POLICY_FILE, RUN_EXEC, RUN_DRY_RUN, RUN_JSON, RUN_QUIET,
+        RUN_VERBOSE, RUN_CPUS, RUN_SOCKET, RUN_NO_SERVE, RUN_PROMOTE, RUN_FOREIGN, RUN_POLICY, RUN_OPTIONS = 256
 };
 
 static const struct option options[] = {
-        OPTION("store", OPTION_STORE), OPTION("anchor", OPTION_ANCHOR), OPTION("receipt", OPTION_RECEIPT),
-        OPTION("policy", OPTION_POLICY_FILE), OPTION("exec", OPTION_EXEC), OPTION_FLAG("promote", OPTION_PROMOTE),
-        OPTION_FLAG("dry-run", OPTION_DRY_RUN), OPTION_FLAG("json", OPTION_JSON),
-        OPTION_FLAG("quiet", OPTION_QUIET), OPTION_FLAG("verbose", OPTION_VERBOSE), OPTION("cpus", OPTION_CPUS),
-        OPTION("socket", OPTION_SOCKET), OPTION_FLAG("no-serve", OPTION_NO_SERVE),
-        OPTION_FLAG("foreign", OPTION_FOREIGN), OPTION_FLAG("help", 'h'), OPTION("volume", 'v'), OPTION("env", 'e'),
-        OPTION("workdir", 'w'), OPTION("entry", OPTION_POLICY), OPTION("name", OPTION_POLICY),
-        OPTION("memory", OPTION_POLICY), OPTION("timeout", OPTION_POLICY), OPTION("cpu-time", OPTION_POLICY),
-        OPTION("idle", OPTION_POLICY), OPTION("pids-limit", OPTION_POLICY), OPTION("nofile", OPTION_POLICY),
-        OPTION("file-size", OPTION_POLICY), OPTION("scratch", OPTION_POLICY), OPTION("output-limit", OPTION_POLICY),
-        OPTION("network", OPTION_POLICY), OPTION("connect", OPTION_POLICY), OPTION("tier", OPTION_POLICY),
-        OPTION_FLAG("proc", OPTION_POLICY), OPTION("discipline", OPTION_POLICY),
-        {}};
+        OPTION("store", RUN_STORE), OPTION("anchor", RUN_ANCHOR), OPTION("receipt", RUN_RECEIPT),
+        OPTION("policy", RUN_POLICY_FILE), OPTION("exec", RUN_EXEC), OPTION_FLAG("promote", RUN_PROMOTE),
+        OPTION_FLAG("dry-run", RUN_DRY_RUN), OPTION_FLAG("json", RUN_JSON), OPTION_FLAG("quiet", RUN_QUIET),
+        OPTION_FLAG("verbose", RUN_VERBOSE), OPTION("cpus", RUN_CPUS), OPTION("socket", RUN_SOCKET),
+        OPTION_FLAG("no-serve", RUN_NO_SERVE), OPTION_FLAG("foreign", RUN_FOREIGN), OPTION_FLAG("help", 'h'),
+        OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
+        OPTION("name", RUN_POLICY), OPTION("memory", RUN_POLICY), OPTION("timeout", RUN_POLICY),
+        OPTION("cpu-time", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
+        OPTION("nofile", RUN_POLICY), OPTION("file-size", RUN_POLICY), OPTION("scratch", RUN_POLICY),
+        OPTION("output-limit", RUN_POLICY), OPTION("network", RUN_POLICY), OPTION("connect", RUN_POLICY),
+        OPTION("tier", RUN_POLICY), OPTION_FLAG("proc", RUN_POLICY), OPTION("discipline", RUN_POLICY), {}};
+
+/* The value of each option but those of request_option(): "" for an option without a value, NULL: not given. */
+typedef struct RunValues {
+        const char *v[RUN_POLICY - RUN_OPTIONS];
+} RunValues;
+
+static const char *run_value(const RunValues *values, int option) {
+        return values->v[option - RUN_OPTIONS];
+}
+
+/* Keeps the option, unless it is of request_option() or not known. */
+static bool run_values_take(RunValues *values, int option, const char *arg) {
+        const bool own = option >= RUN_OPTIONS && option < RUN_POLICY;
+
+        if (own)
+                values->v[option - RUN_OPTIONS] = arg ?: "";
+        return own;
+}
 
 #define HEAP_BYTES (512 * 1024)
 #define RUN_AGAIN (-2) /* in a child of front.h: the child would read a file that another process serves */
@@ -90,10 +105,14 @@ typedef struct RunCommand {
         SkillRequest ask;
         RunOptions run;
         ServeClient through;
-        const char *store, *policy, *exec, *socket;
-        char *path;                         /* of the store, owned */
-        bool dry_run, json, no_serve;
+        RunValues values;
+        const char *exec;
+        char *path; /* of the store, owned */
 } RunCommand;
+
+static const char *cmd_run_value(const RunCommand *c, int option) {
+        return run_value(&c->values, option);
+}
 
 static int cmd_run_refuse(const RunCommand *c, const char *name, bool by_policy, int code, const Diag *d, int e) {
         const char *text = *d->text ? d->text : strerror(e < 0 ? -e : EIO);
@@ -128,47 +147,50 @@ static int cmd_run_request_failed(const RunCommand *c, const char *name, int e, 
 }
 
 /* Options that count before all others are read. The receipt reports even a mistake that stands before --receipt:
- * else an earlier receipt would be taken for the receipt of the failed run. */
-typedef struct RunAhead {
-        const char *receipt, *store, *anchor, *policy, *socket;
-        uint64_t usec; /* the run's wall time, or 0 */
-} RunAhead;
-
-static RunAhead cmd_run_look_ahead(int argc, char **argv) {
-        RunAhead f = {};
+ * else an earlier receipt would be taken for the receipt of the failed run. *ret_usec: the run's wall time, or 0. */
+static RunValues cmd_run_look_ahead(int argc, char **argv, uint64_t *ret_usec) {
+        RunValues f = {};
         int o, index;
         Diag d;
 
+        *ret_usec = 0;
         opterr = 0;
         optind = 0; /* makes getopt reset its state */
-        while (index = -1, (o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1 && o != OPTION_EXEC) {
-                const char **field = o == OPTION_RECEIPT       ? &f.receipt
-                                     : o == OPTION_STORE       ? &f.store
-                                     : o == OPTION_ANCHOR      ? &f.anchor
-                                     : o == OPTION_POLICY_FILE ? &f.policy
-                                     : o == OPTION_SOCKET      ? &f.socket
-                                                               : NULL;
-
-                if (field)
-                        *field = optarg;
-                for (size_t i = 0; i < BUDGET_FIELDS && o == OPTION_POLICY && index >= 0 &&
+        while (index = -1, (o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1 && o != RUN_EXEC) {
+                run_values_take(&f, o, optarg);
+                for (size_t i = 0; i < BUDGET_FIELDS && o == RUN_POLICY && index >= 0 &&
                                    strcmp(options[index].name, "timeout") == 0;
                      i++)
                         if (strcmp(budget_fields[i].option, "timeout") == 0 &&
-                            budget_parse(&budget_fields[i], optarg, &f.usec, &d) != 0)
-                                f.usec = 0;
+                            budget_parse(&budget_fields[i], optarg, ret_usec, &d) != 0)
+                                *ret_usec = 0;
         }
         optind = 0;
         return f;
 }
 
+static void cmd_run_settle(RunCommand *c) {
+        c->run.promote = cmd_run_value(c, RUN_PROMOTE);
+        c->run.quiet = cmd_run_value(c, RUN_QUIET);
+        c->run.verbose = cmd_run_value(c, RUN_VERBOSE);
+        c->ask.foreign = cmd_run_value(c, RUN_FOREIGN);
+        secrets_set_socket(cmd_run_value(c, RUN_SOCKET));
+        if (cmd_run_value(c, RUN_ANCHOR))
+                anchor_set_path(cmd_run_value(c, RUN_ANCHOR));
+        if (c->run.verbose)
+                log_set_level(LOG_LEVEL_DEBUG); /* the skill's log and progress messages */
+}
+
 /* Returns -1 when the command is complete, else the exit code. */
 static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
-        const char *traceparent;
+        const char *traceparent, *store;
+        RunValues ahead;
         int o, index, e;
+        uint64_t usec;
         Diag d = {};
 
-        c->run.receipt = cmd_run_look_ahead(argc, argv).receipt;
+        ahead = cmd_run_look_ahead(argc, argv, &usec);
+        c->run.receipt = run_value(&ahead, RUN_RECEIPT);
         if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
                 return cli_fail("run", EXIT_LETHE, "%s", d.text);
         while (!c->exec && (index = -1, o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1) {
@@ -188,64 +210,30 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                                 return cmd_run_wrong(c, "-%c is no option of run", optopt);
                         return cmd_run_wrong(c, "%s is no option of run (options of the skill stand behind SKILL)",
                                          argv[optind - 1]);
-                case OPTION_STORE:
-                        c->store = optarg;
-                        break;
-                case OPTION_ANCHOR:
-                        anchor_set_path(optarg);
-                        break;
-                case OPTION_RECEIPT: /* already read by cmd_run_look_ahead() */
-                        break;
-                case OPTION_POLICY_FILE:
-                        c->policy = optarg;
-                        break;
-                case OPTION_EXEC:
-                        c->exec = optarg;
-                        break;
-                case OPTION_PROMOTE:
-                        c->run.promote = true;
-                        break;
-                case OPTION_DRY_RUN:
-                        c->dry_run = true;
-                        break;
-                case OPTION_JSON:
-                        c->json = true;
-                        break;
-                case OPTION_QUIET:
-                        c->run.quiet = true;
-                        break;
-                case OPTION_VERBOSE:
-                        c->run.verbose = true;
-                        log_set_level(LOG_LEVEL_DEBUG); /* the skill's log and progress messages */
-                        break;
-                case OPTION_SOCKET:
-                        c->socket = optarg;
-                        secrets_set_socket(optarg);
-                        break;
-                case OPTION_NO_SERVE:
-                        c->no_serve = true;
-                        break;
-                case OPTION_FOREIGN: /* a daemon decides about its folders alone */
-                        c->ask.foreign = c->no_serve = true;
-                        break;
-                case OPTION_CPUS:
+                case RUN_CPUS:
                         return cmd_run_wrong(
                                 c,
                                 "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
                 default:
+                        if (run_values_take(&c->values, o, optarg)) {
+                                c->exec = cmd_run_value(c, RUN_EXEC);
+                                break;
+                        }
                         e = request_option(&c->ask.request, name, optarg, &d);
                         if (e != 0)
                                 return cmd_run_request_failed(c, NULL, e, &d);
                         serve_client_option(&c->through, name, optarg);
                 }
         }
-        if (c->json && !c->dry_run)
+        cmd_run_settle(c);
+        store = cmd_run_value(c, RUN_STORE);
+        if (cmd_run_value(c, RUN_JSON) && !cmd_run_value(c, RUN_DRY_RUN))
                 return cmd_run_wrong(c, "--json goes with --dry-run; for the result of a run use --receipt FILE");
-        c->path = path_of_store(c->store, &d);
-        c->through.named_store = c->store || *(getenv("LETHE_STORE") ?: "");
+        c->path = path_of_store(store, &d);
+        c->through.named_store = store || *(getenv("LETHE_STORE") ?: "");
         if (!c->path)
                 return cmd_run_wrong(c, "%s", *d.text ? d.text : "out of memory");
-        c->ask.request.store_dir = c->dry_run ? NULL : c->path; /* --dry-run changes no file */
+        c->ask.request.store_dir = cmd_run_value(c, RUN_DRY_RUN) ? NULL : c->path; /* --dry-run changes no file */
         traceparent = getenv("TRACEPARENT");
         e = traceparent ? trace_take_in(traceparent, &c->ask.request.trace) : 0;
         if (e == -EIO)
@@ -264,7 +252,7 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
 }
 
 static int cmd_run_show_grant(const RunCommand *c, const Grant *g) {
-        if (c->json) {
+        if (cmd_run_value(c, RUN_JSON)) {
                 _cleanup_json_ json_t *o = grant_show_json(g);
 
                 if (!o || json_dumpf(o, stdout, JSON_INDENT(2)) < 0 || putchar('\n') == EOF)
@@ -291,11 +279,15 @@ static int cmd_run_once(RunCommand *c, int signals) {
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_grant_ Grant grant = {};
         Refusal refusal = {};
+        const char *policy_file = cmd_run_value(c, RUN_POLICY_FILE);
+        const bool dry_run = cmd_run_value(c, RUN_DRY_RUN);
         Diag d = {};
         int e;
 
-        if (!c->dry_run && !c->policy && !c->no_serve &&
-            (e = serve_client_run(&c->through, &c->ask, c->exec, &c->run, c->path, c->socket, signals)) >= 0)
+        /* with --foreign: a daemon decides about its folders alone */
+        if (!dry_run && !policy_file && !cmd_run_value(c, RUN_NO_SERVE) && !c->ask.foreign &&
+            (e = serve_client_run(&c->through, &c->ask, c->exec, &c->run, c->path, cmd_run_value(c, RUN_SOCKET),
+                                  signals)) >= 0)
                 return e;
         Waiting store_waits = waiting_for("the store", c->path),
                 anchor_waits = anchor_said() ? waiting_for("the anchor", anchor_said()) : (Waiting){};
@@ -306,12 +298,12 @@ static int cmd_run_once(RunCommand *c, int signals) {
          * the store; a mount must not show the store. --dry-run changes no file and needs no store otherwise. */
         e = 0;
         if (c->ask.skill || c->ask.request.n_mounts > 0 || request_exec_lacks_copy(&c->ask.request) || front_is_child())
-                e = store_open(c->path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d);
-        if (e != 0 && !(c->dry_run && e == STORE_E_MISSING))
+                e = store_open(c->path, dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d);
+        if (e != 0 && !(dry_run && e == STORE_E_MISSING))
                 return cmd_run_refuse(c, skill_request_name(&c->ask), false, EXIT_LETHE, &d, e);
         if (request_exec_lacks_copy(&c->ask.request) && (e = request_exec_copy(&c->ask.request, &d)) != 0)
                 return cmd_run_request_failed(c, c->exec, e, &d);
-        e = policy_load(c->policy, &policy, &d);
+        e = policy_load(policy_file, &policy, &d);
         if (e != 0)
                 return cmd_run_refuse(c, skill_request_name(&c->ask), false, EXIT_LETHE, &d, e);
         c->run.policy = policy;
@@ -319,7 +311,7 @@ static int cmd_run_once(RunCommand *c, int signals) {
         c->ask.alone = true;
         if (!resolve_request(&c->ask, store, policy, c->run.quiet, &grant, &refusal))
                 return quiet_was_remote() ? RUN_AGAIN : cmd_run_report_refusal(c, &refusal);
-        if (c->dry_run)
+        if (dry_run)
                 return cmd_run_show_grant(c, &grant);
         waiting_over(&anchor_waits);
         waiting_over(&store_waits);
@@ -349,7 +341,7 @@ static int cmd_run_command(int argc, char **argv) {
 
         quiet_begin();
         code = cmd_run_parse(argc, argv, &c);
-        if (c.json && c.dry_run) /* else standard output belongs to the program */
+        if (cmd_run_value(&c, RUN_JSON) && cmd_run_value(&c, RUN_DRY_RUN)) /* else standard output belongs to the program */
                 cli_wants_json();
         if (code < 0)
                 code = cmd_run_with_signals(&c);
@@ -366,10 +358,13 @@ static void cmd_run_refused_in_front(const char *why) {
 }
 
 int cmd_run(int argc, char **argv) {
-        const RunAhead f = cmd_run_look_ahead(argc, argv);
-        _cleanup_free_ char *store = path_of_store(f.store, &(Diag){}), *socket = path_of_socket(f.socket, &(Diag){});
-        const char *names[] = {store, socket, f.receipt, f.anchor ?: getenv("LETHE_ANCHOR"),
-                               f.policy ?: getenv("LETHE_POLICY")};
+        uint64_t usec;
+        const RunValues f = cmd_run_look_ahead(argc, argv, &usec);
+        _cleanup_free_ char *store = path_of_store(run_value(&f, RUN_STORE), &(Diag){}),
+                            *socket = path_of_socket(run_value(&f, RUN_SOCKET), &(Diag){});
+        const char *receipt = run_value(&f, RUN_RECEIPT);
+        const char *names[] = {store, socket, receipt, run_value(&f, RUN_ANCHOR) ?: getenv("LETHE_ANCHOR"),
+                               run_value(&f, RUN_POLICY_FILE) ?: getenv("LETHE_POLICY")};
         bool any;
         int code;
 
@@ -382,8 +377,8 @@ int cmd_run(int argc, char **argv) {
                         return code;
                 quiet_read_local_alone(false);
         }
-        cmd_run_front_receipt = f.receipt;
+        cmd_run_front_receipt = receipt;
         return front_run(cmd_run_command, argc, argv,
-                         f.usec > 0 ? MIN((uint64_t)FRONT_USEC, MAX(f.usec, (uint64_t)FRONT_LEAST_USEC)) : FRONT_USEC,
-                         f.receipt ? cmd_run_refused_in_front : NULL);
+                         usec > 0 ? MIN((uint64_t)FRONT_USEC, MAX(usec, (uint64_t)FRONT_LEAST_USEC)) : FRONT_USEC,
+                         receipt ? cmd_run_refused_in_front : NULL);
 }

@@ -15,72 +15,38 @@ static const char help[] =
         "  --reason TEXT     with delete: why, for the ledger\n"
         HELP_JSON "\nExit status: 0; 1 no such scope, or refused; 2 usage.\n";
 
-typedef struct ScopeCall {
-        ActionArgs *a;
-        uint64_t seq, records;
-        json_t *list;
-} ScopeCall;
-
-static int scope_create_txn(Txn *t, void *user, Diag *reterr) {
-        ScopeCall *c = user;
-
-        return engine_scope_create(t, action_who(), c->a->argv[0], &c->seq, reterr);
-}
-
 static int scope_create(ActionArgs *a) {
-        ScopeCall c = {.a = a};
-        int r = action_write(a, scope_create_txn, &c);
+        uint64_t seq;
+        int r = action_begin(a, true) ?: action_end(a, engine_scope_create(a->t, action_who(), a->argv[0], &seq, &a->d));
 
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:o}", "scope", a->argv[0], "seq", json_u64(c.seq)));
-        printf("scope %s is made (seq %" PRIu64 ")\n", a->argv[0], c.seq);
-        return cli_done(a->verb, EXIT_OK);
+        return r ?: action_tell(a, json_pack("{s:s, s:o}", "scope", a->argv[0], "seq", json_u64(seq)),
+                                "scope %s is made (seq %" PRIu64 ")", a->argv[0], seq);
 }
 
-static int scope_list_txn(Txn *t, void *user, Diag *reterr) {
-        (void)reterr;
-        return scope_list(t, &((ScopeCall *)user)->list);
+static void scope_print(const json_t *o) {
+        printf("%-32s %s\n", cli_text(o, "scope"), cli_text(o, "time"));
 }
 
 static int cmd_scope_list(ActionArgs *a) {
-        ScopeCall c = {.a = a};
-        int r = action_read(a, scope_list_txn, &c);
-        json_t *o;
-        size_t i;
+        json_t *list;
+        int r = action_begin(a, false) ?: action_end(a, scope_list(a->t, &list));
 
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:o}", "scopes", c.list));
-        json_array_foreach(c.list, i, o)
-                printf("%-32s %s\n", cli_text(o, "scope"), cli_text(o, "time"));
-        json_decref(c.list);
-        return cli_done(a->verb, EXIT_OK);
-}
-
-static int scope_delete_txn(Txn *t, void *user, Diag *reterr) {
-        ScopeCall *c = user;
-
-        return engine_scope_delete(t, action_who(), c->a->argv[0], c->a->option['R'], &c->seq, &c->records, reterr);
+        return r ?: action_rows(a, json_pack("{s:o}", "scopes", list), "scopes", scope_print);
 }
 
 static int scope_delete(ActionArgs *a) {
-        ScopeCall c = {.a = a};
-        int r = action_line(a, "--reason", a->option['R']);
+        uint64_t seq, records;
+        int r = action_line(a, "--reason", a->o.value['R'])
+                        ?: action_begin(a, true)
+                        ?: action_end(a, engine_scope_delete(a->t, action_who(), a->argv[0], a->o.value['R'], &seq,
+                                                             &records, &a->d));
 
-        if (r == EXIT_OK)
-                r = action_write(a, scope_delete_txn, &c);
-        if (r != EXIT_OK)
-                return r;
-        if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:o, s:o}", "scope", a->argv[0], "seq", json_u64(c.seq),
-                                                 "records", json_u64(c.records)));
-        printf("scope %s is deleted with %" PRIu64 " records (seq %" PRIu64
-               "); `lethe compact` removes the deleted bytes from the file\n",
-               a->argv[0], c.records, c.seq);
-        return cli_done(a->verb, EXIT_OK);
+        return r ?: action_tell(a,
+                                json_pack("{s:s, s:o, s:o}", "scope", a->argv[0], "seq", json_u64(seq), "records",
+                                          json_u64(records)),
+                                "scope %s is deleted with %" PRIu64 " records (seq %" PRIu64
+                                "); `lethe compact` removes the deleted bytes from the file",
+                                a->argv[0], records, seq);
 }
 
 int cmd_scope(int argc, char **argv) {

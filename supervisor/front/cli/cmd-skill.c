@@ -40,18 +40,6 @@ static json_t *skill_row_json(const SkillRow *row) {
                          json_u64(row->seq), "files", (json_int_t)json_array_size(row->files));
 }
 
-typedef struct Registering {
-        SkillRecord skill;
-        uint64_t seq;
-        bool fresh;
-} Registering;
-
-static int skill_register_txn(Txn *t, void *user, Diag *reterr) {
-        Registering *g = user;
-
-        return engine_skill_register(t, action_who(), &g->skill, &g->seq, &g->fresh);
-}
-
 /* Makes the store's copy of the skill before the event, so that no event is without a copy. */
 static int skill_add_copy(const Skill *s, const StoreOptions *o) {
         _cleanup_store_ Store *store = NULL;
@@ -74,14 +62,13 @@ static int skill_add(const char *dir, const char *policy_file, const StoreOption
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_skill_ Skill *s = NULL;
         _cleanup_json_ json_t *files = NULL;
+        ActionArgs a = {.verb = VERB, .o = *o};
         const BundleFile *manifest;
-        Registering g;
+        uint64_t seq;
+        bool fresh;
         Diag d = {0};
-        int r = skill_load(dir, &s, &d), refused;
+        int r = skill_load(dir, &s, &d) ?: skill_check_owner(s, &d);
 
-        if (r)
-                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
-        r = skill_check_owner(s, &d);
         if (r)
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
         if (!skill_name_valid(s->md.name))
@@ -99,21 +86,21 @@ static int skill_add(const char *dir, const char *policy_file, const StoreOption
         if (!files)
                 return cli_fail(VERB, EXIT_NOT, "out of memory");
         manifest = bundle_find(&s->bundle, MANIFEST_NAME);
-        g = (Registering){.skill = {.name = s->md.name, .folder = s->dir, .digest = s->bundle.digest, .files = files}};
-        g.skill.manifest = manifest ? manifest->digest : NULL;
-        r = skill_add_copy(s, o);
-        if (r != EXIT_OK)
-                return r;
-        r = with_store_write(VERB, o, skill_register_txn, &g, &refused, &d); /* skill_register_txn() never refuses */
-        if (r != EXIT_OK)
-                return r;
-        if (o->json)
-                return cli_print(VERB, EXIT_OK,
-                                 json_pack("{s:i, s:s, s:s, s:s, s:o, s:b}", "version", 1, "name", s->md.name, "digest",
-                                           s->bundle.digest, "folder", s->dir, "seq", json_u64(g.seq), "new", g.fresh));
-        printf("%s %s, event %" PRIu64 "\n%s\n", s->md.name, g.fresh ? "registered" : "was registered already", g.seq,
-               s->bundle.digest);
-        return EXIT_OK;
+        r = skill_add_copy(s, o)
+                    ?: action_begin(&a, true)
+                    ?: action_end(&a, engine_skill_register(a.t, action_who(),
+                                                            &(SkillRecord){.name = s->md.name,
+                                                                           .folder = s->dir,
+                                                                           .digest = s->bundle.digest,
+                                                                           .files = files,
+                                                                           .manifest = manifest ? manifest->digest
+                                                                                                : NULL},
+                                                            &seq, &fresh));
+        return r ?: action_tell(&a,
+                                json_pack("{s:s, s:s, s:s, s:o, s:b}", "name", s->md.name, "digest", s->bundle.digest,
+                                          "folder", s->dir, "seq", json_u64(seq), "new", fresh),
+                                "%s %s, event %" PRIu64 "\n%s", s->md.name,
+                                fresh ? "registered" : "was registered already", seq, s->bundle.digest);
 }
 
 static int skill_list(const StoreOptions *o) {
@@ -186,14 +173,11 @@ static int skill_show(const char *name, const StoreOptions *o) {
 int cmd_skill(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("policy", 'p'), {0}};
         StoreOptions o = {.help = help};
-        const char *action, *policy = NULL;
-        int opt;
+        const char *action, *policy;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
-                if (opt == 'p')
-                        policy = optarg;
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
+        policy = o.value['p'];
         action = argv[optind];
         if (!action || (strcmp(action, "add") && strcmp(action, "list") && strcmp(action, "show")))
                 return cli_usage(VERB, "give add, list or show");

@@ -41,11 +41,9 @@ static const char help[] =
 
 typedef struct SlotArgs {
         ActionArgs in;
-        const char *name, *value, *schema, *rule;
+        const char *name, *value;
         int64_t expect;
-        uint64_t version, count, seq;
-        const json_t *typed, *ruled; /* to be written: a schema or a value, and a rule */
-        json_t *o, *list, *verdict;  /* results of reading; owned */
+        uint64_t version, count;
 } SlotArgs;
 
 /* The text of `arg`, or of standard input, or of a file, as JSON. Returns EXIT_*. */
@@ -59,12 +57,8 @@ static int slot_read_json(ActionArgs *a, const char *what, const char *arg, bool
                 r = io_read_all(STDIN_FILENO, SLOT_VALUE_MAX, &text, &n);
         else if (is_file)
                 r = io_read_file(AT_FDCWD, arg, SLOT_VALUE_MAX, &text, &n);
-        else {
-                n = strlen(arg);
-                text = strdup(arg);
-                if (!text)
-                        r = -ENOMEM;
-        }
+        else if (!(text = strndup(arg, n = strlen(arg))))
+                r = -ENOMEM;
         if (r == -EFBIG) {
                 char message[96];
 
@@ -86,16 +80,12 @@ static uint64_t slot_number(const json_t *o, const char *key) {
 }
 
 static const char *slot_text(const json_t *o, const char *key) {
-        const char *s = cli_text(o, key);
-
-        return s ? s : "?";
+        return cli_text(o, key) ?: "?";
 }
 
 static void slot_print_skill(const json_t *o) {
-        const char *skill = slot_text(o, "skill");
-
         printf(" region %s  skill ", slot_text(o, "region"));
-        print_safe(stdout, skill, strlen(skill));
+        cli_print_safe(slot_text(o, "skill"));
 }
 
 /* Prints a verdict, and below each proposal with its result. */
@@ -139,66 +129,43 @@ static int slot_print_waiting(const json_t *o) {
         return r;
 }
 
-static int slot_define_txn(Txn *t, void *user, Diag *reterr) {
-        SlotArgs *a = user;
-
-        return engine_slot_define_ruled(t, action_who(), a->name, a->typed, a->ruled, &a->seq, reterr);
-}
-
 static int slot_define(SlotArgs *a) {
         _cleanup_json_ json_t *schema = NULL, *rule = NULL;
-        Diag d = {0};
+        ActionArgs *in = &a->in;
+        uint64_t seq;
         int r;
 
-        if (!a->schema)
+        if (!in->o.value['S'])
                 return cli_usage("slot", "define needs --schema FILE");
-        if (a->rule) {
+        if (in->o.value['R']) {
                 ArbitrationRule parsed;
 
-                if (arbitration_rule_parse_text(a->rule, &parsed, &d) != 0)
-                        return cli_usage("slot", "--arbitrate: %s", d.text);
+                if (arbitration_rule_parse_text(in->o.value['R'], &parsed, &in->d) != 0)
+                        return cli_usage("slot", "--arbitrate: %s", in->d.text);
                 rule = arbitration_rule_json(&parsed);
                 if (!rule)
                         return cli_fail("slot", EXIT_NOT, "%s", strerror(ENOMEM));
         }
-        r = slot_read_json(&a->in, "the schema", a->schema, true, JSONSCHEMA_DEPTH_MAX, &schema);
-        a->typed = schema;
-        a->ruled = rule;
-        if (r == EXIT_OK)
-                r = action_write(&a->in, slot_define_txn, a);
-        if (r != EXIT_OK)
-                return r;
-        if (a->in.o.json)
-                return cli_print("slot", EXIT_OK,
-                                 json_pack("{s:i, s:s, s:o}", "version", 1, "slot", a->name, "seq", json_u64(a->seq)));
-        printf("%s is defined (seq %" PRIu64 ")\n", a->name, a->seq);
-        return cli_done("slot", EXIT_OK);
-}
-
-static int slot_put_txn(Txn *t, void *user, Diag *reterr) {
-        SlotArgs *a = user;
-
-        return engine_slot_put(t, action_who(), a->name, a->typed, a->expect, &a->seq, &a->version, reterr);
+        r = slot_read_json(in, "the schema", in->o.value['S'], true, JSONSCHEMA_DEPTH_MAX, &schema)
+                    ?: action_begin(in, true)
+                    ?: action_end(in, engine_slot_define_ruled(in->t, action_who(), a->name, schema, rule, &seq, &in->d));
+        return r ?: action_tell(in, json_pack("{s:s, s:o}", "slot", a->name, "seq", json_u64(seq)),
+                                "%s is defined (seq %" PRIu64 ")", a->name, seq);
 }
 
 static int slot_put(SlotArgs *a) {
         _cleanup_json_ json_t *value = NULL;
-        int r;
+        ActionArgs *in = &a->in;
+        uint64_t seq, version;
+        int r = slot_read_json(in, "the value", a->value, false, JSON_DEPTH_DEFAULT, &value)
+                        ?: action_begin(in, true)
+                        ?: action_end(in, engine_slot_put(in->t, action_who(), a->name, value, a->expect, &seq, &version,
+                                                          &in->d));
 
-        if (!a->value)
-                return cli_usage("slot", "put needs a value");
-        r = slot_read_json(&a->in, "the value", a->value, false, JSON_DEPTH_DEFAULT, &value);
-        a->typed = value;
-        if (r == EXIT_OK)
-                r = action_write(&a->in, slot_put_txn, a);
-        if (r != EXIT_OK)
-                return r;
-        if (a->in.o.json)
-                return cli_print("slot", EXIT_OK,
-                                 json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "slot", a->name, "slot_version",
-                                           json_u64(a->version), "seq", json_u64(a->seq)));
-        printf("%s is at version %" PRIu64 " (seq %" PRIu64 ")\n", a->name, a->version, a->seq);
-        return cli_done("slot", EXIT_OK);
+        return r ?: action_tell(in,
+                                json_pack("{s:s, s:o, s:o}", "slot", a->name, "slot_version", json_u64(version), "seq",
+                                          json_u64(seq)),
+                                "%s is at version %" PRIu64 " (seq %" PRIu64 ")", a->name, version, seq);
 }
 
 /* Objects of belief/ use "version" for the slot's version; at the top of the output "version" is the format's. */
@@ -208,114 +175,90 @@ static int slot_rename_version(json_t *o) {
 }
 
 static int slot_print_value(json_t *o, bool json) {
-        int r;
-
         if (!json)
                 return print_json(stdout, json_object_get(o, "value"));
-        r = slot_rename_version(o);
-        return r < 0 ? -ENOMEM : print_json(stdout, o);
-}
-
-static int slot_get_txn(Txn *t, void *user, Diag *reterr) {
-        SlotArgs *a = user;
-
-        return belief_slot_get(t, a->name, a->version, &a->o, reterr);
+        return slot_rename_version(o) < 0 ? -ENOMEM : print_json(stdout, o);
 }
 
 static int slot_get(SlotArgs *a) {
-        int r = action_read(&a->in, slot_get_txn, a);
+        _cleanup_json_ json_t *o = NULL;
+        ActionArgs *in = &a->in;
+        int r = action_begin(in, false) ?: action_end(in, belief_slot_get(in->t, a->name, a->version, &o, &in->d));
 
         if (r != EXIT_OK)
                 return r;
-        return slot_print_value(a->o, a->in.o.json) < 0 ? cli_fail("slot", EXIT_NOT, "out of memory")
-                                                        : cli_done("slot", EXIT_OK);
+        return slot_print_value(o, in->o.json) < 0 ? cli_fail("slot", EXIT_NOT, "out of memory")
+                                                   : cli_done("slot", EXIT_OK);
 }
 
-static int slot_list_txn(Txn *t, void *user, Diag *reterr) {
-        return belief_slot_list(t, &((SlotArgs *)user)->list);
+static void slot_print_row(const json_t *o) {
+        const char *held = cli_text(json_object_get(o, "held"), "region");
+        const json_t *rule = json_object_get(o, "rule");
+
+        printf("%-32s  version %-6" PRIu64 "%s%s", cli_text(o, "slot"), slot_number(o, "version"),
+               held ? "  held by region " : "", held ? held : "");
+        if (rule)
+                printf("  %s: %" PRIu64 " of %" PRIu64 " gathered", cli_text(rule, "rule"), slot_number(o, "gathered"),
+                       slot_number(rule, "of"));
+        putchar('\n');
 }
 
 static int slot_list(SlotArgs *a) {
-        int r = action_read(&a->in, slot_list_txn, a);
-        json_t *o;
-        size_t i;
+        ActionArgs *in = &a->in;
+        json_t *list;
+        int r = action_begin(in, false) ?: action_end(in, belief_slot_list(in->t, &list));
 
-        if (r != EXIT_OK)
-                return r;
-        if (a->in.o.json)
-                return cli_print("slot", EXIT_OK, json_pack("{s:i, s:O}", "version", 1, "slots", a->list));
-        json_array_foreach(a->list, i, o) {
-                const char *held = cli_text(json_object_get(o, "held"), "region");
-
-                const json_t *rule = json_object_get(o, "rule");
-
-                printf("%-32s  version %-6" PRIu64 "%s%s", cli_text(o, "slot"),
-                       slot_number(o, "version"), held ? "  held by region " : "", held ? held : "");
-                if (rule)
-                        printf("  %s: %" PRIu64 " of %" PRIu64 " gathered", cli_text(rule, "rule"),
-                               slot_number(o, "gathered"), slot_number(rule, "of"));
-                putchar('\n');
-        }
-        return cli_done("slot", EXIT_OK);
-}
-
-static int slot_decide_txn(Txn *t, void *user, Diag *reterr) {
-        SlotArgs *a = user;
-
-        return engine_slot_decide(t, action_who(), a->name, &a->seq, &a->verdict, reterr);
+        return r ?: action_rows(in, json_pack("{s:o}", "slots", list), "slots", slot_print_row);
 }
 
 static int slot_decide(SlotArgs *a) {
-        json_t *verdict;
-        int r = action_write(&a->in, slot_decide_txn, a);
+        _cleanup_json_ json_t *verdict = NULL;
+        ActionArgs *in = &a->in;
+        uint64_t seq;
+        int r = action_begin(in, true)
+                        ?: action_end(in, engine_slot_decide(in->t, action_who(), a->name, &seq, &verdict, &in->d));
 
         if (r != EXIT_OK)
                 return r;
-        verdict = a->verdict;
-        if (json_object_set_new(verdict, "seq", json_u64(a->seq)) < 0)
+        if (json_object_set_new(verdict, "seq", json_u64(seq)) < 0 || (in->o.json && slot_rename_version(verdict) < 0))
                 return cli_fail("slot", EXIT_NOT, "out of memory");
-        if (a->in.o.json) {
-                r = slot_rename_version(verdict);
-                return r < 0 ? cli_fail("slot", EXIT_NOT, "out of memory")
-                             : cli_print("slot", EXIT_OK, json_incref(verdict));
-        }
+        if (in->o.json)
+                return cli_print("slot", EXIT_OK, TAKE_PTR(verdict));
         if (json_is_null(json_object_get(verdict, "winner")))
                 printf("no value is taken for %s: %s (seq %" PRIu64 ")\n" PRIu64 ")\n", a->name,
-                       slot_text(verdict, "reason"), a->seq);
+                       slot_text(verdict, "reason"), seq);
         else
                 printf("%s is at version %" PRIu64 " (verdict at seq %" PRIu64 ")\n", a->name,
-                       slot_number(verdict, "version") + 1, a->seq);
+                       slot_number(verdict, "version") + 1, seq);
         return cli_done("slot", EXIT_OK);
 }
 
-/* Reads all but values: definition, version, holder, and the undecided proposals. */
-static int slot_show_txn(Txn *t, void *user, Diag *reterr) {
-        _cleanup_json_ json_t *waits = NULL;
-        SlotArgs *a = user;
+/* Reads all but values: definition, version, holder, and the undecided proposals. *ret: the slot's object;
+ * *ret_verdict: the newest verdict, or null. */
+static int slot_read_all(Txn *t, const char *name, json_t **ret, json_t **ret_verdict, Diag *reterr) {
+        _cleanup_json_ json_t *waits = NULL, *list = NULL;
         json_t *o;
-        int r = belief_gathered(t, a->name, &waits, reterr);
+        int r = belief_gathered(t, name, &waits, reterr)
+                        ?: belief_verdict_newest(t, name, ret_verdict, reterr) ?: belief_slot_list(t, &list);
 
-        if (r == 0)
-                r = belief_verdict_newest(t, a->name, &a->verdict, reterr);
-        if (r == 0)
-                r = belief_slot_list(t, &a->list);
-        for (size_t i = 0; r == 0 && i < json_array_size(a->list); i++)
-                if (strcmp(slot_text(o = json_array_get(a->list, i), "slot"), a->name) == 0)
-                        a->o = json_incref(o);
-        if (r == 0 && (json_object_update(a->o, waits ? waits : a->o) < 0 ||
-                       (waits && json_object_set(a->o, "verdict", a->verdict) < 0) || slot_rename_version(a->o) < 0))
+        for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
+                if (strcmp(slot_text(o = json_array_get(list, i), "slot"), name) == 0)
+                        *ret = json_incref(o);
+        if (r == 0 && (json_object_update(*ret, waits ? waits : *ret) < 0 ||
+                       (waits && json_object_set(*ret, "verdict", *ret_verdict) < 0) || slot_rename_version(*ret) < 0))
                 r = -ENOMEM;
         return r;
 }
 
 static int slot_show(SlotArgs *a) {
-        int r = action_read(&a->in, slot_show_txn, a);
-        const json_t *o = a->o;
+        _cleanup_json_ json_t *o = NULL, *verdict = NULL;
+        ActionArgs *in = &a->in;
+        int r = action_begin(in, false) ?: action_end(in, slot_read_all(in->t, a->name, &o, &verdict, &in->d));
 
         if (r != EXIT_OK)
                 return r;
-        if (a->in.o.json)
-                return cli_print("slot", EXIT_OK, TAKE_PTR(a->o));
+        if (in->o.json)
+                return cli_print("slot", EXIT_OK, TAKE_PTR(o));
         printf("%s\n  version  %" PRIu64 "\n  defined  seq %" PRIu64 "\n", a->name, slot_number(o, "slot_version"),
                slot_number(o, "defined"));
         if (json_object_get(o, "held"))
@@ -325,44 +268,31 @@ static int slot_show(SlotArgs *a) {
         if (!json_object_get(o, "verdict")) /* the slot has no rule */
                 return cli_done("slot", EXIT_OK);
         r = slot_print_waiting(o);
-        if (!json_is_null(a->verdict))
-                slot_print_verdict(a->verdict);
+        if (!json_is_null(verdict))
+                slot_print_verdict(verdict);
         return r < 0 ? cli_fail("slot", EXIT_NOT, "out of memory") : cli_done("slot", EXIT_OK);
 }
 
-static int slot_history_txn(Txn *t, void *user, Diag *reterr) {
-        SlotArgs *a = user;
-        int r = belief_slot_history(t, a->name, &a->list, reterr);
-
-        return r == 0 ? belief_verdict_list(t, a->name, &a->verdict, reterr) : r;
-}
-
 static int slot_history(SlotArgs *a) {
-        int r = action_read(&a->in, slot_history_txn, a);
-        const json_t *verdicts = a->verdict;
+        _cleanup_json_ json_t *list = NULL, *verdicts = NULL;
+        ActionArgs *in = &a->in;
         size_t next = 0, i;
         json_t *o;
+        int r = action_begin(in, false)
+                        ?: action_end(in, belief_slot_history(in->t, a->name, &list, &in->d)
+                                                  ?: belief_verdict_list(in->t, a->name, &verdicts, &in->d));
 
-        if (r != EXIT_OK)
-                return r;
-        if (a->in.o.json)
-                return cli_print("slot", EXIT_OK,
-                                 json_pack("{s:i, s:s, s:O, s:O}", "version", 1, "slot", a->name, "history", a->list,
-                                           "verdicts", verdicts));
-        json_array_foreach(a->list, i, o) {
-                const char *region = cli_text(o, "region"),
-                           *who = cli_text(o, "who");
-
+        if (r != EXIT_OK || in->o.json)
+                return r ?: action_print(in, json_pack("{s:s, s:O, s:O}", "slot", a->name, "history", list, "verdicts",
+                                                       verdicts));
+        json_array_foreach(list, i, o) {
                 for (; slot_number(json_array_get(verdicts, next), "seq") < slot_number(o, "seq") &&
                        next < json_array_size(verdicts);
                      next++)
                         slot_print_verdict(json_array_get(verdicts, next));
                 printf("version %-6" PRIu64 " seq %-8" PRIu64 " %s  %s%s  %" PRIu64 " bytes  sha256 %s\n",
                        slot_number(o, "version"), slot_number(o, "seq"), cli_text(o, "time"),
-                       region ? "region " : "",
-                       region ? region
-                       : who  ? who
-                              : "?",
+                       cli_text(o, "region") ? "region " : "", cli_text(o, "region") ?: slot_text(o, "who"),
                        slot_number(o, "bytes"), cli_text(o, "sha256"));
         }
         for (; next < json_array_size(verdicts); next++)
@@ -429,45 +359,30 @@ static int slot_watch(SlotArgs *a) {
 static const struct SlotAction {
         const char *name;
         int (*fn)(SlotArgs *a);
-        int n_least, n_most; /* arguments behind the action */
+        int n_arguments; /* behind the action */
 } actions[] = {
-        {"define", slot_define, 1, 1}, {"put", slot_put, 2, 2},         {"get", slot_get, 1, 1},
-        {"list", slot_list, 0, 0},     {"history", slot_history, 1, 1}, {"watch", slot_watch, 1, 1},
-        {"show", slot_show, 1, 1},     {"decide", slot_decide, 1, 1},
+        {"define", slot_define, 1},   {"put", slot_put, 2},     {"get", slot_get, 1},   {"list", slot_list, 0},
+        {"history", slot_history, 1}, {"watch", slot_watch, 1}, {"show", slot_show, 1}, {"decide", slot_decide, 1},
 };
 
 int cmd_slot(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("schema", 'S'), OPTION("arbitrate", 'R'),
                                                 OPTION("expect", 'e'), OPTION("version", 'v'), OPTION("count", 'n'),
                                                 {0}};
-        SlotArgs a = {.in.verb = "slot", .in.o.help = help, .expect = -1};
+        SlotArgs a = {.in.verb = "slot", .in.o.help = help, };
+        const char **value = a.in.o.value;
         uint64_t v;
-        int opt, n, r;
+        int n;
 
-        while ((opt = store_next_option(&a.in.o, argc, argv, options)) > 0)
-                switch (opt) {
-                case 'S':
-                        a.schema = optarg;
-                        break;
-                case 'R':
-                        a.rule = optarg;
-                        break;
-                case 'e':
-                        if (count_parse(optarg, &v) < 0)
-                                return cli_usage("slot", "--expect '%s' is not a version's number", optarg);
-                        a.expect = (int64_t)v;
-                        break;
-                case 'v':
-                        if (count_parse(optarg, &a.version) < 0 || a.version == 0)
-                                return cli_usage("slot", "--version '%s' is not a version's number", optarg);
-                        break;
-                case 'n':
-                        if (count_parse(optarg, &a.count) < 0 || a.count == 0)
-                                return cli_usage("slot", "--count '%s': must be a whole number from 1", optarg);
-                        break;
-                }
-        if (opt < 0)
+        if (store_options(&a.in.o, argc, argv, options) < 0)
                 return a.in.o.code;
+        if (value['e'] && count_parse(value['e'], &v) < 0)
+                return cli_usage("slot", "--expect '%s' is not a version's number", value['e']);
+        a.expect = value['e'] ? (int64_t)v : -1;
+        if (value['v'] && (count_parse(value['v'], &a.version) < 0 || a.version == 0))
+                return cli_usage("slot", "--version '%s' is not a version's number", value['v']);
+        if (value['n'] && (count_parse(value['n'], &a.count) < 0 || a.count == 0))
+                return cli_usage("slot", "--count '%s': must be a whole number from 1", value['n']);
         if (optind == argc)
                 return cli_usage("slot", "define, put, get, list, show, history, decide or watch?");
         n = argc - optind - 1;
@@ -475,16 +390,12 @@ int cmd_slot(int argc, char **argv) {
         a.value = n > 1 ? argv[optind + 2] : NULL;
         for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
                 if (strcmp(argv[optind], actions[i].name) == 0) {
-                        if (n < actions[i].n_least || n > actions[i].n_most)
+                        if (n != actions[i].n_arguments)
                                 return cli_usage("slot", "%s takes %d argument%s, not %d", actions[i].name,
-                                                 actions[i].n_least, actions[i].n_least == 1 ? "" : "s", n);
+                                                 actions[i].n_arguments, actions[i].n_arguments == 1 ? "" : "s", n);
                         a.in.action = actions[i].name;
                         a.in.o.must_exist = actions[i].fn != slot_define;
-                        r = actions[i].fn(&a);
-                        json_decref(a.o);
-                        json_decref(a.list);
-                        json_decref(a.verdict);
-                        return r;
+                        return actions[i].fn(&a);
                 }
         return cli_usage("slot", "'%s' is no action: define, put, get, list, show, history, decide, watch",
                          argv[optind]);

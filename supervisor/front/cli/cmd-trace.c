@@ -35,31 +35,19 @@ int cmd_trace(int argc, char **argv) {
         _cleanup_history_ History h = {0};
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
-        StoreOptions o = {.help = help, .no_arguments = true};
-        QueryOptions query = {0};
-        Said said = {0};
+        StoreOptions o = {.help = help, .no_arguments = true, .once = QUERY_ONCE};
+        QueryOptions query;
+        Said said;
         RegionId region;
         bool any = false;
         Diag d = {0};
-        int r, opt;
+        int r;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0) {
-                if (opt == 'r') {
-                        said.text = optarg;
-                        continue;
-                }
-                if (opt == 'L') {
-                        said.last = true;
-                        continue;
-                }
-                r = query_option(&query, opt, optarg, &d);
-                if (r < 0)
-                        return cli_usage("trace", "%s", d.text);
-        }
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
-        if (query_check(&query, &d) < 0)
+        if (query_options(&query, o.value, &d) < 0)
                 return cli_usage("trace", "%s", d.text);
+        said = (Said){.text = o.value['r'], .last = o.value['L']};
         r = said_option("trace", &said);
         if (r == EXIT_OK)
                 r = with_store("trace", &o, STORE_READ, &s);

@@ -159,19 +159,11 @@ static int validate_folder(const char *dir, const char *policy_file, bool json) 
 int cmd_validate(int argc, char **argv) {
         static const struct option options[] = {
                 OPTION_FLAG("json", 'j'), OPTION("policy", 'p'), OPTION_FLAG("help", 'h'), {0}};
-        const char *policy = NULL;
-        bool json = false;
-        int c;
+        StoreOptions o = {.help = help};
 
-        while ((c = getopt_long(argc, argv, ":h", options, NULL)) >= 0)
-                switch (c) {
-                case 'j': json = true; cli_wants_json(); break;
-                case 'p': policy = optarg; break;
-                case 'h':
-                        return cli_help(VERB, help);
-                default: return store_option_wrong(argv);
-                }
+        if (store_options(&o, argc, argv, options) < 0)
+                return o.code;
         if (argc - optind != 1)
                 return cli_usage(VERB, "validate takes a single folder");
-        return cli_done(VERB, validate_folder(argv[optind], policy, json));
+        return cli_done(VERB, validate_folder(argv[optind], o.value['p'], o.json));
 }

@@ -61,7 +61,7 @@ static int verify_damaged(const StoreOptions *o, const AuditReport *a) {
                                  json_pack("{s:i, s:b, s:{s:s, s:s, s:o}}", "version", 1, "intact", 0, "first", "check",
                                            "audit", "what", what, "seq", a->at_entry ? json_u64(a->seq) : json_null()));
         printf("does not hold: ");
-        print_safe(stdout, what, strlen(what));
+        cli_print_safe(what);
         putchar('\n');
         return cli_done("verify", EXIT_NOT);
 }
@@ -106,13 +106,8 @@ int cmd_verify(int argc, char **argv) {
                cli_integer(found, "entries"), cli_integer(found, "rows"));
         if (intact)
                 printf("all holds\n");
-        else {
-                const json_t *what = json_object_get(first, "what");
-
-                printf("does not hold: ");
-                print_safe(stdout, json_bytes(what), json_string_length(what));
-                putchar('\n');
-        }
+        else
+                cli_print_text("does not hold: ", json_object_get(first, "what"));
         return cli_done("verify", intact ? EXIT_OK : EXIT_NOT);
 }
 

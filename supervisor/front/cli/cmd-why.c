@@ -184,14 +184,10 @@ static json_t *why_story_json(const Story *s, const char *region) {
         return TAKE_PTR(o);
 }
 
-static void why_print_text(const char *s) {
-        print_safe(stdout, s, strlen(s));
-}
-
 /* Prints a line: a name and hostile text. */
 static void why_print_line(const char *name, const char *value) {
         printf("  %-10s  ", name);
-        why_print_text(value);
+        cli_print_safe(value);
         putchar('\n');
 }
 
@@ -257,12 +253,12 @@ static void why_print_denials(const Story *s) {
                            *allow = cli_text(d, "allow_with");
 
                 printf("    ");
-                why_print_text(op ? op : "?");
+                cli_print_safe(op ? op : "?");
                 putchar(' ');
-                why_print_text(object ? object : "");
+                cli_print_safe(object ? object : "");
                 printf("  (%" JSON_INTEGER_FORMAT " times, rule %s)\n", cli_integer(d, "count"), rule ? rule : "?");
                 printf("      %s", allow ? "allowed by: " : "no manifest line allows the operation");
-                why_print_text(allow ? allow : "");
+                cli_print_safe(allow ? allow : "");
                 putchar('\n');
         }
 }
@@ -285,7 +281,7 @@ static void why_print_changes(const Story *s, const char *member, const char *ti
                 printf("  %-10s  ", i == 0 ? title : "");
                 for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
                         printf("%s", before[k]);
-                        why_print_text(cli_text(json_array_get(list, i), keys[k]) ?: "?");
+                        cli_print_safe(cli_text(json_array_get(list, i), keys[k]) ?: "?");
                 }
                 putchar('\n');
         }
@@ -303,7 +299,7 @@ static void why_print_end(const Story *s) {
                        strsignal((int)json_integer_value(sig)));
         if (reason && *reason) {
                 printf(": ");
-                why_print_text(reason);
+                cli_print_safe(reason);
         }
         putchar('\n');
 }
@@ -321,7 +317,7 @@ static void why_print_gathered(const json_t *e) {
         printf(": %s", said ? said : "?");
         if (said && strcmp(said, "won") != 0 && region) {
                 printf("; the value of region %s was taken, skill ", region);
-                why_print_text(skill ? skill : "?");
+                cli_print_safe(skill ? skill : "?");
         } else if (!region)
                 printf("; no value was taken (%s)", reason ? reason : "?");
         printf("  (verdict %" JSON_INTEGER_FORMAT ")", cli_integer(verdict, "seq"));
@@ -340,7 +336,7 @@ static void why_print_slots(const Story *s) {
                         continue;
                 printf("  %-10s  %s ", first ? "slots" : "", type);
                 first = false;
-                why_print_text(slot ? slot : "");
+                cli_print_safe(slot ? slot : "");
                 if (strcmp(type, "slot.gathered") == 0)
                         why_print_gathered(e);
                 else if (cli_text(e, "reason"))
@@ -349,21 +345,21 @@ static void why_print_slots(const Story *s) {
                         printf(": %s", code);
                 if (message) {
                         printf(": ");
-                        why_print_text(message);
+                        cli_print_safe(message);
                 }
                 putchar('\n');
         }
 }
 
 static void why_print_teardown(const json_t *t) {
-        const char *discipline = cli_text(t, "discipline"), *grade = cli_text(t, "grade"), *reason;
+        const char *reason;
         const json_t *missed = json_object_get(t, "bytes_missed"), *not_covered = json_object_get(t, "not_covered");
         json_t *n;
 
         printf("  %-10s  discipline %s, grade %s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
                " bytes overwritten and read back\n",
-               "teardown", discipline ? discipline : "?", grade ? grade : "?", cli_integer(t, "bytes_verified"),
-               cli_integer(t, "bytes_held"));
+               "teardown", cli_text(t, "discipline") ?: "?", cli_text(t, "grade") ?: "?",
+               cli_integer(t, "bytes_verified"), cli_integer(t, "bytes_held"));
         json_object_foreach((json_t *)missed, reason, n)
                 printf("  %-10s  missed: %" JSON_INTEGER_FORMAT " bytes (%s)\n", "", json_integer_value(n), reason);
         if (json_array_size(not_covered) > 0) {
@@ -430,13 +426,11 @@ int cmd_why(int argc, char **argv) {
         Said said = {0};
         RegionId region;
         Diag d = {0};
-        int r, opt;
+        int r;
 
-        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
-                if (opt == 'L')
-                        said.last = true;
-        if (opt < 0)
+        if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
+        said.last = o.value['L'];
         r = said_argument("why", &said, argc, argv);
         if (r == EXIT_OK)
                 r = with_store("why", &o, STORE_READ, &s);

@@ -15,11 +15,10 @@ typedef struct QueryOptions {
         HistoryQuery q;
         const char *since, *until; /* as given; borrowed */
 } QueryOptions;
-/* Takes 'S', 'U', 'K' and 'C', each once. Returns 1 when the option is taken, 0 for other options, -EINVAL with a
- * message. */
-int query_option(QueryOptions *q, int option, const char *arg, Diag *reterr);
-/* Checks the options together. Returns 0 or -EINVAL with a message. */
-int query_check(const QueryOptions *q, Diag *reterr);
+#define QUERY_ONCE "SUKC" /* for StoreOptions.once */
+/* Reads the options 'S', 'U', 'K' and 'C' out of the values by letter, and checks them together. Returns 0 or -EINVAL
+ * with a message. */
+int query_options(QueryOptions *q, const char *const *value, Diag *reterr);
 /* Refuses a skill unknown to the ledger: a typing error must not give an empty answer. Returns 0 or -EINVAL with a
  * message. */
 int query_check_skill(const QueryOptions *q, const History *h, Diag *reterr);

@@ -53,11 +53,30 @@ int store_next_option(StoreOptions *o, int argc, char **argv, const struct optio
         return -1;
 }
 
+const char *store_option_name(const struct option *options, int letter) {
+        while (options->name && options->val != letter)
+                options++;
+        return options->name ?: "?";
+}
+
+int store_options(StoreOptions *o, int argc, char **argv, const struct option *options) {
+        int opt;
+
+        while ((opt = store_next_option(o, argc, argv, options)) > 0) {
+                if (o->value[opt] && o->once && strchr(o->once, opt)) {
+                        o->code = cli_usage(argv[0], "--%s may be given once", store_option_name(options, opt));
+                        return -1;
+                }
+                o->value[opt] = optarg ?: "";
+        }
+        return opt;
+}
+
 int store_only_options(StoreOptions *o, int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, {0}};
 
         o->no_arguments = true;
-        return store_next_option(o, argc, argv, options);
+        return store_options(o, argc, argv, options);
 }
 
 int with_store_there(const char *verb, const char *path) {
@@ -119,30 +138,6 @@ int with_store_read(const char *verb, const StoreOptions *o, Store **ret, Txn **
                 return r;
         r = store_begin(*ret, false, ret_t, &d);
         return r == 0 ? EXIT_OK : with_store_failed(verb, *ret, r, &d);
-}
-
-int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr) {
-        _cleanup_store_ Store *s = NULL;
-        Diag d = {0};
-        Txn *t;
-        int r = with_store(verb, o, STORE_WRITE, &s), c;
-
-        *ret_refused = 0;
-        if (r != EXIT_OK)
-                return r;
-        r = store_begin(s, true, &t, &d);
-        if (r != 0)
-                return with_store_failed(verb, s, r, &d);
-        r = fn(t, user, reterr);
-        if (r < 0) {
-                store_abort(t);
-                return with_store_failed(verb, s, r, reterr);
-        }
-        c = store_commit(t, &d);
-        if (c != 0)
-                return with_store_failed(verb, s, c, &d);
-        *ret_refused = r;
-        return EXIT_OK;
 }
 
 int with_store_failed(const char *verb, const Store *s, int r, const Diag *d) {

@@ -14,10 +14,12 @@
 typedef struct StoreOptions {
         const char *help, *letters; /* the text for --help; short options as for getopt_long(), NULL: only -h */
         bool no_arguments;          /* store_next_option() refuses arguments behind the options */
+        const char *once;           /* letters of options that may be given once, or NULL; the last of others counts */
         int code;                   /* set by store_next_option() when the verb is to end */
         const char *store;          /* --store or NULL */
         bool json;
         bool must_exist; /* a verb that changes existing data makes no store: a missing store is a wrong folder */
+        const char *value[128]; /* of store_options(), by letter: "" for an option without a value, NULL: not given */
 } StoreOptions;
 /* Takes 's', 'a' and 'j'. True when the option is taken. */
 bool store_option(StoreOptions *o, int option, const char *arg);
@@ -28,8 +30,12 @@ int store_option_wrong(char **argv);
 /* Reads the next option: takes the options of the store, prints the help and refuses wrong options. Returns the letter
  * of any other option, 0 at the end, or -1 when the verb is to end with o->code. */
 int store_next_option(StoreOptions *o, int argc, char **argv, const struct option *options);
-/* The same for a verb without other options and without arguments. Returns 0 or -1. */
+/* Reads all options into o->value. Returns 0, or -1 when the verb is to end with o->code. */
+int store_options(StoreOptions *o, int argc, char **argv, const struct option *options);
+/* The same for a verb without other options and without arguments. */
 int store_only_options(StoreOptions *o, int argc, char **argv);
+/* The long name of an option. */
+const char *store_option_name(const struct option *options, int letter);
 
 /* Opens the store, or prints the reason. Returns EXIT_OK, EXIT_USAGE (no place for a store), EXIT_FULL or EXIT_NOT. */
 int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret);
@@ -38,11 +44,6 @@ int with_store_read(const char *verb, const StoreOptions *o, Store **ret, Txn **
 /* EXIT_OK when a store exists, or when only opening can tell; else EXIT_NOT, after the message of a failed opening
  * for reading. */
 int with_store_there(const char *verb, const char *path);
-/* Runs fn in a writing transaction. A refusal of fn (a positive code, with the message in reterr) is committed,
- * because the transaction records the refusal; a failure is not. Returns EXIT_OK with the code or 0 in *ret_refused,
- * EXIT_USAGE or EXIT_NOT after a message. */
-typedef int (*StoreFn)(Txn *t, void *user, Diag *reterr);
-int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr);
 /* EXIT_FULL or EXIT_NOT for a failure's code. */
 int with_store_code(int r);
 /* Tells whether a failure's code judges the store. Failures to look are no judgement: no room, right or descriptor,

@@ -7,28 +7,15 @@
 
 #include <string.h>
 
-static RpcCode handle_rpc_code(int code) {
-        switch (code) {
-        case HANDLE_E_BAD: return RPC_E_BAD_HANDLE;
-        case HANDLE_E_KEY: return RPC_E_BAD_KEY;
-        case HANDLE_E_SCOPE: return RPC_E_KEY_SCOPE;
-        case HANDLE_E_STALE: return RPC_E_STALE;
-        case HANDLE_E_UNDECLARED: return RPC_E_UNDECLARED_SECTION;
-        case HANDLE_E_READ_ONLY: return RPC_E_READ_ONLY;
-        case HANDLE_E_TYPE: return RPC_E_SCHEMA;
-        case HANDLE_E_TOO_LARGE: return RPC_E_TOO_LARGE;
-        case HANDLE_E_NO_VALUE: return RPC_E_NO_VALUE;
-        case HANDLE_E_CONFLICT: return RPC_E_CONFLICT;
-        case HANDLE_E_TOO_MANY: return RPC_E_TOO_MANY;
-        case HANDLE_E_OLD: return RPC_E_TOO_OLD;
-        case HANDLE_E_ESCAPE: return RPC_E_KEY_ESCAPE;
-        default: return RPC_E_INTERNAL;
-        }
-}
-
 /* The code of a handle_ function as a method's answer. */
 static int handle_answer(int r) {
-        return r > 0 ? (int)handle_rpc_code(r) : r;
+        static const RpcCode of[] = {
+#define HANDLE_CODE(id, word, rpc) [HANDLE_E_##id] = RPC_E_##rpc,
+#include "region/handle-codes.def"
+#undef HANDLE_CODE
+        };
+
+        return r <= 0 ? r : (size_t)r < ARRAY_SIZE(of) ? (int)of[r] : (int)RPC_E_INTERNAL;
 }
 
 /* Reads the members `key` (missing or null: no key) and `text`, a string without NUL. */

@@ -65,40 +65,14 @@ int reply_error(Buf *out, const json_t *id, RpcCode code, const char *message) {
 }
 
 RpcCode rpc_of_engine(EngineCode code) {
-        switch (code) {
-        case ENGINE_E_BAD_NAME: return RPC_E_BAD_NAME;
-        case ENGINE_E_NOT_GRANTED: return RPC_E_NOT_GRANTED;
-        case ENGINE_E_UNDEFINED: return RPC_E_UNDEFINED_SLOT;
-        case ENGINE_E_SCHEMA: return RPC_E_SCHEMA;
-        case ENGINE_E_CONFLICT: return RPC_E_CONFLICT;
-        case ENGINE_E_TOO_LARGE: return RPC_E_TOO_LARGE;
-        case ENGINE_E_TOO_MANY: return RPC_E_TOO_MANY;
-        case ENGINE_E_NO_VALUE: return RPC_E_NO_VALUE;
-        case ENGINE_E_KEY_ESCAPE: return RPC_E_KEY_ESCAPE;
-        case ENGINE_E_RULE: return RPC_E_RULE;
-        case ENGINE_E_NO_SCOPE: return RPC_E_NO_SCOPE;
-        case ENGINE_E_NO_RECORD: return RPC_E_NO_RECORD;
-        case ENGINE_E_BAD_STATE: return RPC_E_BAD_STATE;
-        case ENGINE_E_BAD_REF: return RPC_E_BAD_REF;
-        case ENGINE_E_CROSS_SCOPE: return RPC_E_CROSS_SCOPE;
-        case ENGINE_E_BAD_PAYLOAD: return RPC_E_BAD_PAYLOAD;
-        case ENGINE_E_SERVICE_FIELD: return RPC_E_SERVICE_FIELD;
-        case ENGINE_E_BLOCKED: return RPC_E_BLOCKED;
-        case ENGINE_E_DEPENDENTS: return RPC_E_DEPENDENTS;
-        case ENGINE_E_BAD_QUERY: return RPC_E_BAD_QUERY;
-        case ENGINE_E_EMPTY:
-        case ENGINE_E_CONTROL: return RPC_E_INVALID_PARAMS;
-        case ENGINE_E_BAD_UTF8: return RPC_E_BAD_UTF8;
-        case ENGINE_E_GATE:
-        case ENGINE_OK:
-        case ENGINE_E_BAD_SCHEMA:
-        case ENGINE_E_EXISTS:
-        case ENGINE_E_NO_REGION:
-        case ENGINE_E_BAD_OPERATION:
-        case ENGINE_E_OLD_INDEX:
-                break;
-        }
-        return RPC_E_INTERNAL;
+        static const RpcCode of[] = {
+                [ENGINE_OK] = RPC_E_INTERNAL,
+#define ENGINE_CODE(id, word, rpc) [ENGINE_E_##id] = RPC_E_##rpc,
+#include "record/codes.def"
+#undef ENGINE_CODE
+        };
+
+        return (size_t)code < ARRAY_SIZE(of) ? of[code] : RPC_E_INTERNAL;
 }
 
 int dispatch_bad_params(const json_t *params, const char *expected, Diag *reterr) {
@@ -142,6 +116,5 @@ int dispatch_answer_held(const Dispatch *d, json_t *o, json_t **ret_result) {
                 json_decref(o);
                 o = NULL;
         }
-        *ret_result = o;
-        return o ? 0 : -ENOMEM;
+        return dispatch_answer(o, ret_result);
 }

@@ -1,6 +1,5 @@
 /* Runs: supervisor. Release callbacks of regions of dead supervisors: the next start runs callbacks not begun yet. */
 #include "invoke/callbacks.h"
-#include "invoke/steps.h"
 
 #include "base/clock.h"
 #include "base/log.h"

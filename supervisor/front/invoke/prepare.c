@@ -1,6 +1,5 @@
 /* Runs: supervisor. */
 #include "invoke/prepare.h"
-#include "invoke/steps.h"
 
 #include "base/clock.h"
 #include "invoke/record.h"

@@ -1,14 +1,12 @@
 /* Runs: supervisor that lives long. A start in two halves, before and after the invocation is known:
  *
- *   prepare   pipes, vault, control groups; a confined worker that waits before its exec; a guard that holds the
- *             worker. Nothing is
- *             recorded; the worker has no arguments, no environment, no streams
+ *   prepare   pipes, vault, control groups; a confined worker that waits before its exec; a guard with a hold on the
+ *             worker. No record is made; the worker has no arguments, no environment, no streams
  *   bind      region.allocated is durable; streams, arguments and environment follow; the caller lets the worker go
  *
  * With lineage detail `stats`, the first half records region.allocated, if no part of the record depends on the
  * invocation: no slot is read, no gate evaluated, regions of the skill are not counted, the client is not traced. The
- * invocation then waits for a single commit, at the end. A region that is not needed has a release and an end like any
- * other region. Until it has an invocation, a prepared region does not count against max_regions.
+ * invocation then waits for a single commit, at the end. An unused region has a release and an end like any region. Until it has an invocation, a prepared region does not count against max_regions.
  *
  * A supervisor that dies between the halves leaves nothing: the worker ends with its lifeline, the guard overwrites,
  * and the control groups are in the caller's notes. */
@@ -30,13 +28,3 @@ bool run_prepared_fits(const Run *run, const Grant *g);
 void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g);
 /* Gives up an unbound Run. */
 void run_prepare_drop(Run *run);
-
-/* Steps of life.c's tables, as in begin.c. */
-int prepare_pipes(Run *run, Diag *d);
-int prepare_tier(Run *run, Diag *d);
-int prepare_guard(Run *run, Diag *d);
-int prepare_worker(Run *run, Diag *d);
-int prepare_note(Run *run, Diag *d);
-int prepare_wait(Run *run, Diag *d);
-int prepare_record(Run *run, Diag *d);
-int prepare_limit(Run *run, Diag *d);

@@ -1,7 +1,6 @@
 /* Runs: supervisor. */
 #include "invoke/run.h"
 #include "invoke/prepare.h"
-#include "invoke/steps.h"
 
 #include "base/clock.h"
 #include "base/hash.h"

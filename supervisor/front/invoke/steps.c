@@ -1,7 +1,6 @@
 /* Runs: supervisor. The tables of an invocation's steps: name, action, condition, wait, undo. life.c walks through
  * them. */
-#include "invoke/steps.h"
-#include "invoke/prepare.h"
+#include "invoke/types.h"
 
 #define NAMESPACES (1U << TIER_NAMESPACES)
 #define LANDLOCK (1U << TIER_LANDLOCK)

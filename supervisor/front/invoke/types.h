@@ -10,7 +10,6 @@
  *   end.c          the steps of an end: stop, clear, record
  *   callbacks.c    release callbacks, each in a region of its own
  *   sub-skill.c    regions below a region
- *   stopped.c      a worker or a guard stopped by SIGSTOP
  *   tell.c         the line for a person
  *
  * A Tree is one invocation with its sub-skills and callbacks. All Runs of a Tree wait in one loop, and each Run is
@@ -111,7 +110,7 @@ typedef struct RunPipe {
         uint64_t deadline;
 } RunPipe;
 
-/* watch.c, stopped.c: a living region. */
+/* watch.c: a living region. */
 typedef struct RunWatch {
         /* discipline multipass: memory given back by the running region. NULL: another discipline, or not
          * begun */
@@ -154,11 +153,12 @@ typedef struct RunSub {
 /* A start: DECLARED -> ALLOCATED. Steps follow one another and wait for the store alone; the worker confines itself
  * meanwhile, and the guard starts in a thread (guard-ahead.h). A failed step ends the
  * region, and the rest is left out. */
+typedef int StartTake(Run *run, Diag *d);
 typedef struct StartStep {
         const char *name;
-        unsigned tiers;                    /* bits of tiers; other tiers leave the step out */
-        int (*take)(Run *run, Diag *d);
-        void (*undo)(Run *run);            /* NULL: undone with a step above. Harmless where the step was not taken */
+        unsigned tiers;          /* bits of tiers; other tiers leave the step out */
+        StartTake *take;
+        void (*undo)(Run *run);  /* NULL: undone with a step above. Harmless where the step was not taken */
 } StartStep;
 
 /* From the known end to the record, in a loop that serves other regions while this region dies, is overwritten, or has
@@ -180,6 +180,8 @@ typedef struct Life {
         const LifeStep *steps;    /* by RunStep */
         void (*over)(Run *run);   /* after RUN_OVER of a Run with a parent */
 } Life;
+
+extern const Life invocation_life; /* of every invocation: steps.c */
 
 struct Run {
         const Life *life;       /* static */
@@ -228,17 +230,14 @@ void run_deinit(Run *run);
 
 /* begin.c: steps of a start, in the order of life.c's table. Each returns 0, or an error that ends the region: positive
  * codes have a message, -errno. */
-int begin_pipes(Run *run, Diag *d);
-int begin_vault(Run *run, Diag *d);
-int begin_tier(Run *run, Diag *d);
-int begin_store(Run *run, Diag *d);
-int begin_worker(Run *run, Diag *d);
-int begin_guard(Run *run, Diag *d);
-int begin_record(Run *run, Diag *d);  /* region.allocated is in a transaction */
-int begin_durable(Run *run, Diag *d); /* which is committed: ALLOCATED */
-int begin_pid(Run *run, Diag *d);     /* where the record was durable before there was a worker */
-int begin_groups_written(Run *run, Diag *d);
-int begin_groups(Run *run, Diag *d);
+StartTake begin_pipes, begin_vault, begin_tier, begin_store, begin_worker, begin_guard;
+StartTake begin_record;  /* region.allocated is in a transaction */
+StartTake begin_durable; /* which is committed: ALLOCATED */
+StartTake begin_pid;     /* where the record was durable before there was a worker */
+StartTake begin_groups_written, begin_groups;
+/* Steps that prepare.h divides. */
+StartTake prepare_pipes, prepare_tier, prepare_guard, prepare_worker, prepare_note, prepare_wait, prepare_record,
+        prepare_limit;
 /* The worker is spawned. later: arguments and environment follow by spawn_words(). */
 int run_start_worker(Run *run, bool later, Diag *d);
 /* RunOptions.begun is called, and sub-skills may be asked for: by begin_durable(), unless the Run is being prepared. */
@@ -285,9 +284,6 @@ void run_watch_rest(Run *run);
 /* A signal, or a client's cancel, ends the whole tree. For callers whose wait a signal may have ended; true when the
  * Run is cancelled. */
 bool run_heed_signals(Run *run);
-/* stopped.c: worker and guard are looked at now and then. */
-void run_watch_stopped(Run *run);
-
 /* end.c: steps of an end, in the order of life.c's table. */
 void end_begin_stop(Run *run);
 bool end_stands(Run *run);

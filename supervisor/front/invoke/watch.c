@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/quiet.h"
 #include "schema/launch.h"
 #include "scrub/teardown.h"
@@ -17,10 +18,14 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define RUN_SETUP_USEC 10000000 /* while the worker mounts a served file system */
 #define RUN_SETUP_LEAST_USEC 1000000
+#define STOPPED_LOOK_USEC 500000
+#define STOPPED_LOOKS_SAY 3
+#define STOPPED_LOOKS_MAX 10
 
 static const short poll_in = POLLIN;
 
@@ -199,6 +204,45 @@ static void watch_on_pipe_time(void *userdata, uint64_t now) {
         ((Run *)userdata)->pipe.deadline = LOOP_NEVER;
 }
 
+/* A stopped worker or guard (SIGSTOP) gives no answer. The supervisor looks at both every half second, names a stopped
+ * process after a second, and kills the process after five seconds: the region then ends as after the death of a worker
+ * or guard (I-79). A stopped program is ended by the region's budget of time. */
+static bool watch_is_stopped(pid_t pid) {
+        uint64_t state;
+
+        return pid > 0 && proc_stat(pid, &state, 1) && (state == 'T' || state == 't');
+}
+
+static void watch_look(const Region *r, const char *name, pid_t pid, int pidfd, unsigned *looks) {
+        if (!watch_is_stopped(pid)) {
+                *looks = 0;
+                return;
+        }
+        if (++*looks == STOPPED_LOOKS_SAY)
+                log_warning(
+                        "region %s: waiting for process %d (%s), which is stopped; it is killed when it stays so for %d s",
+                        r->id, (int)pid, name, STOPPED_LOOKS_MAX * STOPPED_LOOK_USEC / 1000000);
+        if (*looks > STOPPED_LOOKS_MAX)
+                syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
+static void watch_on_stopped_time(void *userdata, uint64_t now) {
+        Run *run = userdata;
+        Region *r = &run->region;
+
+        run->watch.stopped_deadline = now + STOPPED_LOOK_USEC;
+        if (r->has_worker)
+                watch_look(r, "lethe-worker", r->spawned.pid, r->spawned.pidfd, &run->watch.stopped_looks[0]);
+        if (r->guard.pid > 0)
+                watch_look(r, "lethe-guard", r->guard.pid, r->guard.pidfd, &run->watch.stopped_looks[1]);
+}
+
+static void watch_stopped(Run *run) {
+        if (run->watch.stopped_deadline == LOOP_NEVER)
+                run->watch.stopped_deadline = clock_mono_usec() + STOPPED_LOOK_USEC;
+        loop_add_timer(&run->tree->loop, &run->watch.stopped_deadline, watch_on_stopped_time, run);
+}
+
 void run_watch(Run *run) {
         Region *r = &run->region;
         Loop *l = &run->tree->loop;
@@ -215,7 +259,7 @@ void run_watch(Run *run) {
                         clock_mono_usec() +
                         MIN((uint64_t)RUN_SETUP_USEC, MAX(r->grant->budget.wall_usec, (uint64_t)RUN_SETUP_LEAST_USEC));
         loop_add_timer(l, &run->start.setup_deadline, watch_on_setup_time, run);
-        run_watch_stopped(run);
+        watch_stopped(run);
         loop_add_timer(l, &run->start.attach_deadline, run_on_attach_time, run);
         loop_add_timer(l, &run->watch.hook_deadline, watch_on_hook, run);
         loop_add_timer(l, &r->notify.locks_deadline, watch_on_locks, run);
@@ -276,7 +320,7 @@ void run_watch_end(Run *run) {
         loop_add_fd(l, &r->guard.control, &poll_in, watch_on_guard_end, run);
         loop_add_fd(l, &run->end.worker, &poll_in, watch_on_worker_death, run);
         loop_add_timer(l, &run->end.deadline, watch_on_step_time, run);
-        run_watch_stopped(run);
+        watch_stopped(run);
 }
 
 void run_watch_rest(Run *run) {

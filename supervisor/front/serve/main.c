@@ -83,70 +83,51 @@ static int main_fail(const char *fmt, ...) {
         return EXIT_OURS;
 }
 
-static bool main_count(const char *text, uint64_t most, uint64_t *ret) {
-        char *end;
-        unsigned long long v = strtoull(text, &end, 10);
-
-        if (*text < '0' || *text > '9' || *end || v < 1 || v > most)
-                return false;
-        *ret = v;
-        return true;
-}
-
 /* Returns -1 when the command line is complete, else the exit code. */
 static int main_parse(int argc, char **argv, ServeOptions *o) {
-        enum { STORE = 256, ANCHOR, POLICY, SOCKET, RUNNING, QUEUED, CLIENTS, DRAIN, REPLACE, RELOAD };
-        static const struct option options[] = {
-                {"store", required_argument, NULL, STORE},        {"anchor", required_argument, NULL, ANCHOR},
-                {"policy", required_argument, NULL, POLICY},      {"socket", required_argument, NULL, SOCKET},
-                {"max-running", required_argument, NULL, RUNNING}, {"max-queued", required_argument, NULL, QUEUED},
-                {"max-clients", required_argument, NULL, CLIENTS}, {"drain", required_argument, NULL, DRAIN},
-                {"replace", no_argument, NULL, REPLACE},          {"reload", no_argument, NULL, RELOAD},
-                {"help", no_argument, NULL, 'h'},                 {}};
+        enum { DRAIN = 256, OTHERS };
+        const struct {
+                const char *name;
+                const char **text;
+                bool *flag;
+                uint64_t *number, most;
+        } others[] = {{"store", .text = &o->store},
+                      {"anchor", .text = &o->anchor},
+                      {"policy", .text = &o->policy},
+                      {"socket", .text = &o->socket},
+                      {"replace", .flag = &o->replace},
+                      {"reload", .flag = &o->reload},
+                      {"max-running", .number = &o->max_running, .most = 100000},
+                      {"max-queued", .number = &o->max_queued, .most = 1000000},
+                      {"max-clients", .number = &o->max_clients, .most = 100000}};
+        struct option options[ARRAY_SIZE(others) + 3] = {{"drain", required_argument, NULL, DRAIN},
+                                                         {"help", no_argument, NULL, 'h'}};
         int c;
 
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+                options[i + 2] = (struct option){others[i].name, others[i].flag ? no_argument : required_argument, NULL,
+                                                 OTHERS + (int)i};
         opterr = 0;
-        while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1)
-                switch (c) {
-                case 'h':
+        while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+                const size_t i = (size_t)(c - OTHERS);
+
+                if (c == 'h')
                         return fputs(help, stdout) == EOF || fflush(stdout) == EOF;
-                case STORE:
-                        o->store = optarg;
-                        break;
-                case ANCHOR:
-                        o->anchor = optarg;
-                        break;
-                case POLICY:
-                        o->policy = optarg;
-                        break;
-                case SOCKET:
-                        o->socket = optarg;
-                        break;
-                case REPLACE:
-                        o->replace = true;
-                        break;
-                case RELOAD:
-                        o->reload = true;
-                        break;
-                case RUNNING:
-                        if (!main_count(optarg, 100000, &o->max_running))
-                                return main_wrong("--max-running \"%.40s\": must be a number from 1 to 100000", optarg);
-                        break;
-                case QUEUED:
-                        if (!main_count(optarg, 1000000, &o->max_queued))
-                                return main_wrong("--max-queued \"%.40s\": must be a number from 1 to 1000000", optarg);
-                        break;
-                case CLIENTS:
-                        if (!main_count(optarg, 100000, &o->max_clients))
-                                return main_wrong("--max-clients \"%.40s\": must be a number from 1 to 100000", optarg);
-                        break;
-                case DRAIN:
-                        if (duration_parse(optarg, &o->drain_usec) != 0)
-                                return main_wrong("--drain \"%.40s\": must be a time such as 500ms, 30s or 2m", optarg);
-                        break;
-                default:
+                if (c < DRAIN)
                         return main_wrong("%s is not one of its options, or lacks its value", argv[optind - 1]);
-                }
+                if (c == DRAIN && duration_parse(optarg, &o->drain_usec) != 0)
+                        return main_wrong("--drain \"%.40s\": must be a time such as 500ms, 30s or 2m", optarg);
+                if (c == DRAIN)
+                        continue;
+                if (others[i].text)
+                        *others[i].text = optarg;
+                else if (others[i].flag)
+                        *others[i].flag = true;
+                else if (count_parse(optarg, others[i].number) < 0 || *others[i].number < 1 ||
+                         *others[i].number > others[i].most)
+                        return main_wrong("--%s \"%.40s\": must be a number from 1 to %" PRIu64, others[i].name, optarg,
+                                          others[i].most);
+        }
         return optind < argc ? main_wrong("'%s' is one argument too many", argv[optind]) : -1;
 }
 

@@ -10,20 +10,10 @@
 #include <string.h>
 
 static const char *const names[] = {
-        [0] = "ok",
-        [HANDLE_E_BAD] = "bad_handle",
-        [HANDLE_E_KEY] = "bad_key",
-        [HANDLE_E_SCOPE] = "key_scope",
-        [HANDLE_E_STALE] = "stale",
-        [HANDLE_E_UNDECLARED] = "undeclared_section",
-        [HANDLE_E_READ_ONLY] = "read_only",
-        [HANDLE_E_TYPE] = "schema",
-        [HANDLE_E_TOO_LARGE] = "too_large",
-        [HANDLE_E_NO_VALUE] = "no_value",
-        [HANDLE_E_CONFLICT] = "conflict",
-        [HANDLE_E_TOO_MANY] = "too_many",
-        [HANDLE_E_OLD] = "too_old",
-        [HANDLE_E_ESCAPE] = "key_escape",
+        [HANDLE_OK] = "ok",
+#define HANDLE_CODE(id, word, rpc) [HANDLE_E_##id] = word,
+#include "region/handle-codes.def"
+#undef HANDLE_CODE
 };
 
 const char *handle_code_name(int code) {

@@ -45,19 +45,10 @@ const char *vault_region(const Vault *v);
 #define HANDLE_TEXT_MAX 64  /* with the NUL */
 
 enum {
-        HANDLE_E_BAD = 1,
-        HANDLE_E_KEY,
-        HANDLE_E_SCOPE,
-        HANDLE_E_STALE,
-        HANDLE_E_UNDECLARED, /* the manifest does not declare the section (I-4) */
-        HANDLE_E_READ_ONLY,  /* evidence of a gate */
-        HANDLE_E_TYPE,       /* the value does not fit the section's schema; the message has place and keyword */
-        HANDLE_E_TOO_LARGE,
-        HANDLE_E_NO_VALUE,   /* the section has no value yet */
-        HANDLE_E_CONFLICT,   /* the section is at a different version */
-        HANDLE_E_TOO_MANY,   /* HANDLES_MAX are open */
-        HANDLE_E_OLD,        /* evidence older than its gate allows */
-        HANDLE_E_ESCAPE,     /* a value for a section of another region holds the key of a third region (I-11) */
+        HANDLE_OK = 0,
+#define HANDLE_CODE(id, word, rpc) HANDLE_E_##id,
+#include "region/handle-codes.def"
+#undef HANDLE_CODE
 };
 
 /* Per-handle traces (I-37, I-75), one for the presenting region and one for the owner of the section. what: "issued",

@@ -38,7 +38,7 @@ def bash_words(*words):
     """What bash would offer after `lethe words…`."""
     script = ('source "$1"; shift; COMP_WORDS=(lethe "$@"); COMP_CWORD=$#; COMP_LINE="lethe $*"; COMP_POINT=${#COMP_LINE}; '
               '_lethe; printf "%s\\n" "${COMPREPLY[@]}"')
-    return set(out(["bash", "--norc", "-c", script, "bash", completions + "/lethe.bash", *words]).split())
+    return set(out(["bash", "--norc", "-c", script, "bash", completions + "/lethe", *words]).split())
 
 
 def fish_words(line):

@@ -227,10 +227,10 @@ def regions_and_questions_can_be_completed():
     bash = 'source "$1"; shift; COMP_WORDS=(lethe "$@"); COMP_CWORD=$#; _lethe; printf "%s\\n" "${COMPREPLY[@]}"'
     questions = set(ask()["answers"])
     for words, want in ((("why", ""), ids), (("certificate", ""), ids), (("kill", ""), ids), (("audit", "derived", ""), ids), (("log", "--region", ""), ids), (("audit", "regions", ""), questions)):
-        same(shell("bash", "--norc", "-c", bash, "bash", sys.argv[4] + "/lethe.bash", *words), want, "bash", words)
+        same(shell("bash", "--norc", "-c", bash, "bash", sys.argv[4] + "/lethe", *words), want, "bash", words)
         same(shell("fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", sys.argv[4] + "/lethe.fish", "lethe " + " ".join(words)) & (ids | questions), want, "fish", words)
     elsewhere = ("why", "--store", STORE, "")
-    same(shell("bash", "--norc", "-c", bash, "bash", sys.argv[4] + "/lethe.bash", *elsewhere, LETHE_STORE=DIR), ids, "the line's store")
+    same(shell("bash", "--norc", "-c", bash, "bash", sys.argv[4] + "/lethe", *elsewhere, LETHE_STORE=DIR), ids, "the line's store")
     same(shell("zsh", "-f", "-c", "source $1; words=(lethe why --store $2 ''); _lethe_regions", "zsh", sys.argv[4] + "/_lethe", STORE, LETHE_STORE=DIR), ids, "zsh")
 
 
