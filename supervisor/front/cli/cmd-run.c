@@ -174,7 +174,8 @@ static void cmd_run_settle(RunCommand *c) {
         c->run.quiet = cmd_run_value(c, RUN_QUIET);
         c->run.verbose = cmd_run_value(c, RUN_VERBOSE);
         c->ask.foreign = cmd_run_value(c, RUN_FOREIGN);
-        secrets_set_socket(cmd_run_value(c, RUN_SOCKET));
+        if (cmd_run_value(c, RUN_SOCKET))
+                secrets_set_socket(cmd_run_value(c, RUN_SOCKET));
         if (cmd_run_value(c, RUN_ANCHOR))
                 anchor_set_path(cmd_run_value(c, RUN_ANCHOR));
         if (c->run.verbose)

@@ -148,13 +148,15 @@ int dispatch_memory_hold(Dispatch *d, HeldMemory *h, Mutated *ret, Diag *reterr)
 int dispatch_memory_look(Dispatch *d, Txn **ret, Diag *reterr);
 /* Did the region write this version of the record, by the last replay? kind by its name. */
 bool dispatch_memory_is_held(const Dispatch *d, const char *scope, const char *kind, const char *id, uint64_t version);
-void dispatch_memory_free(Dispatch *d);
 
 /* Notes a read of one version of a record. Returns 0 or -ENOMEM. */
 int dispatch_read(Dispatch *d, DispatchReads *r, const char *scope, const char *kind, const char *id, uint64_t version);
 /* Notes each row of an answer, by its `kind` or `bucket`, `id`, `version`; kind and id: for rows without the member. */
 int dispatch_read_rows(Dispatch *d, DispatchReads *r, const char *scope, const char *kind, const char *id,
                        const json_t *rows);
+/* An event of reads in t; more events when one is too small for the list. summary: the fields of the first; taken.
+ * Returns 0, -errno. */
+int dispatch_reads_put(Dispatch *d, Txn *t, const char *type, json_t *summary, const DispatchReads *reads);
 void dispatch_reads_deinit(DispatchReads *r);
 
 /* Refuses a value that holds the key of a region (I-11). Returns 0, RPC_E_KEY_ESCAPE, -ENOMEM. */

@@ -45,17 +45,9 @@ int dispatch_new(Store *store, const Grant *grant, const char *region, const jso
         return 0;
 }
 
-void dispatch_free(Dispatch *d) {
-        if (!d)
-                return;
-        json_decref(d->copies);
-        json_decref(d->held);
-        json_decref(d->result);
-        json_decref(d->traces);
-        dispatch_memory_free(d);
-        dispatch_reads_deinit(&d->belief);
-        dispatch_reads_deinit(&d->remembered);
-        free(d);
+void dispatch_set_starter(Dispatch *d, DispatchStartFn fn, void *userdata) {
+        d->starter = fn;
+        d->starter_data = userdata;
 }
 
 void dispatch_use_vault(Dispatch *d, Vault *vault) {

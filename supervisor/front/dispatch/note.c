@@ -148,7 +148,3 @@ int dispatch_do_canon_read(Dispatch *d, json_t *params, json_t **ret_result, Dia
                 return r;
         return dispatch_answer(json_pack("{s:O, s:s*}", "rows", rows, "next", *next ? next : NULL), ret_result);
 }
-
-uint64_t dispatch_notes(const Dispatch *d) {
-        return d->notes;
-}

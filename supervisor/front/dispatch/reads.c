@@ -14,11 +14,6 @@
 #define READS_MAX 8192 /* of one invocation and kind of read */
 #define ENTRY_READS_BYTES 48000 /* an entry of the ledger has at most 65,535 bytes */
 
-void dispatch_reads_deinit(DispatchReads *r) {
-        json_decref(r->of);
-        *r = (DispatchReads){0};
-}
-
 /* The object under a key, made when missing. */
 static json_t *reads_below(json_t *o, const char *key) {
         json_t *sub = json_object_get(o, key);
@@ -112,12 +107,11 @@ static int reads_put_record(ReadsEntry *e, const char *scope, const char *kind, 
         return ids && json_object_set(ids, id, versions) == 0 ? 0 : -ENOMEM;
 }
 
-/* summary: the fields of the first entry, NULL: no entry; taken. */
-static int reads_put(Dispatch *d, Txn *t, const char *type, json_t *summary, const DispatchReads *reads) {
+int dispatch_reads_put(Dispatch *d, Txn *t, const char *type, json_t *summary, const DispatchReads *reads) {
         ReadsEntry e = {.t = t, .region = d->region, .type = type, .fields = summary, .read = json_object()};
         const char *scope, *kind, *id;
         json_t *families, *ids, *versions;
-        int r = summary ? 0 : -ENODATA;
+        int r = summary ? 0 : -ENOMEM;
 
         if (r == 0 && d->grant->lineage != LINEAGE_STATS &&
             (json_object_set(summary, "read", e.read) < 0 ||
@@ -132,7 +126,7 @@ static int reads_put(Dispatch *d, Txn *t, const char *type, json_t *summary, con
         if (r == 0)
                 r = engine_event(t, d->region, type, e.fields, NULL);
         json_decref(e.fields);
-        return r == -ENODATA ? 0 : r;
+        return r;
 }
 
 int dispatch_record_given(Txn *t, const Grant *grant, const char *region, const json_t *given) {
@@ -148,45 +142,9 @@ int dispatch_record_given(Txn *t, const Grant *grant, const char *region, const 
                             json_object_get(given, "run"), "note", json_object_get(given, "note"));
         r = summary && scope ? dispatch_read_rows(&d, &reads, scope, NULL, NULL, rows) : -ENOMEM;
         if (r == 0)
-                r = reads_put(&d, t, "context.read", summary, &reads);
+                r = dispatch_reads_put(&d, t, "context.read", summary, &reads);
         else
                 json_decref(summary);
         dispatch_reads_deinit(&reads);
-        return r;
-}
-
-static int reads_belief_summary(const Dispatch *d, json_t **ret) {
-        *ret = NULL;
-        if (d->belief_reads == 0)
-                return 0;
-        *ret = json_pack("{s:s, s:o, s:o}", "scope", d->grant->canon, "count", json_u64(d->belief_reads), "rows",
-                         json_u64(d->belief_rows));
-        return *ret ? 0 : -ENOMEM;
-}
-
-static int reads_memory_summary(const Dispatch *d, json_t **ret) {
-        *ret = NULL;
-        if (d->memory_reads == 0)
-                return 0;
-        *ret = json_pack("{s:o, s:o}", "count", json_u64(d->memory_reads), "records", json_u64(d->memory_records));
-        return *ret ? 0 : -ENOMEM;
-}
-
-int dispatch_reads_end(Dispatch *d, Txn *t) {
-        const struct {
-                const char *type;
-                int (*summary)(const Dispatch *d, json_t **ret);
-                const DispatchReads *reads;
-        } all[] = {{"belief.read", reads_belief_summary, &d->belief},
-                   {"memory.read", reads_memory_summary, &d->remembered}};
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(all); i++) {
-                json_t *summary;
-
-                r = all[i].summary(d, &summary);
-                if (r == 0)
-                        r = reads_put(d, t, all[i].type, summary, all[i].reads);
-        }
         return r;
 }

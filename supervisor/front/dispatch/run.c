@@ -8,11 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-void dispatch_set_starter(Dispatch *d, DispatchStartFn fn, void *userdata) {
-        d->starter = fn;
-        d->starter_data = userdata;
-}
-
 static RpcCode run_rpc_code(int code) {
         switch (code) {
         case DISPATCH_START_E_SKILL: return RPC_E_NO_SKILL;

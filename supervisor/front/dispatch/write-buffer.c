@@ -214,14 +214,6 @@ bool dispatch_memory_is_held(const Dispatch *d, const char *scope, const char *k
         return false;
 }
 
-bool dispatch_holds_memory(const Dispatch *d) {
-        return d->n_memory > 0;
-}
-
-const json_t *dispatch_memory_ended(const Dispatch *d) {
-        return d->memory_end;
-}
-
 static int held_commit_all(Dispatch *d, Txn *t, json_t *refused, uint64_t *ret_committed) {
         _cleanup_keys_ const KeySet *keys = region_keys_hold();
         int r = 0;
@@ -266,11 +258,4 @@ int dispatch_memory_end(Dispatch *d, Txn *t, bool keep, const char *reason) {
                                   json_u64(committed), "discarded", json_u64(keep ? 0 : d->n_memory), "refused",
                                   refused);
         return d->memory_end ? 0 : -ENOMEM;
-}
-
-void dispatch_memory_free(Dispatch *d) {
-        for (size_t i = 0; i < d->n_memory; i++)
-                json_decref(d->memory[i].params);
-        free(d->memory);
-        json_decref(d->memory_end);
 }

@@ -6,7 +6,8 @@
  *
  * With lineage detail `stats`, the first half records region.allocated, if no part of the record depends on the
  * invocation: no slot is read, no gate evaluated, regions of the skill are not counted, the client is not traced. The
- * invocation then waits for a single commit, at the end. An unused region has a release and an end like any region. Until it has an invocation, a prepared region does not count against max_regions.
+ * invocation then waits for a single commit, at the end. An unused region has a release and an end like any region.
+ * Until it has an invocation, a prepared region does not count against max_regions.
  *
  * A supervisor that dies between the halves leaves nothing: the worker ends with its lifeline, the guard overwrites,
  * and the control groups are in the caller's notes. */

@@ -337,8 +337,9 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *
                 e = dispatch_reads_end(dispatch, t);
         if (e == 0)
                 e = engine_region_discards(t, r->id, discards);
-        if (e == 0 && dispatch)
-                e = dispatch_memory_end(dispatch, t, end.keep && !*discards, end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));
+        if (e == 0 && dispatch && dispatch_holds_memory(dispatch))
+                e = dispatch_memory_end(dispatch, t, end.keep && !*discards,
+                                        end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)
