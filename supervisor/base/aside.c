@@ -14,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #define STACK_BYTES (32 * 1024)
 #define DIE_MS 100 /* for a killed task to disappear */
@@ -145,9 +144,7 @@ static long aside_do_run(long (*fn)(void *job), void *job, size_t n_job, int kee
                 close(pidfd);
                 return -ETIMEDOUT;
         }
-        while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-                ;
-        child_registry_forget(pid);
+        child_registry_reap(pid);
         close(pidfd);
         r = __atomic_load_n(&a->done, __ATOMIC_ACQUIRE) ? a->result : -ETIMEDOUT;
         if (r != -ETIMEDOUT)

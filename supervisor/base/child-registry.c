@@ -1,6 +1,10 @@
 #include "base/child-registry.h"
 
-#include <pthread.h>
+#include "base/buf.h"
+#include "base/lock.h"
+
+#include <errno.h>
+#include <sys/wait.h>
 
 static pthread_rwlock_t births = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all variables below */
@@ -19,26 +23,13 @@ void child_registry_done(void) {
         pthread_rwlock_unlock(&births);
 }
 
-static bool child_registry_grow(void) {
-        size_t more = room ? 2 * room : 64;
-        pid_t *p = reallocarray(pids, more, sizeof(*p));
-
-        if (!p)
-                return false;
-        pids = p;
-        room = more;
-        return true;
-}
-
 bool child_registry_note(pid_t pid) {
-        bool fits;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&lock);
 
-        pthread_mutex_lock(&lock);
-        fits = n_pids < room || child_registry_grow();
-        if (fits)
-                pids[n_pids++] = pid;
-        pthread_mutex_unlock(&lock);
-        return fits;
+        if (!array_room(&pids, n_pids, &room, sizeof(*pids)))
+                return false;
+        pids[n_pids++] = pid;
+        return true;
 }
 
 void child_registry_forget(pid_t pid) {
@@ -52,11 +43,16 @@ void child_registry_forget(pid_t pid) {
 }
 
 bool child_registry_is(pid_t pid) {
-        bool is = false;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&lock);
 
-        pthread_mutex_lock(&lock);
-        for (size_t i = 0; i < n_pids && !is; i++)
-                is = pids[i] == pid;
-        pthread_mutex_unlock(&lock);
-        return is;
+        for (size_t i = 0; i < n_pids; i++)
+                if (pids[i] == pid)
+                        return true;
+        return false;
+}
+
+void child_registry_reap(pid_t pid) {
+        while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+                ;
+        child_registry_forget(pid);
 }

@@ -16,3 +16,5 @@ bool child_registry_note(pid_t pid);
 /* After the child was reaped. A pid that is not in the list is ignored. */
 void child_registry_forget(pid_t pid);
 bool child_registry_is(pid_t pid);
+/* Waits for the end of a child, with or without a signal at the end, and forgets the child. */
+void child_registry_reap(pid_t pid);

@@ -11,8 +11,7 @@ int conn_init(Conn *c, int fd_in, int fd_out) {
         int r;
 
         r = io_set_nonblock(fd_in);
-        if (r == 0)
-                r = io_set_nonblock(fd_out);
+        r = r ?: io_set_nonblock(fd_out);
         if (r < 0)
                 return r;
         *c = (Conn){.fd_in = fd_in, .fd_out = fd_out};
@@ -57,9 +56,7 @@ int conn_readable(Conn *c) {
         r = line_reader_space(&c->reader, CHUNK, &space);
         if (r < 0)
                 return r;
-        do
-                n = read(c->fd_in, space, CHUNK);
-        while (n < 0 && errno == EINTR);
+        n = TEMP_FAILURE_RETRY(read(c->fd_in, space, CHUNK));
         if (n < 0 && (errno != EAGAIN || !c->draining))
                 return errno == EAGAIN ? 0 : -errno;
         n = MAX(n, (ssize_t)0); /* the region is dead: no more bytes, even if a held process has the pipe */

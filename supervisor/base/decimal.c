@@ -3,7 +3,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 int decimal_digits(uint64_t v, char ret[static DECIMAL_DIGITS_MAX]) {

@@ -1,7 +1,6 @@
 #include "base/diag.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A shortened message may end within a character, and JSON could not hold such a text. */

@@ -1,8 +1,8 @@
 #include "base/dirents.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 void dirents_begin(Dirents *d, int fd) {
         d->fd = fd;
@@ -12,8 +12,8 @@ void dirents_begin(Dirents *d, int fd) {
 
 const char *dirents_next(Dirents *d) {
         for (;;) {
-                const struct dirent64 *e = (const void *)(d->buffer + d->at);
-                ssize_t n;
+                const struct dirent *e = (const void *)(d->buffer + d->at);
+                long n;
 
                 if (d->at < d->n) {
                         d->at += e->d_reclen;
@@ -21,7 +21,7 @@ const char *dirents_next(Dirents *d) {
                                 return e->d_name;
                         continue;
                 }
-                n = getdents64(d->fd, d->buffer, sizeof(d->buffer));
+                n = syscall(SYS_getdents64, d->fd, d->buffer, sizeof(d->buffer));
                 d->error = n < 0 ? -errno : 0;
                 d->at = 0;
                 d->n = n > 0 ? (size_t)n : 0;

@@ -1,8 +1,10 @@
-/* Runs: supervisor, CLI. Reads the names in a folder filled by a hostile program. readdir(3) frees its memory without
+/* Runs: supervisor, guard. Reads the names in a folder filled by a hostile program. readdir(3) frees its memory without
  * overwriting; here the names are in the caller's buffer, overwritten when the buffer goes out of scope. */
 #pragma once
 
 #include "base/util.h"
+
+#include <dirent.h>
 
 typedef struct Dirents {
         int fd;    /* borrowed */
@@ -17,3 +19,9 @@ void dirents_begin(Dirents *d, int fd);
 const char *dirents_next(Dirents *d);
 /* Overwrites the names. */
 void dirents_end(Dirents *d);
+
+static inline void closedirp(DIR **d) {
+        if (*d)
+                closedir(*d);
+}
+#define _cleanup_closedir_ _cleanup_(closedirp)

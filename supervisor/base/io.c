@@ -182,9 +182,7 @@ int io_send_fds(int fd, const void *p, size_t n, const int *fds, size_t n_fds) {
                 c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
                 memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
         }
-        do
-                sent = sendmsg(fd, &m, MSG_NOSIGNAL);
-        while (sent < 0 && errno == EINTR);
+        sent = TEMP_FAILURE_RETRY(sendmsg(fd, &m, MSG_NOSIGNAL));
         if (sent < 0)
                 return errno == ECONNRESET ? -EPIPE : -errno;
         return (size_t)sent == n ? 0 : -EIO;

@@ -88,8 +88,7 @@ static int canon_string(const char *s, size_t n, Buf *b) {
                 r = buf_add(b, s + from, i - from);
                 if (i == n)
                         break;
-                if (r == 0)
-                        r = json_canon_escape(s[i], b);
+                r = r ?: json_canon_escape(s[i], b);
         }
         return r ? r : canon_add_char(b, '"');
 }
@@ -104,8 +103,7 @@ static int canon_integer(json_int_t v, Buf *b) {
 static int canon_pieces(Buf *b, const char *x, size_t n_x, const char *y, size_t n_y, const char *z, size_t n_z) {
         int r = buf_add(b, x, n_x);
 
-        if (r == 0)
-                r = buf_add(b, y, n_y);
+        r = r ?: buf_add(b, y, n_y);
         return r ? r : buf_add(b, z, n_z);
 }
 
@@ -198,12 +196,9 @@ static int canon_object(const json_t *v, const json_t *over, Buf *b) {
         for (i = 0; r == 0 && i < n; i++) {
                 if (i > 0)
                         r = canon_add_char(b, ',');
-                if (r == 0)
-                        r = canon_string(m[i].key, m[i].n_key, b);
-                if (r == 0)
-                        r = canon_add_char(b, ':');
-                if (r == 0)
-                        r = canon(m[i].value, b);
+                r = r ?: canon_string(m[i].key, m[i].n_key, b);
+                r = r ?: canon_add_char(b, ':');
+                r = r ?: canon(m[i].value, b);
         }
         return r ? r : canon_add_char(b, '}');
 }
@@ -219,8 +214,7 @@ static int canon(const json_t *v, Buf *b) {
                 for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
                         if (i > 0)
                                 r = canon_add_char(b, ',');
-                        if (r == 0)
-                                r = canon(json_array_get(v, i), b);
+                        r = r ?: canon(json_array_get(v, i), b);
                 }
                 return r ? r : canon_add_char(b, ']');
         case JSON_STRING:

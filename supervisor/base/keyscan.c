@@ -248,14 +248,11 @@ static int keyscan_parts(const KeySet *set, const json_t *value) {
         if (json_is_array(value) && json_array_size(value) >= KEY_BYTES)
                 r = keyscan_numbers(set, value);
         json_array_foreach((json_t *)value, i, item) {
-                if (r == 0)
-                        r = keyscan_parts(set, item);
+                r = r ?: keyscan_parts(set, item);
         }
         json_object_foreach((json_t *)value, name, item) {
-                if (r == 0)
-                        r = keyscan_text(set, name, strlen(name));
-                if (r == 0)
-                        r = keyscan_parts(set, item);
+                r = r ?: keyscan_text(set, name, strlen(name));
+                r = r ?: keyscan_parts(set, item);
         }
         return r;
 }

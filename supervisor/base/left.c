@@ -1,27 +1,22 @@
 #include "base/left.h"
 
+#include "base/buf.h"
 #include "base/child-registry.h"
+#include "base/lock.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sys/wait.h>
 
 static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER; /* for all variables below */
 static pid_t *left_pids;
-static size_t left_n;
+static size_t left_n, left_room;
 
 void left_add(pid_t pid) {
-        pid_t *more;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&left_lock);
 
-        if (pid <= 0)
-                return;
-        pthread_mutex_lock(&left_lock);
-        more = reallocarray(left_pids, left_n + 1, sizeof(*more));
-        if (more) { /* otherwise the child stays a zombie until this process ends */
-                left_pids = more;
+        /* without room the child stays a zombie until this process ends */
+        if (pid > 0 && array_room(&left_pids, left_n, &left_room, sizeof(*left_pids)))
                 left_pids[left_n++] = pid;
-        }
-        pthread_mutex_unlock(&left_lock);
 }
 
 void left_reap(void) {

@@ -1,9 +1,10 @@
 #include "base/mounts.h"
 
 #include "base/io.h"
+#include "base/lock.h"
+#include "base/proc-path.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sodium.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -38,17 +39,13 @@ static const char *mounts_list(void) {
         return kept.list;
 }
 
-/* The fifth field of a line; octal escapes stand for space, tab, newline and backslash. */
-static bool mounts_is_below(const char *line, const char *path, size_t n_path) {
+/* The place is the fifth field; octal escapes stand for space, tab, newline and backslash. */
+char mounts_after(const char *line, const char *path) {
         for (int i = 0; i < 4; i++) {
                 line += strcspn(line, " \n");
-                if (*line != ' ')
-                        return false;
-                line++;
+                line += *line == ' ';
         }
-        if (n_path == 1) /* all mounts but the root itself */
-                return line[0] == '/' && line[1] != ' ';
-        for (size_t i = 0; i < n_path; i++) {
+        for (; *path; path++) {
                 char c = *line++;
 
                 if (c == '\\' && line[0] >= '0' && line[0] <= '3' && line[1] >= '0' && line[1] <= '7' &&
@@ -56,14 +53,19 @@ static bool mounts_is_below(const char *line, const char *path, size_t n_path) {
                         c = (char)((line[0] - '0') << 6 | (line[1] - '0') << 3 | (line[2] - '0'));
                         line += 3;
                 }
-                if (c != path[i])
-                        return false;
+                if (c != *path)
+                        return 0;
         }
-        return *line == '/';
+        return *line;
+}
+
+static bool mounts_is_below(const char *line, const char *path) {
+        char after = mounts_after(line, path);
+
+        return path[1] ? after == '/' : after && after != ' '; /* below "/": all mounts but the root itself */
 }
 
 uint64_t mounts_below(const char *path) {
-        size_t n_path = strlen(path);
         crypto_generichash_state h;
         uint64_t digest = 0;
         bool any = false;
@@ -77,7 +79,7 @@ uint64_t mounts_below(const char *path) {
         while (p && *p) {
                 size_t n = strcspn(p, "\n");
 
-                if (mounts_is_below(p, path, n_path)) {
+                if (mounts_is_below(p, path)) {
                         crypto_generichash_update(&h, (const uint8_t *)p, n + 1);
                         any = true;
                 }
@@ -115,50 +117,38 @@ static MountKind mounts_kind_in(const char *p, uint64_t number) {
 }
 
 MountKind mounts_kind(uint64_t number) {
-        MountKind kind;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&kept.lock);
 
-        pthread_mutex_lock(&kept.lock);
-        kind = mounts_kind_in(mounts_list(), number);
-        pthread_mutex_unlock(&kept.lock);
-        return kind;
+        return mounts_kind_in(mounts_list(), number);
 }
 
 MountKind mounts_kind_of_device(unsigned major, unsigned minor) {
-        MountKind kind = MOUNT_UNKNOWN;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&kept.lock);
 
-        pthread_mutex_lock(&kept.lock);
-        for (const char *p = mounts_list(); p && *p && kind == MOUNT_UNKNOWN; p += strcspn(p, "\n"), p += *p == '\n') {
+        for (const char *p = mounts_list(); p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
                 unsigned at[2];
 
                 if (sscanf(p, "%*u %*u %u:%u", &at[0], &at[1]) == 2 && at[0] == major && at[1] == minor)
-                        kind = mounts_is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
+                        return mounts_is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
         }
-        pthread_mutex_unlock(&kept.lock);
-        return kind;
+        return MOUNT_UNKNOWN;
 }
 
 MountKind mounts_kind_of(pid_t pid, uint64_t number) {
         _cleanup_free_ char *text = NULL;
-        char path[64];
         size_t n;
 
-        snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
-        return io_read_file(AT_FDCWD, path, LIST_MAX, &text, &n) < 0 ? MOUNT_UNKNOWN : mounts_kind_in(text, number);
+        return io_read_file(AT_FDCWD, PROC_PATH("%d/mountinfo", pid), LIST_MAX, &text, &n) < 0
+                       ? MOUNT_UNKNOWN : mounts_kind_in(text, number);
 }
 
 bool mounts_served_below(const char *path) {
-        size_t n_path = strlen(path);
-        bool is;
-
-        pthread_mutex_lock(&kept.lock);
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&kept.lock);
         const char *p = mounts_list();
-        is = !p;
+        bool is = !p;
+
         for (; p && *p && !is; p += strcspn(p, "\n"), p += *p == '\n')
-                is = (n_path == 0 || mounts_is_below(p, path, n_path)) && mounts_is_served(p);
-        pthread_mutex_unlock(&kept.lock);
+                is = (!*path || mounts_is_below(p, path)) && mounts_is_served(p);
         return is;
 }
 
-bool mounts_any_served(void) {
-        return mounts_served_below("");
-}

@@ -11,10 +11,11 @@ void mounts_changed(void);
 /* A number for the set of mounts below `path`, absolute and without links: 0 without mounts, unchanged while the mounts
  * are unchanged; a new number each time when they cannot be read. */
 uint64_t mounts_below(const char *path);
-/* True when a mount below `path` is served by a program or another machine, or the list cannot be read. */
+/* The character behind `path` in the place of a line of mountinfo: ' ': mounted there. 0: at another place. */
+char mounts_after(const char *line, const char *path);
+/* True when a mount below `path` ("": any mount) is served by a program or another machine, or the list cannot be
+ * read. */
 bool mounts_served_below(const char *path);
-/* True when any mount of the host is served so, or the list cannot be read. */
-bool mounts_any_served(void);
 /* The server of a mount's files, by the number of the mount (statx(2), STATX_MNT_ID): the kernel, or a program or
  * machine that may never answer. Unknown: mounts of other namespaces and without a place (pipes, sockets, memory
  * files). */

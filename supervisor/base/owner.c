@@ -8,12 +8,10 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #define LINKS_MAX 40 /* the kernel's limit */
 #define ACL_NAME "system.posix_acl_access"

@@ -3,10 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 size_t proc_read(const char *path, char *out, size_t room) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -26,10 +23,9 @@ size_t proc_read(const char *path, char *out, size_t room) {
 }
 
 bool proc_stat(pid_t pid, uint64_t *ret, size_t n) {
-        char path[64], text[1024], *p;
+        char text[1024], *p;
 
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        if (proc_read(path, text, sizeof(text)) == 0 ||
+        if (proc_read(PROC_PATH("%d/stat", pid), text, sizeof(text)) == 0 ||
             !(p = strrchr(text, ')'))) /* the name may hold spaces and brackets */
                 return false;
         p++;
@@ -61,11 +57,10 @@ bool proc_apparmor(char *ret, size_t room) {
 }
 
 pid_t pidfd_pid(int pidfd) {
-        char path[64], text[1024], *p;
+        char text[1024], *p;
         long pid;
 
-        snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strstr(text, "\nPid:")))
+        if (proc_read(PROC_PATH("self/fdinfo/%d", pidfd), text, sizeof(text)) == 0 || !(p = strstr(text, "\nPid:")))
                 return -ESRCH;
         pid = strtol(p + strlen("\nPid:"), NULL, 10);
         return pid > 0 ? (pid_t)pid : -ESRCH;

@@ -1,6 +1,7 @@
 /* Runs: supervisor. Facts of the kernel about a process, from small files of /proc. */
 #pragma once
 
+#include "base/proc-path.h"
 #include "base/util.h"
 
 #include <sys/types.h>

@@ -3,13 +3,13 @@
 #include "base/aside.h"
 #include "base/clock.h"
 #include "base/mounts.h"
+#include "base/proc-path.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -101,11 +101,10 @@ int quiet_chdir(const char *path) {
 
 /* The kernel has the path of an opened place in its cache. */
 static int quiet_real_of(int fd, const struct stat *st, char **ret) {
-        char link[64], real[PATH_MAX];
+        char real[PATH_MAX];
         ssize_t n;
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, real, sizeof(real) - 1);
+        n = readlink(PROC_FD(fd), real, sizeof(real) - 1);
         if (n < 0)
                 return -errno;
         if (n == (ssize_t)sizeof(real) - 1)

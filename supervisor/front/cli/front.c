@@ -160,7 +160,7 @@ static bool front_is_served(const char *name) {
 bool front_is_needed(const char *const *names, size_t n, bool *ret_any) {
         bool is = false;
 
-        *ret_any = mounts_any_served();
+        *ret_any = mounts_served_below("");
         for (size_t i = 0; *ret_any && !is && i < n; i++)
                 is = names[i] && *names[i] && front_is_served(names[i]);
         for (int fd = 0; *ret_any && !is && fd < 3; fd++)

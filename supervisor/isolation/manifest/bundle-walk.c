@@ -1,11 +1,12 @@
 #include "manifest/bundle-walk.h"
 
+#include "base/buf.h"
+#include "base/dirents.h"
 #include "base/owner.h"
 #include "base/waiting.h"
 #include "manifest/vocabulary.h"
 #include "schema/limits.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 void bundle_digest_text(const uint8_t hash[static HASH_BYTES], char out[static DIGEST_TEXT_MAX]) {
         memcpy(out, "sha256:", 7);
@@ -33,17 +33,11 @@ int bundle_open(int dirfd, const char *path, int flags, uint64_t resolve) {
         }
 }
 
-const char *bundle_quote(const char *s, char out[static 256]) {
-        return diag_quote(s, strlen(s), out, 256);
-}
-
 int bundle_access_or_errno(int e, const char *path, Diag *reterr) {
-        char shown[256];
-
         if (e == EACCES || e == EPERM || e == EIO)
-                return diag(reterr, BUNDLE_E_ACCESS, "%s: cannot be read: %s", bundle_quote(path, shown), strerror(e));
+                return diag(reterr, BUNDLE_E_ACCESS, "%s: cannot be read: %s", QUOTED(path), strerror(e));
         if (e == ENOENT || e == ENOTDIR || e == ELOOP)
-                return diag(reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(path, shown));
+                return diag(reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", QUOTED(path));
         return -e;
 }
 
@@ -63,9 +57,7 @@ typedef struct OutFolder {
 } OutFolder;
 
 static int walk_copy_failed(BundleWalk *w, const char *path, int e) {
-        char shown[256];
-
-        return diag(w->reterr, BUNDLE_E_COPY, "%s: cannot be copied into the store: %s", bundle_quote(path, shown),
+        return diag(w->reterr, BUNDLE_E_COPY, "%s: cannot be copied into the store: %s", QUOTED(path),
                     strerror(e));
 }
 
@@ -114,7 +106,6 @@ static int walk_hash_regular(BundleWalk *w, int dirfd, const char *name, const s
                             to = -1;
         uint8_t hash[HASH_BYTES];
         struct stat st;
-        char shown[256];
         uint64_t left = SKILL_BYTES_MAX - w->bundle->bytes;
         int r;
 
@@ -123,7 +114,7 @@ static int walk_hash_regular(BundleWalk *w, int dirfd, const char *name, const s
         if (fstat(fd, &st) < 0)
                 return -errno;
         if (!walk_same_file(seen, &st))
-                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(f->path, shown));
+                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", QUOTED(f->path));
         if (out->wanted && (to = walk_out_file(out, name)) < 0)
                 return walk_copy_failed(w, f->path, -to);
         r = (uint64_t)st.st_size > left ? -EFBIG : hash_copy(fd, to, left, hash, &f->bytes);
@@ -131,13 +122,13 @@ static int walk_hash_regular(BundleWalk *w, int dirfd, const char *name, const s
                 return walk_copy_failed(w, f->path, errno);
         if (r == -EFBIG)
                 return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %lu bytes",
-                            bundle_quote(f->path, shown), SKILL_BYTES_MAX);
+                            QUOTED(f->path), SKILL_BYTES_MAX);
         if (r < 0)
                 return bundle_access_or_errno(-r, f->path, w->reterr);
         if (fstat(fd, &st) < 0)
                 return -errno;
         if (!walk_same_file(seen, &st) || (uint64_t)st.st_size != f->bytes)
-                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(f->path, shown));
+                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", QUOTED(f->path));
         f->executable = st.st_mode & 0111;
         bundle_digest_text(hash, f->digest);
         if (to >= 0 && (r = bundle_settle(to, f->executable ? 0555 : 0444)) < 0)
@@ -167,7 +158,7 @@ static bool walk_leaves_as_text(const char *path, const char *target) {
 }
 
 static int walk_hash_link(BundleWalk *w, int dirfd, const char *name, OutFolder *out, BundleFile *f) {
-        char target[PATH_MAX], whole[2 * PATH_MAX], shown[256], shown_target[256];
+        char target[PATH_MAX], whole[2 * PATH_MAX];
         ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
         const char *slash = strrchr(f->path, '/');
         uint8_t hash[HASH_BYTES];
@@ -175,7 +166,7 @@ static int walk_hash_link(BundleWalk *w, int dirfd, const char *name, OutFolder 
 
         if (n < 0)
                 return errno == EINVAL ? diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read",
-                                              bundle_quote(f->path, shown))
+                                              QUOTED(f->path))
                                        : bundle_access_or_errno(errno, f->path, w->reterr);
         target[n] = 0;
         /* The text is not enough: "d/.." is another folder when d is a symlink. So the kernel walks the target. */
@@ -186,10 +177,10 @@ static int walk_hash_link(BundleWalk *w, int dirfd, const char *name, OutFolder 
                 close(fd);
         if (fd == -EXDEV)
                 return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink to \"%s\", which is outside the skill's folder",
-                            bundle_quote(f->path, shown), bundle_quote(target, shown_target));
+                            QUOTED(f->path), QUOTED(target));
         if (fd == -ELOOP)
                 return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink that leads back to itself",
-                            bundle_quote(f->path, shown));
+                            QUOTED(f->path));
         if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)
                 return bundle_access_or_errno(-fd, f->path, w->reterr);
         if (out->wanted) {
@@ -212,15 +203,8 @@ static int walk_folder(BundleWalk *w, int dirfd, const char *prefix, OutFolder *
 static int walk_add_file(BundleWalk *w, BundleFile *f) {
         Bundle *b = w->bundle;
 
-        if (b->n_files == w->room) {
-                size_t room = w->room ? w->room * 2 : 32;
-                BundleFile *p = reallocarray(b->files, room, sizeof(*p));
-
-                if (!p)
-                        return -ENOMEM;
-                b->files = p;
-                w->room = room;
-        }
+        if (!array_room(&b->files, b->n_files, &w->room, sizeof(*b->files)))
+                return -ENOMEM;
         b->bytes += f->bytes;
         b->files[b->n_files++] = *f;
         return 0;
@@ -230,12 +214,12 @@ static int walk_entry(BundleWalk *w, int dirfd, const char *prefix, const char *
         _cleanup_free_ char *path = NULL;
         BundleFile f = {0};
         struct stat st;
-        char shown[256];
+        const char *shown;
         int r;
 
         if (!(path = text_printf("%s%s", prefix, name)))
                 return -ENOMEM;
-        bundle_quote(path, shown);
+        shown = QUOTED(path);
         if (++w->entries > SKILL_FILES_MAX)
                 return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %d files and folders",
                             shown, SKILL_FILES_MAX);
@@ -289,13 +273,8 @@ static int walk_entry(BundleWalk *w, int dirfd, const char *prefix, const char *
         return r;
 }
 
-static void walk_closedirp(DIR **d) {
-        if (*d)
-                closedir(*d);
-}
-
 static int walk_folder(BundleWalk *w, int dirfd, const char *prefix, OutFolder *out, unsigned depth) {
-        _cleanup_(walk_closedirp) DIR *d = NULL;
+        _cleanup_closedir_ DIR *d = NULL;
         _cleanup_close_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         struct dirent *e;
         int r;

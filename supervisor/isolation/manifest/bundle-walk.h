@@ -9,7 +9,6 @@
 void bundle_digest_text(const uint8_t hash[static HASH_BYTES], char out[static DIGEST_TEXT_MAX]);
 /* openat2(2), repeated while the kernel asks for a repetition. Returns a descriptor or -errno. */
 int bundle_open(int dirfd, const char *path, int flags, uint64_t resolve);
-const char *bundle_quote(const char *s, char out[static 256]);
 /* An errno for "cannot be read" becomes a condition of the folder (BUNDLE_E_*); others are returned as -errno. */
 int bundle_access_or_errno(int e, const char *path, Diag *reterr);
 /* Lists and hashes every file below dirfd, in the order of the folder. With `into`, an empty folder, each file is also

@@ -65,12 +65,12 @@ int bundle_read_file(const Bundle *b, int dirfd, const char *path, size_t max, c
         const BundleFile *f = bundle_find(b, path);
         _cleanup_close_ int fd = -1;
         _cleanup_free_ char *text = NULL;
-        char digest[DIGEST_TEXT_MAX], shown[256];
+        char digest[DIGEST_TEXT_MAX];
+        const char *shown = QUOTED(path);
         uint8_t hash[HASH_BYTES];
         size_t n;
         int r;
 
-        bundle_quote(path, shown);
         if (!f)
                 return diag(reterr, BUNDLE_E_MISSING, "%s: not in the skill's folder", shown);
         if (f->link)
@@ -111,10 +111,9 @@ json_t *bundle_to_json(const Bundle *b) {
 
 char *bundle_difference(const Bundle *b, const json_t *recorded) {
         size_t i = 0, k = 0, n = json_array_size(recorded);
-        char shown[256];
 
         /* Both lists are sorted by path: a single pass side by side finds the first difference. */
-        for (; i < b->n_files || k < n;) {
+        while (i < b->n_files || k < n) {
                 const json_t *old = json_array_get(recorded, k);
                 const char *path = json_text(json_object_get(old, "path"));
                 const BundleFile *f = i < b->n_files ? &b->files[i] : NULL;
@@ -122,15 +121,13 @@ char *bundle_difference(const Bundle *b, const json_t *recorded) {
 
                 if (!f && !path)
                         return NULL;
-                if (c != 0) {
-                        bundle_quote(c < 0 ? f->path : path, shown);
-                        return text_printf("%s was %s", shown, c < 0 ? "added" : "removed");
-                }
+                if (c != 0)
+                        return text_printf("%s was %s", QUOTED(c < 0 ? f->path : path), c < 0 ? "added" : "removed");
                 if (strcmp(f->digest, json_text(json_object_get(old, "digest")) ?: "") != 0 ||
                     f->link != json_is_true(json_object_get(old, "link")))
-                        return text_printf("%s has another content", bundle_quote(path, shown));
+                        return text_printf("%s has another content", QUOTED(path));
                 if (f->executable != json_is_true(json_object_get(old, "executable")))
-                        return text_printf("%s %s executable", bundle_quote(path, shown),
+                        return text_printf("%s %s executable", QUOTED(path),
                                            f->executable ? "became" : "is no longer");
                 i++;
                 k++;

@@ -11,45 +11,52 @@ typedef struct Doc {
         bool no_memory;     /* sticky: the reading goes on, and the caller checks at the end */
 } Doc;
 
-/* JSON pointers (RFC 6901) into the document; a hostile key is cut and escaped. Both return out. */
-#define POINTER_MAX 512
-const char *pointer_key(char out[static POINTER_MAX], const char *base, const char *key);
-const char *pointer_item(char out[static POINTER_MAX], const char *base, size_t i);
+/* A value of the document, and the way to it: for the JSON pointer (RFC 6901) of a fault. */
+typedef struct Node {
+        const json_t *v;          /* NULL: missing */
+        const struct Node *above; /* NULL: the whole document */
+        const char *key;          /* may be hostile; NULL: an item of an array */
+        size_t i;
+} Node;
+/* Valid until the end of the block. A fault of a missing member is a fault of its place. */
+#define MEMBER(of, name) (&(Node){json_object_get((of)->v, (name)), (of), (name), 0})
+#define ITEM(of, index) (&(Node){json_array_get((of)->v, (index)), (of), NULL, (index)})
 
-/* Records a fault. `pointer` "" is the whole document. */
-void doc_fault(Doc *d, const char *pointer, const char *rule, const char *fmt, ...) _printf_(4, 5);
+/* Records a fault; a hostile key is cut and escaped. Returns false. */
+bool doc_fault(Doc *d, const Node *at, const char *rule, const char *fmt, ...) _printf_(4, 5);
 /* Zeroed room for a row of each item of an array or object, and for one more; owned. NULL: no memory. */
-void *doc_rows(Doc *d, const json_t *v, size_t size);
+void *doc_rows(Doc *d, const Node *v, size_t size);
 /* Takes the result of a function that fills a Diag. 0: returns true. Positive: becomes a fault. Negative: no memory. */
-bool doc_judge(Doc *d, int r, const char *pointer, const char *rule, const Diag *message);
-/* v for a message: cut and escaped. Returns out. */
-const char *doc_show(const json_t *v, char out[static 256]);
+bool doc_judge(Doc *d, int r, const Node *at, const char *rule, const Diag *message);
+/* The value for a message: cut and escaped. Returns out. */
+const char *doc_show(const Node *v, char out[static 256]);
 
 /* Parses text: an object with "version": 1. New reference or NULL with a fault. */
 json_t *doc_parse(Doc *d, const char *text, size_t n);
-/* v is an object (else a fault, false); every key that `known` (NULL-terminated) lacks is a fault. */
-bool doc_fields(Doc *d, const json_t *v, const char *pointer, const char *const *known);
-/* Each returns false with a fault, and false without a fault for NULL v (the field is missing). */
-bool doc_string(Doc *d, const json_t *v, const char *pointer, size_t least, size_t most, const char **ret); /* bytes; no NUL */
-bool doc_bool(Doc *d, const json_t *v, const char *pointer, bool *ret);
-bool doc_count(Doc *d, const json_t *v, const char *pointer, uint64_t least, uint64_t most, uint64_t *ret);
-bool doc_array(Doc *d, const json_t *v, const char *pointer, size_t most);
-bool doc_object(Doc *d, const json_t *v, const char *pointer, size_t most);
-/* A word of `words` (NULL-terminated): *ret is the index. */
-bool doc_word(Doc *d, const json_t *v, const char *pointer, const char *const *words, size_t *ret);
-bool doc_tier(Doc *d, const json_t *v, const char *pointer, Tier *ret);
+/* Each returns false with a fault, and false without a fault for a missing value. */
+/* An object; every key that `known` lacks is a fault, too. Lists of words end with NULL. */
+bool doc_fields(Doc *d, const Node *v, const char *const *known);
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+bool doc_string(Doc *d, const Node *v, size_t least, size_t most, const char **ret); /* bytes; no NUL */
+bool doc_bool(Doc *d, const Node *v, bool *ret);
+bool doc_count(Doc *d, const Node *v, uint64_t least, uint64_t most, uint64_t *ret);
+bool doc_array(Doc *d, const Node *v, size_t most);
+bool doc_object(Doc *d, const Node *v, size_t most);
+/* A word of `words`: *ret is the index. */
+bool doc_word(Doc *d, const Node *v, const char *const *words, size_t *ret);
+bool doc_tier(Doc *d, const Node *v, Tier *ret);
 typedef struct DurationRule {
         uint64_t least_usec, most_usec;
         const char *name, *range; /* of the rule, and "1us to 87600h", in findings */
 } DurationRule;
-bool doc_duration(Doc *d, const json_t *v, const char *pointer, const DurationRule *rule, uint64_t *ret);
-bool doc_cancel_bound(Doc *d, const json_t *v, const char *pointer, uint64_t *ret);
-void doc_budgets(Doc *d, const json_t *v, const char *pointer, Budget *ret);
+bool doc_duration(Doc *d, const Node *v, const DurationRule *rule, uint64_t *ret);
+bool doc_cancel_bound(Doc *d, const Node *v, uint64_t *ret);
+void doc_budgets(Doc *d, const Node *v, Budget *ret);
 /* "path" and "access" of the object v; *ret_path as of doc_path(). */
-bool doc_file(Doc *d, const json_t *v, const char *pointer, char **ret_path, bool *ret_write);
-bool doc_path(Doc *d, const json_t *v, const char *pointer, char **ret); /* absolute, normalised; owned */
+bool doc_file(Doc *d, const Node *v, char **ret_path, bool *ret_write);
+bool doc_path(Doc *d, const Node *v, char **ret); /* absolute, normalised; owned */
 /* An array of distinct words of `words`: sets 1 << index in *ret for each word. */
-void doc_words(Doc *d, const json_t *v, const char *pointer, const char *const *words, size_t most, unsigned *ret);
+void doc_words(Doc *d, const Node *v, const char *const *words, size_t most, unsigned *ret);
 
 typedef struct NameRule {
         bool (*valid)(const char *name);
@@ -58,8 +65,8 @@ typedef struct NameRule {
         const char *text; /* "a slot's name has …" */
 } NameRule;
 /* An array of at most `most` distinct names. *ret: NULL-terminated; owned. */
-void doc_names(Doc *d, const json_t *v, const char *pointer, size_t most, const NameRule *rule, char ***ret);
+void doc_names(Doc *d, const Node *v, size_t most, const NameRule *rule, char ***ret);
 #define SLOT_LIST_MAX 256
-void doc_slot_names(Doc *d, const json_t *v, const char *pointer, char ***ret);
-void doc_scope(Doc *d, const json_t *v, const char *pointer, char **ret); /* name of a scope; owned */
-void doc_connects(Doc *d, const json_t *v, const char *pointer, NetGrant **ret, size_t *ret_n);
+void doc_slot_names(Doc *d, const Node *v, char ***ret);
+void doc_scope(Doc *d, const Node *v, char **ret); /* name of a scope; owned */
+void doc_connects(Doc *d, const Node *v, NetGrant **ret, size_t *ret_n);

@@ -47,11 +47,6 @@ Manifest manifest_none(void) {
         return (Manifest){.report_paths = true, .passes = 1, .embodiment = EMBODIMENT_PROCESS};
 }
 
-static void manifest_add_text(Doc *d, char ***v, const char *s) {
-        if (strv_add(v, s) < 0)
-                d->no_memory = true;
-}
-
 /* Whether s is a program: a path in the skill's folder, an absolute path of the region, or a name to search for. */
 static bool manifest_program_valid(const char *s) {
         for (const char *p = s; *p; p += strcspn(p, "/"), p += *p == '/')
@@ -60,182 +55,168 @@ static bool manifest_program_valid(const char *s) {
         return s[strlen(s) - 1] != '/' && strcmp(s, ".") != 0;
 }
 
-static void manifest_read_entries(Doc *d, const json_t *v, Manifest *m) {
-        const char *key, *s;
+static void manifest_read_entry(Doc *d, const Node *v, ManifestEntry *e) {
+        for (size_t i = 0; i < json_array_size(v->v); i++) {
+                const Node *item = ITEM(v, i);
+                const char *s;
+
+                if (!doc_string(d, item, i == 0, MANIFEST_TEXT_MAX, &s))
+                        continue;
+                if (i == 0 && !manifest_program_valid(s))
+                        doc_fault(d, item, "entry-program", "\"%s\": must name a file, without \"..\" parts",
+                                  QUOTED(s));
+                d->no_memory |= strv_add(&e->argv, s) < 0;
+        }
+}
+
+static void manifest_read_entries(Doc *d, const Node *v, Manifest *m) {
+        const char *key;
         json_t *argv;
 
-        if (!doc_object(d, v, "/entry", ENTRIES_MAX))
+        if (!doc_object(d, v, ENTRIES_MAX) || !(m->entries = doc_rows(d, v, sizeof(*m->entries))))
                 return;
-        m->entries = doc_rows(d, v, sizeof(*m->entries));
-        if (!m->entries)
-                return;
-        json_object_foreach((json_t *)v, key, argv) {
+        json_object_foreach((json_t *)v->v, key, argv) {
+                const Node *at = MEMBER(v, key);
                 ManifestEntry *e = &m->entries[m->n_entries];
-                char at[POINTER_MAX], at_item[POINTER_MAX];
 
-                pointer_key(at, "/entry", key);
                 if (!manifest_name_valid(key)) {
                         doc_fault(d, at, "entry-name", "an entry's name has " MANIFEST_NAME_RULE);
                         continue;
                 }
-                if (!doc_array(d, argv, at, ARGS_MAX))
+                if (!doc_array(d, at, ARGS_MAX))
                         continue;
                 if (json_array_size(argv) == 0)
                         doc_fault(d, at, "entry-empty", "an entry has at least one item, its program");
                 e->name = strdup(key);
-                if (!e->name)
-                        d->no_memory = true;
+                d->no_memory |= !e->name;
                 m->n_entries++;
-                for (size_t i = 0; i < json_array_size(argv); i++) {
-                        if (!doc_string(d, json_array_get(argv, i), pointer_item(at_item, at, i), i == 0,
-                                        MANIFEST_TEXT_MAX, &s))
-                                continue;
-                        if (i == 0 && !manifest_program_valid(s))
-                                doc_fault(d, at_item, "entry-program", "\"%s\": must name a file, without \"..\" parts",
-                                          diag_quote(s, strlen(s), (char[256]){0}, 256));
-                        manifest_add_text(d, &e->argv, s);
-                }
+                manifest_read_entry(d, at, e);
         }
 }
 
 /* I-11: a region's key is useless in a slot, because a slot outlives the region. */
-static void manifest_refuse_key(Doc *d, const json_t *schema, const char *pointer) {
+static void manifest_refuse_key(Doc *d, const json_t *schema, const Node *at) {
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
 
         if (jsonschema_compile(schema, &compiled, NULL) != 0)
                 d->no_memory = true;
         else if (jsonschema_has_key(compiled))
-                doc_fault(d, pointer, "slot-key",
+                doc_fault(d, at, "slot-key",
                           "\"format\": \"" JSONSCHEMA_KEY_FORMAT
                           "\" is the type of a region's key: a section may have it, a slot may not");
 }
 
-static void manifest_read_slots(Doc *d, const json_t *v, const SkillFolder *folder, Manifest *m) {
+static void manifest_read_slots(Doc *d, const Node *v, const SkillFolder *folder, Manifest *m) {
         const char *key;
         json_t *item;
 
-        if (!doc_object(d, v, "/slots", SLOT_LIST_MAX))
+        if (!doc_object(d, v, SLOT_LIST_MAX))
                 return;
         m->slots = json_object();
-        json_object_foreach((json_t *)v, key, item) {
+        json_object_foreach((json_t *)v->v, key, item) {
+                const Node *at = MEMBER(v, key);
                 json_t *schema;
-                char at[POINTER_MAX];
 
-                pointer_key(at, "/slots", key);
                 if (!slot_name_valid(key))
                         doc_fault(d, at, "slot-name",
                                   "a slot's name has 1 to %d lower-case letters, digits and \"._/-\", a letter first",
                                   SLOT_NAME_MAX);
-                else if ((schema = manifest_schema(d, item, at, folder))) {
+                else if ((schema = manifest_schema(d, at, folder))) {
                         manifest_refuse_key(d, schema, at);
-                        if (json_object_set_new(m->slots, key, schema) < 0)
-                                d->no_memory = true;
+                        d->no_memory |= json_object_set_new(m->slots, key, schema) < 0;
                 }
         }
 }
 
-static void manifest_read_files(Doc *d, const json_t *v, Manifest *m) {
-        static const char *const known[] = {"path", "at", "access", NULL};
-
-        if (!doc_array(d, v, "/files", FILES_MAX))
+static void manifest_read_files(Doc *d, const Node *v, Manifest *m) {
+        if (!doc_array(d, v, FILES_MAX) || !(m->files = doc_rows(d, v, sizeof(*m->files))))
                 return;
-        m->files = doc_rows(d, v, sizeof(*m->files));
-        if (!m->files)
-                return;
-        for (size_t i = 0; i < json_array_size(v); i++) {
-                const json_t *item = json_array_get(v, i);
+        for (size_t i = 0; i < json_array_size(v->v); i++) {
+                const Node *item = ITEM(v, i), *at = MEMBER(item, "at");
                 FileAsk *f = &m->files[m->n_files];
-                char at[POINTER_MAX], field[POINTER_MAX];
                 Diag message = {0};
 
-                pointer_item(at, "/files", i);
-                if (!doc_fields(d, item, at, known))
-                        continue;
-                if (!doc_file(d, item, at, &f->path, &f->write))
+                if (!doc_fields(d, item, WORDS("path", "at", "access")) || !doc_file(d, item, &f->path, &f->write))
                         continue;
                 m->n_files++;
-                if (json_object_get(item, "at")) {
-                        if (!doc_path(d, json_object_get(item, "at"), pointer_key(field, at, "at"), &f->target))
+                if (at->v) {
+                        if (!doc_path(d, at, &f->target))
                                 continue;
                 } else {
-                        pointer_key(field, at, "path");
+                        at = MEMBER(item, "path");
                         f->target = strdup(f->path);
                         if (!f->target) {
                                 d->no_memory = true;
                                 continue;
                         }
                 }
-                doc_judge(d, path_target_check(f->target, strcmp(f->target, f->path) == 0 && !f->write, &message),
-                          field, "target", &message);
+                doc_judge(d, path_target_check(f->target, strcmp(f->target, f->path) == 0 && !f->write, &message), at,
+                          "target", &message);
                 for (size_t k = 0; k + 1 < m->n_files; k++)
                         if (m->files[k].target && strcmp(m->files[k].target, f->target) == 0)
-                                doc_fault(d, field, "twice", "two files at one place in the region");
+                                doc_fault(d, at, "twice", "two files at one place in the region");
         }
 }
 
-static void manifest_read_network(Doc *d, const json_t *v, Manifest *m) {
-        static const char *const known[] = {"connect", NULL}, *const words[] = {"none", "private", "host", NULL};
+static void manifest_read_network(Doc *d, const Node *v, Manifest *m) {
         static const NetworkMode modes[] = {NETWORK_NONE, NETWORK_PRIVATE, NETWORK_HOST};
+        const Node *connect = MEMBER(v, "connect");
         size_t word = 0;
 
-        if (json_is_object(v)) {
-                if (doc_fields(d, v, "/network", known) && !json_object_get(v, "connect"))
-                        doc_fault(d, "/network", "required", "\"connect\" is required");
-                doc_connects(d, json_object_get(v, "connect"), "/network/connect", &m->connects, &m->n_connects);
+        if (json_is_object(v->v)) {
+                if (doc_fields(d, v, WORDS("connect")) && !connect->v)
+                        doc_fault(d, v, "required", "\"connect\" is required");
+                doc_connects(d, connect, &m->connects, &m->n_connects);
                 m->network = m->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
-        } else if (doc_word(d, v, "/network", words, &word))
+        } else if (doc_word(d, v, WORDS("none", "private", "host"), &word))
                 m->network = modes[word];
 }
 
-static void manifest_read_environment(Doc *d, const json_t *v, Manifest *m) {
+static void manifest_read_environment(Doc *d, const Node *v, Manifest *m) {
         const char *key, *s;
         json_t *item;
 
-        if (!doc_object(d, v, "/environment", ENV_MAX))
+        if (!doc_object(d, v, ENV_MAX))
                 return;
-        json_object_foreach((json_t *)v, key, item) {
+        json_object_foreach((json_t *)v->v, key, item) {
                 _cleanup_free_ char *line = NULL;
-                char at[POINTER_MAX];
+                const Node *at = MEMBER(v, key);
 
-                pointer_key(at, "/environment", key);
                 if (!env_name_valid(key, strlen(key)) || strncmp(key, "LETHE_", 6) == 0)
                         doc_fault(d, at, "environment-name",
                                   "a variable's name has 1 to 256 letters, digits and \"_\", no digit first; LETHE_* "
                                   "is Lethe's own");
-                else if (doc_string(d, item, at, 0, MANIFEST_TEXT_MAX, &s)) {
+                else if (doc_string(d, at, 0, MANIFEST_TEXT_MAX, &s)) {
                         line = text_printf("%s=%s", key, s);
                         d->no_memory |= !line || strv_add(&m->env, line) < 0;
                 }
         }
 }
 
-static void manifest_read_fields(Doc *d, const json_t *j, const SkillFolder *folder, Manifest *m) {
-        static const char *const known[] = {"$schema", "version", "entry", "budgets", "reads", "writes", "slots",
-                                            "files", "network", "environment", "proc", "min_tier", "on_denial",
-                                            "report", "cancel_bound", "teardown", "lineage", "key_scope", "sections",
-                                            "resources", "release", "sub_skills", "notes", "canon", "memory", "gates",
-                                            "warm", "embodiment", "commit", NULL};
-        static const char *const denials[] = {"continue", "end", NULL}, *const reports[] = {"calls", "paths", NULL};
+static void manifest_read_fields(Doc *d, const Node *j, const SkillFolder *folder, Manifest *m) {
         const char *ignored;
         size_t word = 0;
 
-        doc_fields(d, j, "", known);
-        doc_string(d, json_object_get(j, "$schema"), "/$schema", 0, 1024, &ignored);
-        manifest_read_entries(d, json_object_get(j, "entry"), m);
-        doc_budgets(d, json_object_get(j, "budgets"), "/budgets", &m->budget);
-        doc_slot_names(d, json_object_get(j, "reads"), "/reads", &m->reads);
-        doc_slot_names(d, json_object_get(j, "writes"), "/writes", &m->writes);
-        manifest_read_slots(d, json_object_get(j, "slots"), folder, m);
-        manifest_read_files(d, json_object_get(j, "files"), m);
-        manifest_read_network(d, json_object_get(j, "network"), m);
-        manifest_read_environment(d, json_object_get(j, "environment"), m);
-        doc_bool(d, json_object_get(j, "proc"), "/proc", &m->proc);
-        doc_tier(d, json_object_get(j, "min_tier"), "/min_tier", &m->min_tier);
-        if (doc_word(d, json_object_get(j, "on_denial"), "/on_denial", denials, &word))
+        doc_fields(d, j, WORDS("$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files",
+                               "network", "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound",
+                               "teardown", "lineage", "key_scope", "sections", "resources", "release", "sub_skills",
+                               "notes", "canon", "memory", "gates", "warm", "embodiment", "commit"));
+        doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
+        manifest_read_entries(d, MEMBER(j, "entry"), m);
+        doc_budgets(d, MEMBER(j, "budgets"), &m->budget);
+        doc_slot_names(d, MEMBER(j, "reads"), &m->reads);
+        doc_slot_names(d, MEMBER(j, "writes"), &m->writes);
+        manifest_read_slots(d, MEMBER(j, "slots"), folder, m);
+        manifest_read_files(d, MEMBER(j, "files"), m);
+        manifest_read_network(d, MEMBER(j, "network"), m);
+        manifest_read_environment(d, MEMBER(j, "environment"), m);
+        doc_bool(d, MEMBER(j, "proc"), &m->proc);
+        doc_tier(d, MEMBER(j, "min_tier"), &m->min_tier);
+        if (doc_word(d, MEMBER(j, "on_denial"), WORDS("continue", "end"), &word))
                 m->on_denial = word == 1 ? DENIAL_END : DENIAL_CONTINUE;
-        if (doc_word(d, json_object_get(j, "report"), "/report", reports, &word))
+        if (doc_word(d, MEMBER(j, "report"), WORDS("calls", "paths"), &word))
                 m->report_paths = word == 1;
-        doc_cancel_bound(d, json_object_get(j, "cancel_bound"), "/cancel_bound", &m->cancel_bound_usec);
+        doc_cancel_bound(d, MEMBER(j, "cancel_bound"), &m->cancel_bound_usec);
         manifest_read_region(d, j, folder, m);
 }
 
@@ -245,7 +226,7 @@ int manifest_parse(const char *text, size_t n, int dirfd, const Bundle *bundle, 
         _cleanup_json_ json_t *j = doc_parse(&d, text, n);
 
         if (j)
-                manifest_read_fields(&d, j, &(SkillFolder){dirfd, bundle}, &m);
+                manifest_read_fields(&d, &(Node){.v = j}, &(SkillFolder){dirfd, bundle}, &m);
         if (d.no_memory)
                 return -ENOMEM;
         if (d.n_faults > 0)

@@ -84,46 +84,42 @@ json_t *memory_rights_json(const MemoryRight *v, size_t n) {
 }
 
 /* A row; ret->scope is set only when the row has no fault. */
-static void memory_read_right(Doc *d, const json_t *v, const char *pointer, MemoryRight *ret) {
-        static const char *const known[] = {"scope", "read", "write", "delete", NULL};
-        char at[POINTER_MAX];
+static void memory_read_right(Doc *d, const Node *v, MemoryRight *ret) {
+        const Node *scope = MEMBER(v, "scope");
         unsigned any = 0;
 
-        if (!doc_fields(d, v, pointer, known))
+        if (!doc_fields(d, v, WORDS("scope", "read", "write", "delete")))
                 return;
         for (size_t k = 0; k < MEMORY_ACCESSES; k++) {
-                doc_words(d, json_object_get(v, memory_access_words[k]),
-                          pointer_key(at, pointer, memory_access_words[k]), memory_family_words, MEMORY_FAMILIES,
-                          &ret->may[k]);
+                doc_words(d, MEMBER(v, memory_access_words[k]), memory_family_words, MEMORY_FAMILIES, &ret->may[k]);
                 any |= ret->may[k];
         }
-        if (!json_object_get(v, "scope"))
-                doc_fault(d, pointer, "required", "\"scope\" is required");
+        if (!scope->v)
+                doc_fault(d, v, "required", "\"scope\" is required");
         else if (!any)
-                doc_fault(d, pointer, "required", "one of \"read\", \"write\" and \"delete\" is to name a family");
+                doc_fault(d, v, "required", "one of \"read\", \"write\" and \"delete\" is to name a family");
         if (any)
-                doc_scope(d, json_object_get(v, "scope"), pointer_key(at, pointer, "scope"), &ret->scope);
+                doc_scope(d, scope, &ret->scope);
 }
 
-void doc_memory_rights(Doc *d, const json_t *v, const char *pointer, MemoryRight **ret, size_t *ret_n) {
+void doc_memory_rights(Doc *d, const Node *v, MemoryRight **ret, size_t *ret_n) {
         MemoryRight *rows;
         size_t n = 0;
 
         *ret = NULL;
         *ret_n = 0;
-        if (!v || !doc_array(d, v, pointer, MEMORY_RIGHTS_MAX))
+        if (!doc_array(d, v, MEMORY_RIGHTS_MAX))
                 return;
         rows = doc_rows(d, v, sizeof(*rows));
-        for (size_t i = 0; rows && i < json_array_size(v); i++) {
-                char at[POINTER_MAX], field[POINTER_MAX];
+        for (size_t i = 0; rows && i < json_array_size(v->v); i++) {
+                const Node *at = ITEM(v, i);
                 MemoryRight one = {0};
 
-                memory_read_right(d, json_array_get(v, i), pointer_item(at, pointer, i), &one);
+                memory_read_right(d, at, &one);
                 if (!one.scope)
                         continue;
                 if (memory_right_of(rows, n, one.scope)) {
-                        doc_fault(d, pointer_key(field, at, "scope"), "twice", "scope \"%s\" stands there twice",
-                                  one.scope);
+                        doc_fault(d, MEMBER(at, "scope"), "twice", "scope \"%s\" stands there twice", one.scope);
                         free(one.scope);
                 } else
                         rows[n++] = one;

@@ -33,4 +33,4 @@ const char *memory_families_text(unsigned families, char out[static MEMORY_FAMIL
 json_t *memory_rights_json(const MemoryRight *v, size_t n);
 
 /* Reads an array in the form of memory_rights_json(). Faults go to d; *ret is set in any case. */
-void doc_memory_rights(Doc *d, const json_t *v, const char *pointer, MemoryRight **ret, size_t *ret_n);
+void doc_memory_rights(Doc *d, const Node *v, MemoryRight **ret, size_t *ret_n);

@@ -1,11 +1,10 @@
 #include "manifest/skill-kept.h"
 
+#include "base/lock.h"
 #include "base/quiet.h"
 #include "base/waiting.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -53,19 +52,17 @@ static bool kept_look(const char *dir, Look *ret) {
 }
 
 static Skill *kept_find(SkillsKept *k, const char *dir, const Look *l) {
-        Skill *found = NULL;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&k->lock);
 
-        pthread_mutex_lock(&k->lock);
-        for (size_t i = 0; i < KEPT_MAX && !found; i++) {
+        for (size_t i = 0; i < KEPT_MAX; i++) {
                 KeptSkill *e = &k->kept[i];
 
                 if (!e->skill || !look_same(&e->look, l) || strcmp(e->skill->dir, dir) != 0)
                         continue;
                 e->used = ++k->clock;
-                found = skill_use(e->skill);
+                return skill_use(e->skill);
         }
-        pthread_mutex_unlock(&k->lock);
-        return found;
+        return NULL;
 }
 
 /* Takes the place of the same folder's former skill, else a free place, else the place that was unused for longest. */

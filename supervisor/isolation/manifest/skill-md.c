@@ -48,13 +48,14 @@ typedef struct MdReader {
         Findings *findings;
 } MdReader;
 
-static unsigned md_line(const MdReader *r, const char *key) {
-        return (unsigned)json_integer_value(json_object_get(r->tree->lines, key));
-}
-
-#define ADD(r, level, key, rule, ...)                                                                                  \
+/* Returns 0 or -ENOMEM. */
+#define REPORT(r, level, key, rule, ...)                                                                               \
+        (finding_add((r)->findings, level, FILE_NAME,                                                                  \
+                     (unsigned)json_integer_value(json_object_get((r)->tree->lines, (key))), NULL, rule,               \
+                     __VA_ARGS__) < 0 ? -ENOMEM : 0)
+#define ADD(...)                                                                                                       \
         do {                                                                                                           \
-                if (finding_add((r)->findings, level, FILE_NAME, md_line(r, key), NULL, rule, __VA_ARGS__) < 0)        \
+                if (REPORT(__VA_ARGS__) < 0)                                                                           \
                         return -ENOMEM;                                                                                \
         } while (0)
 
@@ -67,30 +68,21 @@ static int md_read_name(MdReader *r, const json_t *v) {
         const char *s = json_text(v);
         char shown[160], folder[160];
 
-        if (!v) {
-                ADD(r, FINDING_STRICT, "name", "name-required", "\"name\" is missing: it is required");
-                return 0;
-        }
-        if (!s || md_is_blank(s)) {
-                ADD(r, FINDING_STRICT, "name", "name-string", "\"name\" must be a text of 1 to %d characters",
-                    NAME_MAX_CHARS);
-                return 0;
-        }
+        if (!v)
+                return REPORT(r, FINDING_STRICT, "name", "name-required", "\"name\" is missing: it is required");
+        if (!s || md_is_blank(s))
+                return REPORT(r, FINDING_STRICT, "name", "name-string", "\"name\" must be a text of 1 to %d characters",
+                              NAME_MAX_CHARS);
         diag_quote(s, strlen(s), shown, sizeof(shown));
-        if (md_has_control(s, true)) {
-                ADD(r, FINDING_ERROR, "name", "name-characters", "name \"%s\": control characters", shown);
-                return 0;
-        }
-        if (md_characters(s) > NAME_MAX_CHARS) {
-                ADD(r, FINDING_ERROR, "name", "name-length", "name \"%s\": %zu characters, at most %d are allowed",
-                    shown, md_characters(s), NAME_MAX_CHARS);
-                return 0;
-        }
-        if (!skill_md_name_runs(s)) {
-                ADD(r, FINDING_ERROR, "name", "name-characters",
-                    "name \"%s\": " SKILL_MD_NAME_RULE "; give the skill and its folder such a name", shown);
-                return 0;
-        }
+        if (md_has_control(s, true))
+                return REPORT(r, FINDING_ERROR, "name", "name-characters", "name \"%s\": control characters", shown);
+        if (md_characters(s) > NAME_MAX_CHARS)
+                return REPORT(r, FINDING_ERROR, "name", "name-length",
+                              "name \"%s\": %zu characters, at most %d are allowed", shown, md_characters(s),
+                              NAME_MAX_CHARS);
+        if (!skill_md_name_runs(s))
+                return REPORT(r, FINDING_ERROR, "name", "name-characters",
+                              "name \"%s\": " SKILL_MD_NAME_RULE "; give the skill and its folder such a name", shown);
         if (s[0] == '-' || s[strlen(s) - 1] == '-')
                 ADD(r, FINDING_STRICT, "name", "name-hyphen", "name \"%s\": must not start or end with a hyphen",
                     shown);
@@ -110,20 +102,14 @@ static int md_read_name(MdReader *r, const json_t *v) {
 static int md_read_text(MdReader *r, const json_t *v, const char *key, size_t most, bool required, char **ret) {
         const char *s = json_text(v);
 
-        if (!v) {
-                if (required)
-                        ADD(r, FINDING_STRICT, key, "description-required", "\"%s\" is missing: it is required", key);
-                return 0;
-        }
-        if (!s) {
-                ADD(r, FINDING_STRICT, key, "text-string", "\"%s\" must be a text", key);
-                return 0;
-        }
-        if (md_is_blank(s) && most > 0) {
-                ADD(r, FINDING_STRICT, key, "text-empty", "\"%s\" is empty: it must have 1 to %zu characters", key,
-                    most);
-                return 0;
-        }
+        if (!v)
+                return required ? REPORT(r, FINDING_STRICT, key, "description-required",
+                                         "\"%s\" is missing: it is required", key) : 0;
+        if (!s)
+                return REPORT(r, FINDING_STRICT, key, "text-string", "\"%s\" must be a text", key);
+        if (md_is_blank(s) && most > 0)
+                return REPORT(r, FINDING_STRICT, key, "text-empty", "\"%s\" is empty: it must have 1 to %zu characters",
+                              key, most);
         if (most > 0 && md_characters(s) > most)
                 ADD(r, FINDING_STRICT, key, "text-length", "\"%s\" has %zu characters: at most %zu are allowed", key,
                     md_characters(s), most);
@@ -139,10 +125,9 @@ static int md_read_metadata(MdReader *r, json_t *v) {
 
         if (!v)
                 return 0;
-        if (!json_is_object(v)) {
-                ADD(r, FINDING_STRICT, "metadata", "metadata-map", "\"metadata\" must be a map from texts to texts");
-                return 0;
-        }
+        if (!json_is_object(v))
+                return REPORT(r, FINDING_STRICT, "metadata", "metadata-map",
+                              "\"metadata\" must be a map from texts to texts");
         r->md->metadata = json_object();
         if (!r->md->metadata)
                 return -ENOMEM;
@@ -180,11 +165,9 @@ static int md_read_allowed_tools(MdReader *r, const json_t *v) {
         for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++) {
                 const json_t *item = json_array_get(v, i);
 
-                if (!json_is_string(item)) {
-                        ADD(r, FINDING_STRICT, "allowed-tools", "allowed-tools",
-                            "\"allowed-tools\" item %zu must be a text", i + 1);
-                        return 0;
-                }
+                if (!json_is_string(item))
+                        return REPORT(r, FINDING_STRICT, "allowed-tools", "allowed-tools",
+                                      "\"allowed-tools\" item %zu must be a text", i + 1);
                 if (strv_add(&r->md->allowed_tools, json_text(item)) < 0)
                         return -ENOMEM;
         }

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SKILL_MD_NAME "SKILL.md"
 #define SKILL_MD_OTHER "skill.md" /* the reference reader accepts this name too */

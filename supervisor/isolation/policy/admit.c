@@ -3,7 +3,6 @@
 #include "base/size.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 #define ADMIT_PAGE 4096
 #define ADMIT_LARGE (UINT64_C(16) << 20) /* bytes of a process from which the guard has more than one thread */

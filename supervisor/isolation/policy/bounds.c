@@ -40,7 +40,7 @@ const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX])
         return out;
 }
 
-static bool bound_read(Doc *d, BoundKind k, const json_t *v, const char *pointer, uint64_t *ret) {
+static bool bound_read(Doc *d, BoundKind k, const Node *v, uint64_t *ret) {
         Discipline discipline;
         unsigned passes;
         Diag message = {0};
@@ -48,43 +48,38 @@ static bool bound_read(Doc *d, BoundKind k, const json_t *v, const char *pointer
         size_t word;
 
         if (bound_rows[k].words) {
-                if (!doc_word(d, v, pointer, bound_rows[k].words, &word))
+                if (!doc_word(d, v, bound_rows[k].words, &word))
                         return false;
                 *ret = word;
                 return true;
         }
         if (k == BOUND_CALLBACKS)
-                return doc_count(d, v, pointer, 0, RELEASES_MAX, ret);
+                return doc_count(d, v, 0, RELEASES_MAX, ret);
         if (k == BOUND_CANCEL)
-                return doc_cancel_bound(d, v, pointer, ret);
-        if (!doc_string(d, v, pointer, 1, DISCIPLINE_TEXT_MAX, &s))
-                return false;
-        if (!doc_judge(d, discipline_parse(s, &discipline, &passes, &message), pointer, "discipline", &message))
+                return doc_cancel_bound(d, v, ret);
+        if (!doc_string(d, v, 1, DISCIPLINE_TEXT_MAX, &s) ||
+            !doc_judge(d, discipline_parse(s, &discipline, &passes, &message), v, "discipline", &message))
                 return false;
         *ret = bound_of_discipline(discipline, passes);
         return true;
 }
 
-void bounds_read(Doc *d, const json_t *v, const char *pointer, Bound ret[static BOUND_KINDS]) {
-        static const char *const ends[] = {"floor", "ceiling", NULL};
+void bounds_read(Doc *d, const Node *v, Bound ret[static BOUND_KINDS]) {
         const char *known[BOUND_KINDS + 1] = {0};
 
         for (BoundKind k = 0; k < BOUND_KINDS; k++)
                 known[k] = bound_rows[k].name;
-        if (!v || !doc_fields(d, v, pointer, known))
+        if (!doc_fields(d, v, known))
                 return;
         for (BoundKind k = 0; k < BOUND_KINDS; k++) {
-                const json_t *o = json_object_get(v, bound_rows[k].name);
-                char at[POINTER_MAX], field[POINTER_MAX], a[BOUND_TEXT_MAX], b[BOUND_TEXT_MAX];
+                const Node *at = MEMBER(v, known[k]);
+                char a[BOUND_TEXT_MAX], b[BOUND_TEXT_MAX];
                 Bound *to = &ret[k];
 
-                pointer_key(at, pointer, bound_rows[k].name);
-                if (!o || !doc_fields(d, o, at, ends))
+                if (!doc_fields(d, at, WORDS("floor", "ceiling")))
                         continue;
-                to->has_floor =
-                        bound_read(d, k, json_object_get(o, "floor"), pointer_key(field, at, "floor"), &to->floor);
-                to->has_ceiling = bound_read(d, k, json_object_get(o, "ceiling"), pointer_key(field, at, "ceiling"),
-                                             &to->ceiling);
+                to->has_floor = bound_read(d, k, MEMBER(at, "floor"), &to->floor);
+                to->has_ceiling = bound_read(d, k, MEMBER(at, "ceiling"), &to->ceiling);
                 if (to->has_floor && to->has_ceiling && to->floor > to->ceiling)
                         doc_fault(d, at, "floor-above-ceiling", "the floor, %s, is above the ceiling, %s",
                                   bound_text(k, to->floor, a), bound_text(k, to->ceiling, b));

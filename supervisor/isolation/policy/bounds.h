@@ -15,5 +15,5 @@ extern const BoundRow bound_rows[BOUND_KINDS];
 uint64_t bound_of_discipline(Discipline d, unsigned passes);
 #define BOUND_TEXT_MAX 48
 const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX]);
-/* Faults go to d. v may be NULL. */
-void bounds_read(Doc *d, const json_t *v, const char *pointer, Bound ret[static BOUND_KINDS]);
+/* Faults go to d. */
+void bounds_read(Doc *d, const Node *v, Bound ret[static BOUND_KINDS]);

@@ -5,7 +5,6 @@
 #include "schema/limits.h"
 
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -114,9 +114,9 @@ static int grant_find_interpreter(Grant *g) {
         return 0;
 }
 
-static int grant_copy_text(char **field, const char *s) {
-        *field = strdup(s);
-        return *field ? 0 : -ENOMEM;
+static int grant_copy_text(char **field, const char *text_or_null) {
+        *field = text_or_null ? strdup(text_or_null) : NULL;
+        return !text_or_null || *field ? 0 : -ENOMEM;
 }
 
 uint64_t grant_set_aside(const Grant *g) {
@@ -163,13 +163,13 @@ static int grant_set_env(Grant *g, const Manifest *m, const RunRequest *q) {
 }
 
 static int grant_no_such_entry(const Manifest *m, const char *name, Diag *reterr) {
-        char list[512] = "", shown[256];
+        char list[512] = "";
         size_t o = 0;
 
         for (size_t i = 0; i < m->n_entries && o < sizeof(list); i++)
                 o += (size_t)snprintf(list + o, sizeof(list) - o, "%s%s", i > 0 ? ", " : "", m->entries[i].name);
         return diag(reterr, GRANT_E_USAGE, "no entry \"%s\" in lethe.json; it has: %s",
-                    diag_quote(name, strlen(name), shown, sizeof(shown)), list);
+                    QUOTED(name), list);
 }
 
 /* Sets the command: an entry of lethe.json; without entries, the file of --entry. */
@@ -196,14 +196,10 @@ static int grant_set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
                 return diag(reterr, GRANT_E_USAGE, "--entry names a part of a skill: it cannot stand beside --exec");
         r = grant_copy_text(&g->skill_name, strrchr(p->path, '/') + 1);
         r = r ?: grant_copy_text(&g->skill_digest, p->digest);
-        if (r == 0 && p->real)
-                r = grant_copy_text(&g->program, p->real);
-        if (r == 0 && p->real && p->copy) /* no copy in a dry run */
-                r = grant_copy_text(&g->program_copy, p->copy);
-        if (r == 0 && p->link)
-                r = grant_copy_text(&g->program_link, p->path);
-        if (r == 0 && p->link)
-                r = grant_copy_text(&g->program_end, p->link);
+        r = r ?: grant_copy_text(&g->program, p->real);
+        r = r ?: grant_copy_text(&g->program_copy, p->real ? p->copy : NULL); /* no copy in a dry run */
+        r = r ?: grant_copy_text(&g->program_link, p->link ? p->path : NULL);
+        r = r ?: grant_copy_text(&g->program_end, p->link);
         g->program_granted = p->granted;
         return r ? r : strv_add(&g->argv, p->path);
 }
@@ -216,13 +212,10 @@ static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         r = r ?: strv_add_all(&g->resources, m->resources);
         r = r ?: strv_add_all(&g->sub_skills, m->sub_skills);
         r = r ?: strv_add_all(&g->preload, m->preload);
-        if (r == 0 && m->notes)
-                r = grant_copy_text(&g->notes, m->notes);
-        if (r == 0 && m->canon)
-                r = grant_copy_text(&g->canon, m->canon);
+        r = r ?: grant_copy_text(&g->notes, m->notes);
+        r = r ?: grant_copy_text(&g->canon, m->canon);
         r = r ?: grant_copy_text(&g->workdir, q->workdir ?: REGION_WORK_DIR);
-        if (r == 0 && q->name)
-                r = grant_copy_text(&g->name, q->name);
+        r = r ?: grant_copy_text(&g->name, q->name);
         r = r ?: grant_set_env(g, m, q);
         g->slots = json_incref(m->slots);
         g->proc = m->proc || q->proc;

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define INSIDE_LINKS_MAX 40 /* as the kernel's MAXSYMLINKS */
 

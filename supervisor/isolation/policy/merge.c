@@ -67,7 +67,7 @@ int merge_budget(Merge *m) {
                 uint64_t v = skill && said ? MIN(skill, said) : skill ?: said ?: standard;
                 LimitBy by = skill && v == skill ? LIMIT_BY_MANIFEST : said ? LIMIT_BY_OPTION : LIMIT_BY_DEFAULT;
                 char skill_text[BUDGET_TEXT_MAX], said_text[BUDGET_TEXT_MAX], v_text[BUDGET_TEXT_MAX], field[64],
-                        option[64], rule[1024], place[512];
+                        option[64], rule[1024];
                 int r = 0;
 
                 snprintf(field, sizeof(field), "/budgets/%s", f->name);
@@ -80,7 +80,7 @@ int merge_budget(Merge *m) {
                         v = most;
                         by = LIMIT_BY_POLICY;
                         snprintf(rule, sizeof(rule), "%s/%s",
-                                 merge_where(m, own ? &m->row->limits : &m->policy->limits, "max", place), f->name);
+                                 WHERE(m, own ? &m->row->limits : &m->policy->limits, "max"), f->name);
                 } else if (v == BUDGET_NONE && f->standard != BUDGET_NONE &&
                            !merge_may_be_none(m, said ?: skill ? said : standard, most)) {
                         v = f->most;
@@ -115,14 +115,12 @@ int merge_tier(Merge *m) {
         const Tier general = m->policy->limits.min_tier, own = m->row ? m->row->limits.min_tier : 0;
         const Tier policy = !own ? general : m->row->digest ? own : MAX(own, general);
         const Tier skill = m->manifest->min_tier, floor = MAX(skill, policy), asked = m->request->tier;
-        char place[512];
 
         if (asked && asked < floor)
                 return diag(m->reterr, GRANT_E_REFUSED, "--tier %s: %s is the minimum by %s", tier_name(asked),
                             tier_name(floor),
                             policy >= skill
-                                    ? merge_where(m, own && own == policy ? &m->row->limits : &m->policy->limits,
-                                                  "min_tier", place)
+                                    ? WHERE(m, own && own == policy ? &m->row->limits : &m->policy->limits, "min_tier")
                                     : "lethe.json#/min_tier");
         m->grant->tier = asked;
         m->grant->min_tier = asked ? asked : policy ? floor : TIER_NAMESPACES;
@@ -159,18 +157,17 @@ static int merge_add_connect(Grant *g, const NetGrant *c) {
 /* The command line's own requests: granted, or the run is refused. */
 static int merge_request_network(Merge *m, const Limits *l) {
         const RunRequest *q = m->request;
-        char place[512];
 
         if (q->network == NETWORK_HOST && l->network_said && !l->network_host)
                 return diag(m->reterr, GRANT_E_REFUSED, "--network host: %s does not allow it (\"host\": true would)",
-                            merge_where(m, l, "network", place));
+                            WHERE(m, l, "network"));
         for (size_t i = 0; i < q->n_connects; i++) {
                 int r;
 
                 if (l->network_said && !l->network_host &&
                     !merge_has_connect(l->connects, l->n_connects, &q->connects[i]))
                         return diag(m->reterr, GRANT_E_REFUSED, "--connect %s: %s/connect does not list it",
-                                    q->connects[i].text, merge_where(m, l, "network", place));
+                                    q->connects[i].text, WHERE(m, l, "network"));
                 r = merge_add_connect(m->grant, &q->connects[i]);
                 if (r < 0)
                         return r;
@@ -244,15 +241,13 @@ int merge_covers(const Limits *l, const char *path) {
 }
 
 static int merge_request_files(Merge *m, const Limits *l) {
-        char place[512];
-
         for (size_t i = 0; i < m->request->n_mounts; i++) {
                 const FileGrant *v = &m->request->mounts[i];
                 int r;
 
                 if (l->files_said && merge_covers(l, v->source) < (v->write ? 2 : 1))
                         return diag(m->reterr, GRANT_E_REFUSED, "-v %s:%s: no root of %s allows to %s it", v->source,
-                                    v->target, merge_where(m, l, "files", place), v->write ? "write" : "read");
+                                    v->target, WHERE(m, l, "files"), v->write ? "write" : "read");
                 r = merge_add_file(m->grant, v->source, v->target, v->write);
                 if (r < 0)
                         return r;
@@ -275,7 +270,7 @@ static int merge_manifest_file(Merge *m, const Limits *l, size_t i) {
         const FileAsk *a = &m->manifest->files[i];
         const FileGrant *v = merge_mounted_at(m->request, a->target);
         _cleanup_free_ char *asked = NULL;
-        char field[64], place[512];
+        char field[64];
         int right, r;
 
         snprintf(field, sizeof(field), "/files/%zu", i);
@@ -291,13 +286,13 @@ static int merge_manifest_file(Merge *m, const Limits *l, size_t i) {
         right = merge_covers(l, a->real ?: a->path);
         if (right == 0)
                 return merge_reduce(m, field, asked, "none", "no root of %s covers %s",
-                                    merge_where(m, l, "files", place), a->real ?: a->path);
+                                    WHERE(m, l, "files"), a->real ?: a->path);
         if (!a->real)
                 return diag(m->reterr, GRANT_E_SOURCE, "lethe.json#%s/path: %s does not exist", field, a->path);
         r = merge_add_file(m->grant, a->real, a->target, a->write && right == 2);
         if (r == 0 && a->write && right < 2)
                 r = merge_reduce(m, field, asked, "read", "%s allows to read it only",
-                                 merge_where(m, l, "files", place));
+                                 WHERE(m, l, "files"));
         return r;
 }
 
@@ -316,7 +311,7 @@ static int merge_memory_access(Merge *m, const Limits *l, size_t i, MemoryAccess
         const MemoryRight *asked = &m->manifest->memory[i],
                           *row = memory_right_of(l->memory, l->n_memory, asked->scope);
         const unsigned allowed = l->memory_said ? (row ? row->may[a] : 0) : a == MEMORY_DELETE ? 0 : MEMORY_ALL;
-        char field[64], place[512], want[MEMORY_FAMILIES_TEXT], have[MEMORY_FAMILIES_TEXT];
+        char field[64], want[MEMORY_FAMILIES_TEXT], have[MEMORY_FAMILIES_TEXT];
 
         *ret = asked->may[a] & allowed;
         if (*ret == asked->may[a])
@@ -328,7 +323,7 @@ static int merge_memory_access(Merge *m, const Limits *l, size_t i, MemoryAccess
                 return merge_reduce(m, field, want, have,
                                     "deleting records of memory is granted by a policy file alone");
         return merge_reduce(m, field, want, have, "%s does not allow it in scope %s",
-                            merge_where(m, l, "memory", place), asked->scope);
+                            WHERE(m, l, "memory"), asked->scope);
 }
 
 int merge_memory(Merge *m) {

@@ -43,6 +43,7 @@ int merge_is_default(json_t *list);
 int merge_raise(Merge *m, const char *field, const char *asked, const char *granted, const char *rule);
 /* "FILE#/WHAT" or "FILE#/skills/NAME/WHAT". Returns out. */
 const char *merge_where(const Merge *m, const Limits *l, const char *what, char out[static 512]);
+#define WHERE(m, l, what) merge_where((m), (l), (what), (char[512]){0}) /* valid until the end of the block */
 /* The program and arguments of an entry, in the form of Grant.argv. Returns 0, GRANT_E_*, -ENOMEM. */
 int merge_entry(const Skill *s, const ManifestEntry *e, char ***ret_argv, Diag *reterr);
 /* The same for the file `path` of the skill, relative to the skill's folder. */

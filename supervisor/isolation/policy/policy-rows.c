@@ -1,6 +1,5 @@
 #include "policy/policy-rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define DIGEST_MAX 256
@@ -15,39 +14,32 @@ const DigestPolicy *policy_digest(const Policy *p, const char *scope) {
         return NULL;
 }
 
-static void policy_read_digest_row(Doc *d, const json_t *v, const char *pointer, Policy *p) {
-        static const char *const known[] = {"scope", "archive", "remove", NULL};
+static void policy_read_digest_row(Doc *d, const Node *v, Policy *p) {
+        const Node *scope = MEMBER(v, "scope");
         DigestPolicy row = {0};
-        char at[POINTER_MAX];
 
-        if (!doc_fields(d, v, pointer, known))
+        if (!doc_fields(d, v, WORDS("scope", "archive", "remove")))
                 return;
-        doc_words(d, json_object_get(v, "archive"), pointer_key(at, pointer, "archive"), policy_reason_words, 4,
-                  &row.archive);
-        doc_words(d, json_object_get(v, "remove"), pointer_key(at, pointer, "remove"), policy_reason_words, 4,
-                  &row.remove);
-        pointer_key(at, pointer, "scope");
-        if (!json_object_get(v, "scope"))
-                doc_fault(d, pointer, "required", "\"scope\" is required");
-        doc_scope(d, json_object_get(v, "scope"), at, &row.scope);
+        doc_words(d, MEMBER(v, "archive"), policy_reason_words, 4, &row.archive);
+        doc_words(d, MEMBER(v, "remove"), policy_reason_words, 4, &row.remove);
+        if (!scope->v)
+                doc_fault(d, v, "required", "\"scope\" is required");
+        doc_scope(d, scope, &row.scope);
         if (!row.scope)
                 return;
         if (policy_digest(p, row.scope)) {
-                doc_fault(d, at, "twice", "scope \"%s\" stands there twice", row.scope);
+                doc_fault(d, scope, "twice", "scope \"%s\" stands there twice", row.scope);
                 free(row.scope);
         } else
                 p->digest[p->n_digest++] = row;
 }
 
-void policy_read_digest(Doc *d, const json_t *v, Policy *p) {
-        if (!v || !doc_array(d, v, "/digest", DIGEST_MAX))
+void policy_read_digest(Doc *d, const Node *v, Policy *p) {
+        if (!doc_array(d, v, DIGEST_MAX))
                 return;
         p->digest = doc_rows(d, v, sizeof(*p->digest));
-        for (size_t i = 0; p->digest && i < json_array_size(v); i++) {
-                char at[POINTER_MAX];
-
-                policy_read_digest_row(d, json_array_get(v, i), pointer_item(at, "/digest", i), p);
-        }
+        for (size_t i = 0; p->digest && i < json_array_size(v->v); i++)
+                policy_read_digest_row(d, ITEM(v, i), p);
 }
 
 void policy_sub_skill_deinit(SubSkillPolicy *s) {
@@ -58,15 +50,12 @@ void policy_sub_skill_deinit(SubSkillPolicy *s) {
         *s = (SubSkillPolicy){0};
 }
 
-void policy_read_sub_skill(Doc *d, const json_t *v, const char *pointer, SubSkillPolicy *ret) {
-        static const char *const known[] = {"reads", "writes", "notes", "canon", NULL};
-        char at[POINTER_MAX];
-
-        if (!v || !doc_fields(d, v, pointer, known))
+void policy_read_sub_skill(Doc *d, const Node *v, SubSkillPolicy *ret) {
+        if (!doc_fields(d, v, WORDS("reads", "writes", "notes", "canon")))
                 return;
         ret->said = true;
-        doc_slot_names(d, json_object_get(v, "reads"), pointer_key(at, pointer, "reads"), &ret->reads);
-        doc_slot_names(d, json_object_get(v, "writes"), pointer_key(at, pointer, "writes"), &ret->writes);
-        doc_scope(d, json_object_get(v, "notes"), pointer_key(at, pointer, "notes"), &ret->notes);
-        doc_scope(d, json_object_get(v, "canon"), pointer_key(at, pointer, "canon"), &ret->canon);
+        doc_slot_names(d, MEMBER(v, "reads"), &ret->reads);
+        doc_slot_names(d, MEMBER(v, "writes"), &ret->writes);
+        doc_scope(d, MEMBER(v, "notes"), &ret->notes);
+        doc_scope(d, MEMBER(v, "canon"), &ret->canon);
 }

@@ -4,10 +4,10 @@
 
 #include "policy/policy-types.h"
 
-/* Faults go to d. v may be NULL. */
-void policy_read_sub_skill(Doc *d, const json_t *v, const char *pointer, SubSkillPolicy *ret);
+/* Faults go to d. */
+void policy_read_sub_skill(Doc *d, const Node *v, SubSkillPolicy *ret);
 void policy_sub_skill_deinit(SubSkillPolicy *s);
-void policy_read_digest(Doc *d, const json_t *v, Policy *p);
+void policy_read_digest(Doc *d, const Node *v, Policy *p);
 
 extern const char *const policy_reason_words[]; /* words of schema/memory.md; NULL-terminated */
 /* The row of a scope, or NULL. */

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SKILLS_MAX 1024
 #define ROOTS_MAX 256
@@ -111,37 +110,26 @@ static SkillPolicy *policy_add_row(Doc *d, Policy *p, const char *name) {
         return s;
 }
 
-static void policy_read_network(Doc *d, const json_t *v, const char *pointer, Limits *l) {
-        static const char *const known[] = {"connect", "host", NULL};
-        char at[POINTER_MAX];
-
-        if (!v || !doc_fields(d, v, pointer, known))
+static void policy_read_network(Doc *d, const Node *v, Limits *l) {
+        if (!doc_fields(d, v, WORDS("connect", "host")))
                 return;
         l->network_said = true;
-        doc_connects(d, json_object_get(v, "connect"), pointer_key(at, pointer, "connect"), &l->connects,
-                     &l->n_connects);
-        doc_bool(d, json_object_get(v, "host"), pointer_key(at, pointer, "host"), &l->network_host);
+        doc_connects(d, MEMBER(v, "connect"), &l->connects, &l->n_connects);
+        doc_bool(d, MEMBER(v, "host"), &l->network_host);
 }
 
-static void policy_read_files(Doc *d, const json_t *v, const char *pointer, Limits *l) {
-        static const char *const known[] = {"path", "access", NULL};
-
-        if (!doc_array(d, v, pointer, ROOTS_MAX))
+static void policy_read_files(Doc *d, const Node *v, Limits *l) {
+        if (!doc_array(d, v, ROOTS_MAX))
                 return;
         l->files_said = true;
         l->files = doc_rows(d, v, sizeof(*l->files));
-        if (!l->files)
-                return;
-        for (size_t i = 0; i < json_array_size(v); i++) {
-                const json_t *item = json_array_get(v, i);
+        for (size_t i = 0; l->files && i < json_array_size(v->v); i++) {
+                const Node *item = ITEM(v, i);
                 PolicyFile *f = &l->files[l->n_files];
-                char at[POINTER_MAX], field[POINTER_MAX], *real;
+                char *real;
                 int e;
 
-                pointer_item(at, pointer, i);
-                if (!doc_fields(d, item, at, known))
-                        continue;
-                if (!doc_file(d, item, at, &f->path, &f->write))
+                if (!doc_fields(d, item, WORDS("path", "access")) || !doc_file(d, item, &f->path, &f->write))
                         continue;
                 l->n_files++;
                 /* Sources are compared with symlinks resolved, so roots are resolved too. A root that does not exist
@@ -153,146 +141,108 @@ static void policy_read_files(Doc *d, const json_t *v, const char *pointer, Limi
                 } else if (e == -ENOMEM)
                         d->no_memory = true;
                 else if (e == -ETIMEDOUT)
-                        doc_fault(d, pointer_key(field, at, "path"), "place", "\"%s\": %s", f->path, quiet_strerror(e));
+                        doc_fault(d, MEMBER(item, "path"), "place", "\"%s\": %s", f->path, quiet_strerror(e));
         }
 }
 
-static void policy_read_limits(Doc *d, const json_t *v, const char *pointer, Limits *l) {
-        char at[POINTER_MAX];
-        const json_t *max = json_object_get(v, "max");
-
-        if (max)
-                doc_budgets(d, max, pointer_key(at, pointer, "max"), &l->max);
-        doc_tier(d, json_object_get(v, "min_tier"), pointer_key(at, pointer, "min_tier"), &l->min_tier);
-        policy_read_network(d, json_object_get(v, "network"), pointer_key(at, pointer, "network"), l);
-        policy_read_files(d, json_object_get(v, "files"), pointer_key(at, pointer, "files"), l);
-        bounds_read(d, json_object_get(v, "bounds"), pointer_key(at, pointer, "bounds"), l->bounds);
-        l->memory_said = json_object_get(v, "memory");
-        doc_memory_rights(d, json_object_get(v, "memory"), pointer_key(at, pointer, "memory"), &l->memory,
-                          &l->n_memory);
+static void policy_read_limits(Doc *d, const Node *v, Limits *l) {
+        doc_budgets(d, MEMBER(v, "max"), &l->max);
+        doc_tier(d, MEMBER(v, "min_tier"), &l->min_tier);
+        policy_read_network(d, MEMBER(v, "network"), l);
+        policy_read_files(d, MEMBER(v, "files"), l);
+        bounds_read(d, MEMBER(v, "bounds"), l->bounds);
+        l->memory_said = MEMBER(v, "memory")->v;
+        doc_memory_rights(d, MEMBER(v, "memory"), &l->memory, &l->n_memory);
 }
 
-static bool policy_check_skill_name(Doc *d, const char *pointer, const char *name) {
-        if (skill_name_valid(name))
-                return true;
-        doc_fault(d, pointer, "skill-name",
-                  "a skill's name has 1 to 64 lower-case letters, digits and single hyphens inside");
-        return false;
+static bool policy_check_skill_name(Doc *d, const Node *at, const char *name) {
+        return skill_name_valid(name) ||
+               doc_fault(d, at, "skill-name",
+                         "a skill's name has 1 to 64 lower-case letters, digits and single hyphens inside");
 }
 
-static void policy_read_concurrency(Doc *d, const json_t *v, Policy *p) {
+/* A number for each skill, or for all ("*"): "concurrency" or the regions of a pool. */
+static void policy_read_numbers(Doc *d, const Node *v, uint64_t least, uint64_t most, bool pool, Policy *p) {
         const char *key;
         json_t *item;
 
-        if (!doc_object(d, v, "/concurrency", SKILLS_MAX))
+        if (!doc_object(d, v, SKILLS_MAX))
                 return;
-        json_object_foreach((json_t *)v, key, item) {
+        json_object_foreach((json_t *)v->v, key, item) {
+                const Node *at = MEMBER(v, key);
                 SkillPolicy *s;
-                char at[POINTER_MAX];
                 uint64_t n;
 
-                pointer_key(at, "/concurrency", key);
-                if (!doc_count(d, item, at, 1, REGIONS_MOST, &n))
+                if (!doc_count(d, at, least, most, &n))
                         continue;
                 if (strcmp(key, "*") == 0)
-                        p->concurrency = n;
-                else if (policy_check_skill_name(d, at, key) && (s = policy_add_row(d, p, key)))
-                        s->concurrency = n;
-        }
-}
-
-static void policy_read_pool_skills(Doc *d, const json_t *v, Policy *p) {
-        const char *key;
-        json_t *item;
-
-        if (!doc_object(d, v, "/pool/skills", SKILLS_MAX))
-                return;
-        json_object_foreach((json_t *)v, key, item) {
-                SkillPolicy *s;
-                char at[POINTER_MAX];
-                uint64_t n;
-
-                pointer_key(at, "/pool/skills", key);
-                if (!doc_count(d, item, at, 0, POLICY_POOL_MOST, &n))
-                        continue;
-                if (strcmp(key, "*") == 0)
-                        p->pool = n;
+                        *(pool ? &p->pool : &p->concurrency) = n;
                 else if (policy_check_skill_name(d, at, key) && (s = policy_add_row(d, p, key))) {
-                        s->pool_said = true;
-                        s->pool = n;
+                        *(pool ? &s->pool : &s->concurrency) = n;
+                        s->pool_said |= pool;
                 }
         }
 }
 
 /* A size or a time, in the form of the given member of a budget, and never "none". */
-static void policy_read_budget_member(Doc *d, const json_t *v, const char *pointer, const char *member, uint64_t *ret) {
+static void policy_read_budget_member(Doc *d, const Node *v, const char *member, uint64_t *ret) {
         Diag message = {0};
 
-        for (size_t i = 0; v && i < BUDGET_FIELDS; i++) {
+        for (size_t i = 0; v->v && i < BUDGET_FIELDS; i++) {
                 BudgetField f = budget_fields[i];
 
                 f.may_be_none = false;
                 if (strcmp(f.name, member) == 0)
-                        doc_judge(d, budget_parse_json(&f, v, ret, &message), pointer, "pool", &message);
+                        doc_judge(d, budget_parse_json(&f, v->v, ret, &message), v, "pool", &message);
         }
 }
 
-static void policy_read_pool(Doc *d, const json_t *v, Policy *p) {
-        static const char *const known[] = {"skills", "memory", "idle", NULL};
+static void policy_read_pool(Doc *d, const Node *v, Policy *p) {
+        const Node *skills = MEMBER(v, "skills");
 
-        if (!v || !doc_fields(d, v, "/pool", known))
+        if (!doc_fields(d, v, WORDS("skills", "memory", "idle")))
                 return;
-        if (!json_object_get(v, "skills"))
-                doc_fault(d, "/pool", "required",
+        if (!skills->v)
+                doc_fault(d, v, "required",
                           "\"skills\" is required: for which ones regions are prepared, and how many");
-        policy_read_pool_skills(d, json_object_get(v, "skills"), p);
-        policy_read_budget_member(d, json_object_get(v, "memory"), "/pool/memory", "memory", &p->pools.memory_bytes);
-        policy_read_budget_member(d, json_object_get(v, "idle"), "/pool/idle", "wall", &p->pools.idle_usec);
+        policy_read_numbers(d, skills, 0, POLICY_POOL_MOST, true, p);
+        policy_read_budget_member(d, MEMBER(v, "memory"), "memory", &p->pools.memory_bytes);
+        policy_read_budget_member(d, MEMBER(v, "idle"), "wall", &p->pools.idle_usec);
 }
 
-static void policy_read_client_skills(Doc *d, const json_t *v, const char *pointer, ClientPolicy *c) {
-        if (!v || !doc_array(d, v, pointer, SKILLS_MAX))
+static void policy_read_client_skills(Doc *d, const Node *v, ClientPolicy *c) {
+        if (!doc_array(d, v, SKILLS_MAX))
                 return;
         c->skills = calloc(1, sizeof(*c->skills)); /* an empty list allows no skill */
         d->no_memory |= !c->skills;
-        for (size_t i = 0; i < json_array_size(v); i++) {
-                char at[POINTER_MAX];
+        for (size_t i = 0; i < json_array_size(v->v); i++) {
+                const Node *at = ITEM(v, i);
                 const char *name;
 
-                pointer_item(at, pointer, i);
-                if (doc_string(d, json_array_get(v, i), at, 1, 64, &name) && policy_check_skill_name(d, at, name) &&
-                    strv_add(&c->skills, name) < 0)
-                        d->no_memory = true;
+                if (doc_string(d, at, 1, 64, &name) && policy_check_skill_name(d, at, name))
+                        d->no_memory |= strv_add(&c->skills, name) < 0;
         }
 }
 
-static void policy_read_clients(Doc *d, const json_t *v, Policy *p) {
-        static const char *const known[] = {"uid", "skills", NULL};
-
-        if (!v || !doc_array(d, v, "/clients", CLIENTS_MAX))
+static void policy_read_clients(Doc *d, const Node *v, Policy *p) {
+        if (!doc_array(d, v, CLIENTS_MAX) || !(p->clients = doc_rows(d, v, sizeof(*p->clients))))
                 return;
-        p->clients = doc_rows(d, v, sizeof(*p->clients));
-        if (!p->clients)
-                return;
-        for (size_t i = 0; i < json_array_size(v); i++) {
-                const json_t *o = json_array_get(v, i), *uid = json_object_get(o, "uid");
+        for (size_t i = 0; i < json_array_size(v->v); i++) {
+                const Node *o = ITEM(v, i), *uid = MEMBER(o, "uid");
                 ClientPolicy *c = &p->clients[p->n_clients];
-                char at[POINTER_MAX], field[POINTER_MAX];
                 uint64_t n;
 
-                pointer_item(at, "/clients", i);
-                if (!doc_fields(d, o, at, known))
+                if (!doc_fields(d, o, WORDS("uid", "skills")))
                         continue;
-                pointer_key(field, at, "uid");
-                if (!uid)
-                        doc_fault(d, field, "required", "\"uid\" is required: the number of the user");
-                if (!uid || !doc_count(d, uid, field, 1, UID_MOST, &n))
+                if (!uid->v)
+                        doc_fault(d, uid, "required", "\"uid\" is required: the number of the user");
+                if (!doc_count(d, uid, 1, UID_MOST, &n))
                         continue;
                 if (policy_client(p, (uid_t)n, NULL))
-                        doc_fault(d, field, "unique", "user %llu has a row already", (unsigned long long)n);
+                        doc_fault(d, uid, "unique", "user %llu has a row already", (unsigned long long)n);
                 c->uid = (uid_t)n;
                 p->n_clients++;
-                policy_read_client_skills(d, json_object_get(o, "skills"), pointer_key(field, at, "skills"), c);
+                policy_read_client_skills(d, MEMBER(o, "skills"), c);
         }
 }
 
@@ -300,76 +250,72 @@ static bool policy_digest_valid(const char *s) {
         return strncmp(s, "sha256:", 7) == 0 && strlen(s) == 71 && strspn(s + 7, "0123456789abcdef") == 64;
 }
 
-static void policy_read_skills(Doc *d, const json_t *v, Policy *p) {
-        static const char *const known[] = {"digest", "trusted", "max", "min_tier", "network", "files", "memory",
-                                            "as_sub_skill", "bounds", NULL};
-        const char *key, *digest;
+static void policy_read_skills(Doc *d, const Node *v, Policy *p) {
+        const char *key, *s;
         json_t *item;
 
-        if (!doc_object(d, v, "/skills", SKILLS_MAX))
+        if (!doc_object(d, v, SKILLS_MAX))
                 return;
-        json_object_foreach((json_t *)v, key, item) {
-                SkillPolicy *s;
-                char at[POINTER_MAX], field[POINTER_MAX];
+        json_object_foreach((json_t *)v->v, key, item) {
+                const Node *at = MEMBER(v, key), *digest = MEMBER(at, "digest");
+                SkillPolicy *row;
+                Limits *l;
 
-                pointer_key(at, "/skills", key);
-                if (!policy_check_skill_name(d, at, key) || !doc_fields(d, item, at, known) ||
-                    !(s = policy_add_row(d, p, key)))
+                if (!policy_check_skill_name(d, at, key) ||
+                    !doc_fields(d, at, WORDS("digest", "trusted", "max", "min_tier", "network", "files", "memory",
+                                             "as_sub_skill", "bounds")) ||
+                    !(row = policy_add_row(d, p, key)))
                         continue;
-                policy_read_limits(d, item, at, &s->limits);
-                policy_read_sub_skill(d, json_object_get(item, "as_sub_skill"), pointer_key(field, at, "as_sub_skill"),
-                                      &s->as_sub_skill);
+                l = &row->limits;
+                policy_read_limits(d, at, l);
+                policy_read_sub_skill(d, MEMBER(at, "as_sub_skill"), &row->as_sub_skill);
                 /* Any author can write any name into SKILL.md; a right for a single skill needs the skill's digest. */
-                doc_bool(d, json_object_get(item, "trusted"), pointer_key(field, at, "trusted"), &s->trusted);
-                if (!json_object_get(item, "digest") && (s->limits.network_said || s->limits.files_said ||
-                                                         s->limits.memory_said || s->as_sub_skill.said || s->trusted))
+                doc_bool(d, MEMBER(at, "trusted"), &row->trusted);
+                if (!digest->v && (l->network_said || l->files_said || l->memory_said || row->as_sub_skill.said ||
+                                   row->trusted))
                         doc_fault(d, at, "digest-required",
                                   "\"network\", \"files\", \"memory\", \"as_sub_skill\" and \"trusted\" of one skill "
                                   "need its \"digest\", because any folder can claim a name");
-                if (!doc_string(d, json_object_get(item, "digest"), pointer_key(field, at, "digest"), 1, 128, &digest))
+                if (!doc_string(d, digest, 1, 128, &s))
                         continue;
-                if (!policy_digest_valid(digest))
-                        doc_fault(d, field, "digest", "must be \"sha256:\" and 64 lower-case hexadecimal digits");
-                else if (!(s->digest = strdup(digest)))
+                if (!policy_digest_valid(s))
+                        doc_fault(d, digest, "digest", "must be \"sha256:\" and 64 lower-case hexadecimal digits");
+                else if (!(row->digest = strdup(s)))
                         d->no_memory = true;
         }
 }
 
 /* 0 is root and refused; the id that chown() takes for "leave unchanged" is refused too. */
-static void policy_read_uids(Doc *d, const json_t *v, Policy *p) {
-        static const char *const known[] = {"first", "count", NULL};
+static void policy_read_uids(Doc *d, const Node *v, Policy *p) {
+        const Node *at_first = MEMBER(v, "first"), *at_count = MEMBER(v, "count");
         uint64_t first = 0, count = 0;
 
-        if (!v || !doc_fields(d, v, "/region_uids", known))
+        if (!doc_fields(d, v, WORDS("first", "count")))
                 return;
-        if (!doc_count(d, json_object_get(v, "first"), "/region_uids/first", 1, UID_MOST, &first) ||
-            !doc_count(d, json_object_get(v, "count"), "/region_uids/count", 1, 1 << 24, &count)) {
-                if (!json_object_get(v, "first") || !json_object_get(v, "count"))
-                        doc_fault(d, "/region_uids", "required", "\"first\" and \"count\" are both needed");
+        if (!doc_count(d, at_first, 1, UID_MOST, &first) || !doc_count(d, at_count, 1, 1 << 24, &count)) {
+                if (!at_first->v || !at_count->v)
+                        doc_fault(d, v, "required", "\"first\" and \"count\" are both needed");
                 return;
         }
         if (first + count - 1 > UID_MOST)
-                doc_fault(d, "/region_uids", "count", "the last id, %" PRIu64 ", must be at most %llu",
-                          first + count - 1, UID_MOST);
+                doc_fault(d, v, "count", "the last id, %" PRIu64 ", must be at most %llu", first + count - 1, UID_MOST);
         p->region_uids = (UidRange){(uint32_t)first, (uint32_t)count};
 }
 
-static void policy_read_fields(Doc *d, const json_t *j, Policy *p) {
-        static const char *const known[] = {"$schema", "version", "max", "min_tier", "network", "files", "memory",
-                                            "max_regions", "region_uids", "concurrency", "pool", "clients", "digest",
-                                            "skills", "bounds", NULL};
+static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         const char *ignored;
 
-        doc_fields(d, j, "", known);
-        doc_string(d, json_object_get(j, "$schema"), "/$schema", 0, 1024, &ignored);
-        policy_read_limits(d, j, "", &p->limits);
-        doc_count(d, json_object_get(j, "max_regions"), "/max_regions", 1, REGIONS_MOST, &p->max_regions);
-        policy_read_uids(d, json_object_get(j, "region_uids"), p);
-        policy_read_concurrency(d, json_object_get(j, "concurrency"), p);
-        policy_read_pool(d, json_object_get(j, "pool"), p);
-        policy_read_clients(d, json_object_get(j, "clients"), p);
-        policy_read_digest(d, json_object_get(j, "digest"), p);
-        policy_read_skills(d, json_object_get(j, "skills"), p);
+        doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions",
+                               "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds"));
+        doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
+        policy_read_limits(d, j, &p->limits);
+        doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
+        policy_read_uids(d, MEMBER(j, "region_uids"), p);
+        policy_read_numbers(d, MEMBER(j, "concurrency"), 1, REGIONS_MOST, false, p);
+        policy_read_pool(d, MEMBER(j, "pool"), p);
+        policy_read_clients(d, MEMBER(j, "clients"), p);
+        policy_read_digest(d, MEMBER(j, "digest"), p);
+        policy_read_skills(d, MEMBER(j, "skills"), p);
 }
 
 static Policy *policy_new(void) {
@@ -386,15 +332,14 @@ int policy_parse(const char *text, size_t n, const char *path, Policy **ret, Dia
         _cleanup_policy_ Policy *p = policy_new();
         _cleanup_json_ json_t *j = NULL;
         _cleanup_free_ char *first = NULL;
-        char shown[256];
         Doc d = {.findings = &f};
 
         if (!p || !(p->path = strdup(path)))
                 return -ENOMEM;
-        d.file = diag_quote(path, strlen(path), shown, sizeof(shown));
+        d.file = QUOTED(path);
         j = doc_parse(&d, text, n);
         if (j)
-                policy_read_fields(&d, j, p);
+                policy_read_fields(&d, &(Node){.v = j}, p);
         if (d.no_memory)
                 return -ENOMEM;
         if (d.n_faults > 0) {

@@ -173,15 +173,13 @@ int program_copy(Program *p, const char *store_dir, Diag *reterr) {
 }
 
 static int program_shown(const char *program, int code, int e, Diag *reterr) {
-        char shown[256];
-
         if (e == -ENOMEM || e == -EMFILE || e == -ENFILE)
                 return e;
         if (e == -EACCES || e == -EPERM) /* the file may exist */
                 code = REQUEST_E_NOT_EXECUTABLE;
         else if (e != -ENOENT && e != -ENOTDIR && e != -ELOOP && e != -ENAMETOOLONG) /* the path could not be checked */
                 code = REQUEST_E_SOURCE;
-        return diag(reterr, code, "--exec \"%s\": %s", diag_quote(program, strlen(program), shown, sizeof(shown)),
+        return diag(reterr, code, "--exec \"%s\": %s", QUOTED(program),
                     quiet_strerror(e));
 }
 
@@ -338,7 +336,6 @@ static int program_note(Program *p) {
  * -errno. */
 static int program_led_out(const char *program, const char *out, Diag *reterr) {
         _cleanup_free_ char *real = NULL, *environment = NULL;
-        char shown[256];
         int n, r = quiet_real(out, &real);
 
         if (r < 0)
@@ -352,7 +349,7 @@ static int program_led_out(const char *program, const char *out, Diag *reterr) {
                         ;
         return diag(reterr, REQUEST_E_NOT_FOUND,
                     "--exec \"%s\": %s%s leads to %s, which the region does not see; fix: -v %.*s:%.*s as well",
-                    diag_quote(program, strlen(program), shown, sizeof(shown)),
+                    QUOTED(program),
                     environment ? "its virtual environment " : "a link", environment ?: "", real, n, real, n, real);
 }
 
@@ -360,7 +357,7 @@ static int program_led_out(const char *program, const char *out, Diag *reterr) {
 static int program_outside(const char *program, const ProgramView *view, const char *end, Program *p, Diag *reterr) {
         _cleanup_free_ char *named = NULL;
         _cleanup_inside_ Inside in = {0};
-        char cwd[PATH_MAX], shown[256], to[256];
+        char cwd[PATH_MAX], shown[256];
         const FileGrant *over;
         int r;
 
@@ -373,7 +370,7 @@ static int program_outside(const char *program, const ProgramView *view, const c
         if (r == -ENOENT && end && view->n_files > 0)
                 return diag(reterr, REQUEST_E_NOT_FOUND,
                             "--exec \"%s\": there is no \"%s\" in the region, and no such program on the host", shown,
-                            diag_quote(end, strlen(end), to, sizeof(to)));
+                            QUOTED(end));
         if (r != 0)
                 return r < 0 ? program_shown(program, REQUEST_E_NOT_FOUND, r, reterr) : REQUEST_E_BAD;
         /* visible at the same path */
@@ -387,7 +384,7 @@ static int program_outside(const char *program, const ProgramView *view, const c
                 return diag(reterr, REQUEST_E_NOT_FOUND,
                             "--exec \"%s\": \"%s\" is not in the region: %s, which is granted, stands at %s, and has "
                             "no such program",
-                            shown, end ? diag_quote(end, strlen(end), to, sizeof(to)) : named, over->source,
+                            shown, end ? QUOTED(end) : named, over->source,
                             over->target);
         if (strcmp(named, p->host) == 0)
                 r = (p->path = strdup(named)) ? 0 : -ENOMEM;

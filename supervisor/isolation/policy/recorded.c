@@ -2,8 +2,6 @@
 #include "policy/grant.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *recorded_text(const json_t *o, const char *key) {
@@ -88,7 +86,7 @@ static int recorded_state(const json_t *o, Grant *g) {
         r = r ?: recorded_scope(recorded_text(o, "notes"), &g->notes);
         r = r ?: recorded_scope(recorded_text(o, "canon"), &g->canon);
         if (r == 0)
-                doc_memory_rights(&d, json_object_get(o, "memory"), "/memory", &g->memory, &g->n_memory);
+                doc_memory_rights(&d, MEMBER(&(Node){.v = o}, "memory"), &g->memory, &g->n_memory);
         return d.no_memory ? -ENOMEM : r;
 }
 

@@ -21,10 +21,6 @@ void request_deinit(RunRequest *r) {
         *r = (RunRequest){0};
 }
 
-static const char *request_quote(const char *s, char out[static 256]) {
-        return diag_quote(s, strlen(s), out, 256);
-}
-
 /* Prefixes a message of vocabulary.h with the option. */
 static int request_prefix(int r, const char *option, Diag *reterr) {
         if (r <= 0)
@@ -46,7 +42,8 @@ static int request_set_text(char **field, const char *value) {
 /* SRC:DST[:ro|rw] */
 static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
         _cleanup_free_ char *copy = strdup(value), *source = NULL, *target = NULL;
-        char shown[256], *colon, *plain;
+        const char *shown = QUOTED(value);
+        char *colon, *plain;
         FileGrant *more;
         size_t n = strlen(value);
         bool write = false;
@@ -54,7 +51,6 @@ static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
 
         if (!copy)
                 return -ENOMEM;
-        request_quote(value, shown);
         if (n > 3 && (strcmp(copy + n - 3, ":ro") == 0 || strcmp(copy + n - 3, ":rw") == 0)) {
                 write = copy[n - 1] == 'w';
                 copy[n - 3] = 0;
@@ -66,7 +62,7 @@ static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
         if (colon[1] != '/')
                 return diag(reterr, REQUEST_E_BAD,
                             "-v \"%s\": \"%s\" is neither ro nor rw nor an absolute path of the region", shown,
-                            request_quote(colon + 1, (char[256]){0}));
+                            QUOTED(colon + 1));
         *colon = 0;
         if (r->n_mounts >= LIST_MAX)
                 return diag(reterr, REQUEST_E_BAD, "-v \"%s\": more than %d mounts", shown, LIST_MAX);
@@ -77,7 +73,7 @@ static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
         if (q < 0)
                 return q == -ENOMEM ? q
                                     : diag(reterr, REQUEST_E_SOURCE, "-v \"%s\": %s: %s", shown,
-                                           request_quote(copy, (char[256]){0}), quiet_strerror(q));
+                                           QUOTED(copy), quiet_strerror(q));
         q = path_normalise(plain, &source, reterr); /* refuses paths that no record could show */
         free(plain);
         if (q)
@@ -122,8 +118,6 @@ static int request_add_env(RunRequest *r, const char *value, Diag *reterr) {
 }
 
 static int request_set_network(RunRequest *r, const char *value, Diag *reterr) {
-        char shown[256];
-
         if (r->network_said && r->network == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD, "--network and --connect exclude each other");
         if (strcmp(value, "none") == 0)
@@ -136,7 +130,7 @@ static int request_set_network(RunRequest *r, const char *value, Diag *reterr) {
                 return diag(reterr, REQUEST_E_BAD,
                             "--network \"%s\": must be none, private or host; --connect ADDRESS:PORT allows one "
                             "address",
-                            request_quote(value, shown));
+                            QUOTED(value));
         r->network_said = true;
         return 0;
 }
@@ -176,8 +170,6 @@ static int request_set_workdir(RunRequest *r, const char *value, Diag *reterr) {
 }
 
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr) {
-        char shown[256];
-
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
                 if (strcmp(option, budget_fields[i].option) == 0)
                         return request_prefix(budget_parse(&budget_fields[i], value,
@@ -203,12 +195,12 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                                : diag(reterr, REQUEST_E_BAD,
                                       "--name \"%s\": a name has 1 to %d characters of a-z, 0-9, \".\", \"_\" and "
                                       "\"-\", a letter or digit first, and is no region's id",
-                                      request_quote(value, shown), SCOPE_NAME_BYTES);
+                                      QUOTED(value), SCOPE_NAME_BYTES);
         if (strcmp(option, "tier") == 0)
                 return tier_parse(value, &r->tier) == 0
                                ? 0
                                : diag(reterr, REQUEST_E_BAD, "--tier \"%s\": must be namespaces or landlock",
-                                      request_quote(value, shown));
+                                      QUOTED(value));
         if (strcmp(option, "discipline") == 0) {
                 int q = discipline_parse(value, &r->discipline, &r->passes, reterr);
 
@@ -219,7 +211,7 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 r->proc = true;
                 return 0;
         }
-        return diag(reterr, REQUEST_E_BAD, "--%s: no such option", request_quote(option, shown));
+        return diag(reterr, REQUEST_E_BAD, "--%s: no such option", QUOTED(option));
 }
 
 bool request_option_is_plain(const char *option) {

@@ -15,11 +15,10 @@ static json_t *show_list(char *const *v) {
         _cleanup_json_ json_t *a = json_array();
 
         for (size_t i = 0; a && v && v[i]; i++) {
-                char shown[256];
                 json_t *s = json_string(v[i]);
 
                 if (!s) /* an argument need not be UTF-8, JSON must */
-                        s = json_string(diag_quote(v[i], strlen(v[i]), shown, sizeof(shown)));
+                        s = json_string(QUOTED(v[i]));
                 if (json_array_append_new(a, s) < 0)
                         return NULL;
         }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 int within_reduce(Grant *g, const char *field, const char *asked, const char *granted, const char *rule) {

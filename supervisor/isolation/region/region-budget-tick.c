@@ -69,7 +69,7 @@ static void budget_look_shared(RegionBudget *b) {
 
         if (b->worker <= 0)
                 return;
-        if (region_shared_is_open(&b->shared) ||
+        if (b->shared.n_asked > 0 ||
             (b->shared.n && b->tree.resident_bytes + b->shared.held_bytes + b->reserved > half))
                 region_shared_look(&b->shared, b->worker, false);
         for (unsigned i = 1; i < SHARED_LOOKS && b->shared.held_bytes > 0 && budget_shared_is_beyond(b); i++)

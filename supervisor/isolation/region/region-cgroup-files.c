@@ -242,14 +242,12 @@ void region_cgroup_deinit(RegionCgroup *c) {
 }
 
 int group_each_listed(const char *dir, int (*f)(pid_t pid, void *arg), void *arg) {
-        _cleanup_free_ char *text = NULL, *path = NULL;
+        _cleanup_free_ char *text = NULL, *path = text_printf("%s/cgroup.procs", dir);
         size_t n;
         int e, count = 0;
 
-        if (asprintf(&path, "%s/cgroup.procs", dir) < 0) {
-                path = NULL;
+        if (!path)
                 return -ENOMEM;
-        }
         e = io_read_file(AT_FDCWD, path, 1 << 20, &text, &n);
         if (e < 0)
                 return e == -ENOENT || e == -ENODEV ? 0 : e;
@@ -277,7 +275,7 @@ char *group_join(const RegionCgroup *c, bool parents) {
                 const int n = (int)(parents ? (size_t)(strrchr(dirs[i], '/') - dirs[i]) : strlen(dirs[i]));
                 _cleanup_free_ char *before = s;
 
-                if (asprintf(&s, "%s%s%.*s", before ? before : "", before ? ":" : "", n, dirs[i]) < 0)
+                if (!(s = text_printf("%s%s%.*s", before ?: "", before ? ":" : "", n, dirs[i])))
                         return NULL;
         }
         return s;

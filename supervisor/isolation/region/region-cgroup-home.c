@@ -1,8 +1,8 @@
 #include "region/region-cgroup-home.h"
 
+#include "base/child-registry.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/child-registry.h"
 #include "region/region-cgroup-private.h"
 #include "region/region-proc.h"
 #include "spawn/clone.h"
@@ -203,10 +203,7 @@ static void home_is_shared(Home *h) {
 
 /* The kernel's name of the program: the file itself may be on a served file system. */
 static bool home_program(pid_t pid, char ret[static PATH_MAX]) {
-        char path[64];
-
-        snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-        return proc_link(path, ret, PATH_MAX) > 0;
+        return proc_link(PROC_PATH("%d/exe", pid), ret, PATH_MAX) > 0;
 }
 
 /* Returns the number of moved processes of the same program, or -errno. */
@@ -244,12 +241,6 @@ static int home_move_one_back(pid_t pid, void *arg) {
         return 0;
 }
 
-/* Moves all processes back: in an undivided group, the leaf has only processes moved by Lethe. */
-static void home_move_back(const Home *h, const char *leaf) {
-        group_each_listed(leaf, home_move_one_back, (void *)h);
-        rmdir(leaf);
-}
-
 int home_enter(const Home *h, const char *controllers) {
         const struct timespec pause = {0, 5000000};
         char leaf[PATH_MAX + sizeof(CGROUP_LEAF) + 1];
@@ -270,8 +261,11 @@ int home_enter(const Home *h, const char *controllers) {
                         break;
                 nanosleep(&pause, NULL);
         }
-        if (e < 0)
-                home_move_back(h, leaf);
+        if (e < 0) {
+                /* in an undivided group, the leaf has only processes moved by Lethe */
+                group_each_listed(leaf, home_move_one_back, (void *)h);
+                rmdir(leaf);
+        }
         return e;
 }
 

@@ -1,11 +1,12 @@
 /* Runs: supervisor. Makes control groups: limits, events, and processes. */
 #include "region/region-cgroup-private.h"
 
+#include "base/proc-path.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 
@@ -118,8 +119,7 @@ int region_cgroup_make(RegionCgroup *c, const Budget *b) {
                 e = c->v2 ? group_limit_memory_v2(c, b) : group_limit_memory_v1(c, b);
         if (e == 0 && c->pids) {
                 e = group_file_write(c, GROUP_PIDS_MAX, "%llu", (unsigned long long)b->processes + (c->v2 ? 1 : 0));
-                if (e == 0)
-                        e = group_arm_tasks(c);
+                e = e ?: group_arm_tasks(c);
         }
         if (e < 0)
                 region_cgroup_remove(c);
@@ -162,12 +162,10 @@ int region_cgroup_attach(const RegionCgroup *c, pid_t pid) {
 }
 
 int region_cgroup_attach_tree(const RegionCgroup *c, pid_t pid) {
-        char path[64], text[256], *p = text, *end;
+        char text[256], *p = text, *end;
         int e = region_cgroup_attach(c, pid);
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)pid);
-        if (e == 0)
-                e = group_read(path, "children", text, sizeof(text));
+        e = e ?: group_read(PROC_PATH("%d/task/%d", pid, pid), "children", text, sizeof(text));
         while (e == 0) {
                 long child = strtol(p, &end, 10);
 

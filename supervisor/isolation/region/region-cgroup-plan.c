@@ -17,15 +17,13 @@ static int plan_folder(const char *root, const char *hierarchy, const char *self
 
         if (!own)
                 return 0;
-        if (asprintf(&dir, "%s%s%s", root, hierarchy, own[0] == '/' && own[1] ? own : "") < 0) {
-                dir = NULL;
+        if (!(dir = text_printf("%s%s%s", root, hierarchy, own[0] == '/' && own[1] ? own : "")))
                 return -ENOMEM;
-        }
         if (group_is_leaf(dir))
                 *strrchr(dir, '/') = 0;
         if (access(dir, W_OK) < 0)
                 return 0;
-        return asprintf(ret, "%s/" CGROUP_NAME "%s", dir, region) < 0 ? -ENOMEM : 0;
+        return (*ret = text_printf("%s/" CGROUP_NAME "%s", dir, region)) ? 0 : -ENOMEM;
 }
 
 /* Version 2: true when the group hands its controllers to children, or accepts the setting now. The kernel refuses

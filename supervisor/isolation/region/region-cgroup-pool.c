@@ -2,9 +2,9 @@
 #include "region/region-cgroup-private.h"
 
 #include "base/clock.h"
+#include "base/dirents.h"
 #include "base/io.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,11 +43,9 @@ int cgroup_pool_new(const char *store, const char *owner, CgroupPool **ret) {
         if (!p)
                 return -ENOMEM;
         pthread_mutex_init(&p->lock, NULL);
-        e = asprintf(&p->name, CGROUP_POOL_NAME, store, owner) < 0 ? (p->name = NULL, -ENOMEM) : 0;
-        if (e == 0)
-                e = io_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &p->self, &n);
-        if (e == 0)
-                e = pool_plan(p, 0, &c);
+        e = (p->name = text_printf(CGROUP_POOL_NAME, store, owner)) ? 0 : -ENOMEM;
+        e = e ?: io_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &p->self, &n);
+        e = e ?: pool_plan(p, 0, &c);
         if (e == 0 && (c.v2 || !region_cgroup_any(&c)))
                 e = -ENOENT;
         if (e == 0)
@@ -164,7 +162,7 @@ void cgroup_pool_free(CgroupPool *p) {
 }
 
 static int pool_clear_place(const char *place, const char *name) {
-        DIR *d = opendir(place);
+        _cleanup_closedir_ DIR *d = opendir(place);
         struct dirent *entry;
         int e = 0;
 
@@ -176,27 +174,21 @@ static int pool_clear_place(const char *place, const char *name) {
 
                 if (strncmp(entry->d_name, name, strlen(name)) != 0)
                         continue;
-                if (asprintf(&dir, "%s/%s", place, entry->d_name) < 0) {
-                        dir = NULL;
-                        e = -ENOMEM;
-                        break;
-                }
+                if (!(dir = text_printf("%s/%s", place, entry->d_name)))
+                        return -ENOMEM;
                 r = group_clear(dir);
                 e = e < 0 ? e : r;
         }
-        closedir(d);
         return e;
 }
 
 int cgroup_pool_clear(const char *places, const char *store, const char *owner) {
-        _cleanup_free_ char *copy = strdup(places), *name = NULL;
+        _cleanup_free_ char *copy = strdup(places), *name = text_printf(CGROUP_POOL_NAME, store, owner);
         char *save = NULL;
         int e = 0;
 
-        if (!copy || asprintf(&name, CGROUP_POOL_NAME, store, owner) < 0) {
-                name = NULL;
+        if (!copy || !name)
                 return -ENOMEM;
-        }
         for (char *place = strtok_r(copy, ":", &save); place; place = strtok_r(NULL, ":", &save)) {
                 int r = strncmp(place, CGROUP_ROOT "/", strlen(CGROUP_ROOT) + 1) == 0 ? pool_clear_place(place, name)
                                                                                       : 0;

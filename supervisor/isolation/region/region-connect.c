@@ -1,9 +1,9 @@
 /* Runs: supervisor. */
 #include "region/region-connect.h"
 
+#include "base/aside.h"
 #include "region/region-notify-task.h"
 #include "region/region-proc.h"
-#include "base/aside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,10 +54,8 @@ __attribute__((no_sanitize("address", "undefined"))) static long connect_look(vo
         if (fd < 0)
                 return fd;
         e = aside_do(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &l->family, &n_family);
-        if (e == 0)
-                e = aside_do(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &l->type, &n_type);
-        if (e == 0)
-                e = aside_do(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &l->protocol, &n_protocol);
+        e = e ?: aside_do(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &l->type, &n_type);
+        e = e ?: aside_do(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &l->protocol, &n_protocol);
         if (e == 0 && l->type == SOCK_STREAM && l->protocol == IPPROTO_TCP)
                 e = aside_do(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &l->state, &n_state);
         if (e == 0)
@@ -121,13 +119,6 @@ static void connect_like(int fd, const ConnectLook *l) {
         }
 }
 
-static bool connect_is_cloexec(pid_t pid, int fd) {
-        char path[64];
-
-        snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
-        return proc_field(path, "flags:", 8) & O_CLOEXEC;
-}
-
 static bool connect_waits(const Connects *c, uint64_t id) {
         return ioctl(c->notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
@@ -171,7 +162,7 @@ static int connect_refuses(const ConnectLook *l, const struct sockaddr_storage *
 
 int region_connect_start(Connects *c, uint64_t id, pid_t pid, int fd, const struct sockaddr_storage *a, socklen_t n_a) {
         _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, region_notify_process(pid), 0), own = -1;
-        bool cloexec = connect_is_cloexec(pid, fd);
+        bool cloexec = proc_field(PROC_PATH("%d/fdinfo/%d", pid, fd), "flags:", 8) & O_CLOEXEC;
         ConnectLook l = {.pidfd = pidfd, .fd = fd};
         PendingConnect *p;
         long r;

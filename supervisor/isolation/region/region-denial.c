@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "region/region-denial.h"
 
+#include "base/buf.h"
 #include "base/diag.h"
 #include "region/region-key.h"
 #include "region/region-look.h"
@@ -38,7 +39,7 @@ int denials_add(Denials *d, const char *rule, const char *operation, const char 
 int denials_add_many(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
                      const char *allow_with, uint64_t count) {
         _cleanup_free_ char *text = NULL;
-        Denial *v, entry = {.count = count};
+        Denial entry = {.count = count};
         bool exact;
 
         /* A path invented by a program stays in the record forever. A path with a key must not (I-10, I-11). */
@@ -61,12 +62,8 @@ int denials_add_many(Denials *d, const char *rule, const char *operation, const 
                 d->others += count;
                 return 0;
         }
-        if ((d->n & (d->n - 1)) == 0) { /* room grows at each power of two */
-                v = realloc(d->v, (d->n ? d->n * 2 : 1) * sizeof(*v));
-                if (!v)
-                        return -ENOMEM;
-                d->v = v;
-        }
+        if (!array_room(&d->v, d->n, &d->room, sizeof(*d->v)))
+                return -ENOMEM;
         entry.rule = strdup(rule);
         entry.operation = strdup(operation);
         entry.allow_with = allow_with && exact ? strdup(allow_with) : NULL;

@@ -1,5 +1,6 @@
 #include "region/region-handle.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "region/region-vault.h"
 
@@ -149,13 +150,8 @@ static int handle_free_index(Vault *v, size_t *ret) {
                 }
         if (v->n_handles >= HANDLES_MAX)
                 return HANDLE_E_TOO_MANY;
-        if ((v->n_handles & (v->n_handles - 1)) == 0) { /* room grows at each power of two */
-                HandleSlot *p = reallocarray(v->handles, v->n_handles ? 2 * v->n_handles : 1, sizeof(*p));
-
-                if (!p)
-                        return -ENOMEM;
-                v->handles = p;
-        }
+        if (!array_room(&v->handles, v->n_handles, &v->room_handles, sizeof(*v->handles)))
+                return -ENOMEM;
         v->handles[v->n_handles] = (HandleSlot){0};
         *ret = v->n_handles++;
         return 0;
@@ -202,8 +198,7 @@ int handle_open(const Presented *p, const char *region, const char *section, cha
         r = handle_reach(p, region, NULL, &owner, &v, reterr);
         if (r != 0 && !owner)
                 return handle_refuse_unknown(p, region, NULL, r);
-        if (r == 0)
-                r = handle_bind(p, v, section, &name, &index, reterr);
+        r = r ?: handle_bind(p, v, section, &name, &index, reterr);
         if (r != 0)
                 return handle_refuse(p, owner, NULL, name, r);
         handle_text(v->region, index, v->handles[index].generation, ret);
@@ -263,8 +258,7 @@ static int handle_check_value(const Section *s, const json_t *value, char **ret,
                 diag_prefix(reterr, "section %s", s->name);
                 return HANDLE_E_TYPE;
         }
-        if (r == 0)
-                r = json_canonical(value, ret, ret_n);
+        r = r ?: json_canonical(value, ret, ret_n);
         if (r == -ERANGE)
                 return diag(reterr, HANDLE_E_TYPE, "section %s: not every JSON reader keeps an integer beyond 2^53-1: "
                             "write the number as a string", s->name);
@@ -301,10 +295,8 @@ int handle_write(const Presented *p, const char *handle, const json_t *value, in
                          s->name, s->version, expect);
         else
                 r = handle_check_escape(p->by, v, value, reterr);
-        if (r == 0)
-                r = handle_check_value(s, value, &text, &n, reterr);
-        if (r == 0)
-                r = handle_store_value(s, text, n, reterr);
+        r = r ?: handle_check_value(s, value, &text, &n, reterr);
+        r = r ?: handle_store_value(s, text, n, reterr);
         if (text)
                 sodium_memzero(text, n);
         free(text);

@@ -1,9 +1,9 @@
 #include "region/region-locks.h"
 
+#include "base/dirents.h"
 #include "region/region-notify-task.h"
 #include "region/region-proc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -57,13 +57,11 @@ static bool locks_mount(const char *line, LockMount *ret) {
 
 static void locks_read_mounts(RegionLocks *l, pid_t worker) {
         _cleanup_free_ char *line = NULL;
-        char path[64];
         size_t n = 0;
         FILE *f;
 
         l->mounts_read = true;
-        snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)worker);
-        f = fopen(path, "re");
+        f = fopen(PROC_PATH("%d/mountinfo", worker), "re");
         while (f && getline(&line, &n, f) > 0) {
                 LockMount m, *grown;
 
@@ -78,19 +76,15 @@ static void locks_read_mounts(RegionLocks *l, pid_t worker) {
 
 /* pid: the process with the descriptor. */
 static void locks_name(pid_t pid, int fd, char object[static 256]) {
-        char link[64];
-
-        snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, fd);
-        proc_link(link, object, 256);
+        proc_link(PROC_PATH("%d/fd/%d", pid, fd), object, 256);
 }
 
 /* Tier landlock has the host's mounts: only the path decides. */
 static bool locks_path_is_own(const LockPlace *p, int fd) {
         size_t n = p->scratch_path ? strlen(p->scratch_path) : 0;
-        char link[64], path[4096];
+        char path[4096];
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        if (proc_link(link, path, sizeof(path)) == 0)
+        if (proc_link(PROC_FD(fd), path, sizeof(path)) == 0)
                 return false;
         if (n > 0 && strncmp(path, p->scratch_path, n) == 0 && path[n] == '/')
                 return true;
@@ -139,14 +133,11 @@ static void locks_drop(RegionLocks *l, size_t i) {
 }
 
 static bool locks_has_file(const LockOwner *o) {
-        char path[64];
+        _cleanup_closedir_ DIR *d = opendir(PROC_PATH("%d/fd", o->process));
         struct dirent *de;
         bool has = false;
         LockFile f;
-        DIR *d;
 
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)o->process);
-        d = opendir(path);
         while (d && !has && (de = readdir(d))) {
                 int copy = *de->d_name == '.' ? -1 : region_notify_copy_fd(o->process, atoi(de->d_name));
 
@@ -154,8 +145,6 @@ static bool locks_has_file(const LockOwner *o) {
                 if (copy >= 0)
                         close(copy);
         }
-        if (d)
-                closedir(d);
         return has;
 }
 
@@ -179,16 +168,14 @@ static LockOwner *locks_owner(RegionLocks *l, pid_t process, const LockFile *f) 
 
 /* Returns NULL with *ret_error. */
 static LockOwner *locks_new_owner(RegionLocks *l, pid_t process, int fd, const LockFile *f, int *ret_error) {
-        LockOwner o = {.process = process, .dev = f->dev, .inode = f->inode};
-        char path[64];
+        LockOwner o = {.process = process, .dev = f->dev, .inode = f->inode, .pipe = f->fifo};
+        const char *path = PROC_FD(fd);
 
         if (l->n_owners == LOCK_OWNERS_MAX)
                 locks_prune(l, NULL);
         *ret_error = ENOLCK;
         if (l->n_owners == LOCK_OWNERS_MAX)
                 return NULL;
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        o.pipe = f->fifo;
         o.fd = open(path, (f->fifo ? fcntl(fd, F_GETFL) & O_ACCMODE : O_RDWR) | O_NONBLOCK | O_CLOEXEC);
         if (o.fd < 0)
                 o.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -377,11 +364,10 @@ int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_n
 static bool locks_has_signal(pid_t tid) {
         static const char *const keys[] = {"\nSigPnd:", "\nShdPnd:", "\nSigBlk:"};
         unsigned long long sets[ARRAY_SIZE(keys)] = {};
-        char path[64], text[4096];
+        char text[4096];
         const char *p;
 
-        snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-        if (proc_read(path, text, sizeof(text)) == 0)
+        if (proc_read(PROC_PATH("%d/status", tid), text, sizeof(text)) == 0)
                 return false;
         for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
                 if ((p = strstr(text, keys[i])))

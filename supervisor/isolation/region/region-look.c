@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/mounts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,31 +24,6 @@ void host_look_end(HostLook *l) {
         *l = (HostLook){};
 }
 
-/* Skips n fields of a line of mountinfo. */
-static const char *look_skip(const char *line, int n) {
-        for (; n > 0; n--) {
-                line += strcspn(line, " \n");
-                line += *line == ' ';
-        }
-        return line;
-}
-
-/* True when the field is `path`. Space, tab, newline and backslash are octal in the field. */
-static bool look_field_is(const char *field, const char *path) {
-        for (; *path; path++) {
-                char c = *field++;
-
-                if (c == '\\' && field[0] >= '0' && field[0] <= '3' && field[1] >= '0' && field[1] <= '7' &&
-                    field[2] >= '0' && field[2] <= '7') {
-                        c = (char)((field[0] - '0') << 6 | (field[1] - '0') << 3 | (field[2] - '0'));
-                        field += 3;
-                }
-                if (c != *path)
-                        return false;
-        }
-        return *field == ' ';
-}
-
 /* True when the kernel keeps the file system mounted at `path`. The last line of a place covers the others. */
 static bool look_is_kept_by_kernel(HostLook *l, const char *path) {
         static const char *const types[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "jfs",
@@ -63,7 +39,7 @@ static bool look_is_kept_by_kernel(HostLook *l, const char *path) {
         for (const char *line = l->mounts; *line; line += strcspn(line, "\n"), line += *line == '\n') {
                 const char *end = line + strcspn(line, "\n"), *dash;
 
-                if (!look_field_is(look_skip(line, 4), path))
+                if (mounts_after(line, path) != ' ')
                         continue;
                 dash = memmem(line, (size_t)(end - line), " - ", 3);
                 type = dash ? dash + 3 : NULL;

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -42,11 +41,9 @@ bool region_notify_any_served(void) {
 }
 
 pid_t region_notify_process(pid_t tid) {
-        char path[64];
         pid_t process;
 
-        snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-        process = (pid_t)proc_field(path, "\nTgid:", 10);
+        process = (pid_t)proc_field(PROC_PATH("%d/status", tid), "\nTgid:", 10);
         return process > 0 ? process : tid;
 }
 
@@ -107,11 +104,9 @@ int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n) {
 
 /* Judges by the kernel's text, without a copy of the descriptor. */
 static bool task_fd_is_served(pid_t pid, int fd) {
-        char path[64];
         uint64_t mount;
 
-        snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
-        mount = proc_field(path, "mnt_id:", 10);
+        mount = proc_field(PROC_PATH("%d/fdinfo/%d", pid, fd), "mnt_id:", 10);
         return mount > 0 && mounts_kind_of(pid, mount) == MOUNT_SERVED;
 }
 

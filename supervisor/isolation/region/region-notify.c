@@ -25,7 +25,6 @@
 
 int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
         struct seccomp_notif_sizes sizes;
-        char path[64];
 
         n->fd = n->connects.notify = notify_fd;
         n->events = POLLIN;
@@ -40,11 +39,9 @@ int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
         n->resp = calloc(1, n->n_resp);
         if (!n->req || !n->resp)
                 return -ENOMEM;
-        if (n->tier == TIER_NAMESPACES) {
-                snprintf(path, sizeof(path), "/proc/%d/root", (int)worker);
-                /* -1: path denials are judged by the grant alone */
-                n->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        }
+        /* -1: path denials are judged by the grant alone */
+        if (n->tier == TIER_NAMESPACES)
+                n->root = open(PROC_PATH("%d/root", worker), O_PATH | O_DIRECTORY | O_CLOEXEC);
         return 0;
 }
 
@@ -295,7 +292,7 @@ static int notify_scratch_path(const RegionNotify *n, uint64_t at, char full[sta
 static void notify_watch(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
         const struct seccomp_notif *q = n->req;
         _cleanup_close_ int path = -1, instance = -1;
-        char full[PATH_MAX], link[64];
+        char full[PATH_MAX], object[64];
         int wd;
 
         path = notify_scratch_path(n, q->data.args[1], full);
@@ -308,13 +305,12 @@ static void notify_watch(RegionNotify *n, const FilterVerdict *v, bool *ret_deni
                 region_notify_answer(n, q->id, path < 0 ? -path : -instance, false);
                 return;
         }
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", path);
-        wd = inotify_add_watch(instance, link, (uint32_t)q->data.args[2] & ~(uint32_t)IN_DONT_FOLLOW);
+        wd = inotify_add_watch(instance, PROC_FD(path), (uint32_t)q->data.args[2] & ~(uint32_t)IN_DONT_FOLLOW);
         if (wd >= 0)
                 notify_send(n, q->id, 0, wd, false);
         else if (errno == ENOSPC) {
-                snprintf(link, sizeof(link), "more than %d watches", REGION_INOTIFY_WATCHES);
-                notify_deny_own(n, v, link, ENOSPC, ret_denied);
+                snprintf(object, sizeof(object), "more than %d watches", REGION_INOTIFY_WATCHES);
+                notify_deny_own(n, v, object, ENOSPC, ret_denied);
         } else
                 region_notify_answer(n, q->id, errno, false);
 }

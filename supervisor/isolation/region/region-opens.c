@@ -89,23 +89,17 @@ uint64_t opens_watched(OpensLook *l, pid_t tid, const int *fds, size_t n, size_t
 }
 
 static uint64_t opens_folders_at(pid_t tid) {
-        char path[64], link[384];
+        _cleanup_close_ int fd = open(PROC_PATH("%d/fd", tid), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         uint64_t sum = 0;
         const char *name;
         Dirents d;
-        int fd;
 
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)tid);
-        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return 0;
         dirents_begin(&d, fd);
-        while ((name = dirents_next(&d))) {
-                snprintf(link, sizeof(link), "%s/%s", path, name);
-                sum += opens_is_folder(link) ? OPENS_FOLDER : 0;
-        }
+        while ((name = dirents_next(&d)))
+                sum += opens_is_folder(PROC_PATH("%d/fd/%.20s", tid, name)) ? OPENS_FOLDER : 0;
         dirents_end(&d);
-        close(fd);
         return sum;
 }
 

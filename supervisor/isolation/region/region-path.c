@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "region/region-path.h"
 
+#include "base/proc-path.h"
 #include "base/quiet.h"
 #include "region/region-denial.h"
 #include "schema/limits.h"
@@ -37,17 +38,14 @@ static int path_join(char *out, const char *path) {
 }
 
 int region_path_absolute(pid_t pid, int dirfd, const char *path, char out[static PATH_MAX]) {
-        char link[64], base[PATH_MAX];
+        char base[PATH_MAX];
         ssize_t n;
         int e;
 
         out[0] = 0;
         if (*path != '/') {
-                if (dirfd == AT_FDCWD)
-                        snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
-                else
-                        snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, dirfd);
-                n = readlink(link, base, sizeof(base) - 1);
+                n = readlink(dirfd == AT_FDCWD ? PROC_PATH("%d/cwd", pid) : PROC_PATH("%d/fd/%d", pid, dirfd), base,
+                             sizeof(base) - 1);
                 if (n < 0)
                         return -errno;
                 base[n] = 0;

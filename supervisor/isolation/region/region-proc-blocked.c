@@ -1,7 +1,8 @@
 /* Runs: supervisor. Tasks of a region blocked in the kernel, and processes found by their environment. */
 #include "region/region-proc.h"
 
-#include <dirent.h>
+#include "base/dirents.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,11 +20,10 @@ static char proc_task_letter(const char *path, unsigned *ret_flags) {
 }
 
 static uint64_t proc_task_switches(pid_t pid, const char *task) {
-        char path[96], text[4096];
+        char text[4096];
         const char *own, *forced;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)pid, task);
-        if (proc_read(path, text, sizeof(text)) == 0)
+        if (proc_read(PROC_PATH("%d/task/%.20s/status", pid, task), text, sizeof(text)) == 0)
                 return 0;
         own = strstr(text, "\nvoluntary_ctxt_switches:");
         forced = strstr(text, "\nnonvoluntary_ctxt_switches:");
@@ -32,21 +32,17 @@ static uint64_t proc_task_switches(pid_t pid, const char *task) {
 }
 
 static void proc_count_blocked(pid_t pid, void *arg) {
+        _cleanup_closedir_ DIR *d = opendir(PROC_PATH("%d/task", pid));
         ProcBlocked *b = arg;
-        char path[96];
         struct dirent *de;
-        DIR *d;
 
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-        d = opendir(path);
         while (d && (de = readdir(d))) {
                 unsigned flags;
                 char letter;
 
                 if (de->d_name[0] == '.')
                         continue;
-                snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, de->d_name);
-                letter = proc_task_letter(path, &flags);
+                letter = proc_task_letter(PROC_PATH("%d/task/%.20s/stat", pid, de->d_name), &flags);
                 /* an exiting task takes no signal in any sleep */
                 if (letter == 'D' || (letter == 'S' && flags & TASK_EXITING)) {
                         b->blocked++;
@@ -54,8 +50,6 @@ static void proc_count_blocked(pid_t pid, void *arg) {
                 } else if (!strchr("tTZX", letter))
                         b->running++;
         }
-        if (d)
-                closedir(d);
 }
 
 int proc_blocked(pid_t root, ProcBlocked *ret) {
@@ -77,10 +71,8 @@ bool proc_wait_look(ProcWait *w, const ProcBlocked *b, uint64_t progress, uint64
 
 bool proc_is_blocked(pid_t pid) {
         unsigned flags;
-        char path[64];
 
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        return pid > 0 && proc_task_letter(path, &flags) == 'D';
+        return pid > 0 && proc_task_letter(PROC_PATH("%d/stat", pid), &flags) == 'D';
 }
 
 #define PROC_ENV_MAX 65536
@@ -96,10 +88,10 @@ static bool proc_has_variable(const char *env, size_t n, const char *want) {
 /* Calls fn for each process of the region. Returns the number of processes. */
 static size_t proc_each_of_region(const char *region, void (*fn)(pid_t pid, void *arg), void *arg) {
         _cleanup_free_ char *env = malloc(PROC_ENV_MAX);
-        char want[64], path[64], status[4096];
+        _cleanup_closedir_ DIR *d = opendir("/proc");
+        char want[64], status[4096];
         struct dirent *de;
         size_t n = 0;
-        DIR *d = opendir("/proc");
 
         snprintf(want, sizeof(want), "LETHE_REGION=%s", region);
         while (d && (de = readdir(d))) {
@@ -109,19 +101,15 @@ static size_t proc_each_of_region(const char *region, void (*fn)(pid_t pid, void
                 if (pid <= 1 || pid == getpid())
                         continue;
                 /* Status first: read without a lock of the process, and few processes are confined like a region's. */
-                snprintf(path, sizeof(path), "/proc/%ld/status", pid);
-                if (!proc_read(path, status, sizeof(status)) || !strstr(status, "\nNoNewPrivs:\t1") ||
-                    !strstr(status, "\nSeccomp:\t2"))
+                if (!proc_read(PROC_PATH("%ld/status", pid), status, sizeof(status)) ||
+                    !strstr(status, "\nNoNewPrivs:\t1") || !strstr(status, "\nSeccomp:\t2"))
                         continue;
-                snprintf(path, sizeof(path), "/proc/%ld/environ", pid);
-                k = env ? proc_read(path, env, PROC_ENV_MAX) : 0;
+                k = env ? proc_read(PROC_PATH("%ld/environ", pid), env, PROC_ENV_MAX) : 0;
                 if (k == 0 || !proc_has_variable(env, k, want))
                         continue;
                 fn((pid_t)pid, arg);
                 n++;
         }
-        if (d)
-                closedir(d);
         return n;
 }
 

@@ -1,9 +1,10 @@
 /* Runs: supervisor. */
 #include "region/region-proc.h"
 
+#include "base/buf.h"
+#include "base/dirents.h"
 #include "region/region-tables.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -28,22 +29,17 @@
 #define PROC_AREA_LINK_BYTES 64
 
 uint64_t proc_fd_count(pid_t pid) {
-        char path[64];
+        _cleanup_closedir_ DIR *d = NULL;
         struct stat st;
         uint64_t n = 0;
-        DIR *d;
 
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-        if (stat(path, &st) < 0)
+        if (stat(PROC_PATH("%d/fd", pid), &st) < 0)
                 return 0;
         if (st.st_size > 0) /* Linux 6.2 and later give the number */
                 return (uint64_t)st.st_size;
-        d = opendir(path);
-        if (!d)
-                return 0;
-        while (readdir(d))
+        d = opendir(PROC_PATH("%d/fd", pid));
+        while (d && readdir(d))
                 n++;
-        closedir(d);
         return n > 2 ? n - 2 : 0;
 }
 
@@ -51,20 +47,6 @@ static uint64_t proc_status_kib(const char *text, const char *key) {
         const char *p = strstr(text, key);
 
         return p ? strtoull(p + strlen(key), NULL, 10) * 1024 : 0;
-}
-
-bool proc_room(void **v, size_t n, size_t *room, size_t each) {
-        size_t more = *room ? *room * 2 : 64;
-        void *grown;
-
-        if (n < *room)
-                return true;
-        grown = reallocarray(*v, more, each);
-        if (!grown)
-                return false;
-        *v = grown;
-        *room = more;
-        return true;
 }
 
 size_t proc_link(const char *path, char *ret, size_t room) {
@@ -83,17 +65,15 @@ uint64_t proc_field(const char *path, const char *key, int base) {
 
 uint64_t proc_data_bytes(pid_t pid) {
         pid_t teller = tables_teller(pid);
-        char path[64];
 
-        snprintf(path, sizeof(path), "/proc/%d/status", (int)(teller > 0 ? teller : pid));
-        return proc_field(path, "\nVmData:", 10) * 1024;
+        return proc_field(PROC_PATH("%d/status", teller > 0 ? teller : pid), "\nVmData:", 10) * 1024;
 }
 
 static ProcEntry *proc_tree_entry(ProcTree *t, pid_t pid, uint64_t start_ticks) {
         for (size_t i = t->n; i-- > 0;) /* living processes are the last entries */
                 if (t->v[i].pid == pid && t->v[i].start_ticks == start_ticks)
                         return &t->v[i];
-        if (!proc_room((void **)&t->v, t->n, &t->room, sizeof(*t->v)))
+        if (!array_room(&t->v, t->n, &t->room, sizeof(*t->v)))
                 return NULL;
         t->v[t->n] = (ProcEntry){.pid = pid, .start_ticks = start_ticks};
         return &t->v[t->n++];
@@ -147,14 +127,13 @@ static uint64_t proc_area_links(const ProcAreasList *l, const ProcAreas *a) {
 static uint64_t proc_area_bytes(pid_t teller, uint64_t vsize, uint64_t links) {
         const uint64_t each = PROC_AREA_BYTES + PROC_AREA_LINK_BYTES * links;
         uint64_t n = 0, most = PROC_AREAS_MAX;
-        char path[64], text[16384];
+        char text[16384];
         ssize_t k;
         int fd;
 
         if (vsize / PROC_PAGE * each < PROC_AREAS_FREE)
                 return 0;
-        snprintf(path, sizeof(path), "/proc/%d/maps", (int)teller);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
+        fd = open(PROC_PATH("%d/maps", teller), O_RDONLY | O_CLOEXEC);
         while (fd >= 0 && n < most && (k = read(fd, text, sizeof(text))) > 0)
                 for (const char *p = text, *end = text + k; (p = memchr(p, '\n', (size_t)(end - p))); p++)
                         n++;
@@ -199,7 +178,7 @@ static uint64_t proc_stack_bytes(pid_t pid) {
 
 static int proc_look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_areas) {
         uint64_t f[PROC_STACK + 1];
-        char path[64], text[4096];
+        char text[4096];
         pid_t teller = pid;
         bool counted;
         int e;
@@ -236,15 +215,11 @@ static int proc_look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_ar
         if (look & PROC_LOOK_MEMORY && !counted) {
                 uint64_t shared = 0, mapped = 0;
 
-                if (look & PROC_LOOK_SHARED) {
-                        snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)teller);
-                        if (proc_read(path, text, sizeof(text))) {
-                                shared = proc_status_kib(text, "\nPss_Anon:") + proc_status_kib(text, "\nSwapPss:");
-                                mapped = proc_status_kib(text, "\nAnonymous:") + proc_status_kib(text, "\nSwap:");
-                        }
+                if (look & PROC_LOOK_SHARED && proc_read(PROC_PATH("%d/smaps_rollup", teller), text, sizeof(text))) {
+                        shared = proc_status_kib(text, "\nPss_Anon:") + proc_status_kib(text, "\nSwapPss:");
+                        mapped = proc_status_kib(text, "\nAnonymous:") + proc_status_kib(text, "\nSwap:");
                 }
-                snprintf(path, sizeof(path), "/proc/%d/status", (int)teller);
-                if (proc_read(path, text, sizeof(text))) {
+                if (proc_read(PROC_PATH("%d/status", teller), text, sizeof(text))) {
                         const uint64_t anon = proc_status_kib(text, "\nRssAnon:") + proc_status_kib(text, "\nVmSwap:"),
                                        tables = proc_status_kib(text, "\nVmPTE:");
 
@@ -263,21 +238,15 @@ static int proc_look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_ar
 
 /* Appends the children of every thread of pid. */
 static int proc_add_children(pid_t pid, pid_t **list, size_t *n, size_t *room) {
-        char path[96], text[65536];
+        _cleanup_closedir_ DIR *d = opendir(PROC_PATH("%d/task", pid));
+        char text[65536];
         struct dirent *de;
-        DIR *d;
 
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-        d = opendir(path);
-        if (!d)
-                return 0;
-        while ((de = readdir(d))) {
+        while (d && (de = readdir(d))) {
                 char *p = text;
 
-                if (de->d_name[0] == '.')
-                        continue;
-                snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)pid, de->d_name);
-                if (proc_read(path, text, sizeof(text)) == 0)
+                if (de->d_name[0] == '.' ||
+                    proc_read(PROC_PATH("%d/task/%.20s/children", pid, de->d_name), text, sizeof(text)) == 0)
                         continue;
                 for (;;) {
                         char *end;
@@ -286,16 +255,13 @@ static int proc_add_children(pid_t pid, pid_t **list, size_t *n, size_t *room) {
                         /* The last number may be cut at the end of the buffer. */
                         if (end == p || (*end != ' ' && *end != 0) || (*end == 0 && end == text + sizeof(text) - 1))
                                 break;
-                        if (!proc_room((void **)list, *n, room, sizeof(**list))) {
-                                closedir(d);
+                        if (!array_room(list, *n, room, sizeof(**list)))
                                 return -ENOMEM;
-                        }
                         if (*n < PROC_TREE_MAX)
                                 (*list)[(*n)++] = (pid_t)v;
                         p = end;
                 }
         }
-        closedir(d);
         return 0;
 }
 
@@ -351,17 +317,11 @@ int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n) {
 
 /* Grows the list to n entries; new entries are zero. */
 static int proc_areas_grow(ProcAreasList *l, size_t n) {
-        if (n > l->room) {
-                ProcAreas *v = reallocarray(l->v, n * 2, sizeof(*v));
-
-                if (!v)
+        while (l->n < n) {
+                if (!array_room(&l->v, l->n, &l->room, sizeof(*l->v)))
                         return -ENOMEM;
-                l->v = v;
-                l->room = n * 2;
+                l->v[l->n++] = (ProcAreas){0};
         }
-        if (n > l->n)
-                memset(&l->v[l->n], 0, (n - l->n) * sizeof(*l->v));
-        l->n = n;
         return 0;
 }
 
@@ -372,8 +332,7 @@ int proc_tree_each(pid_t root, void (*fn)(pid_t pid, void *arg), void *arg) {
 
         for (size_t i = 0; i < n; i++) {
                 fn(list[i], arg);
-                if (e == 0)
-                        e = proc_add_children(list[i], &list, &n, &room);
+                e = e ?: proc_add_children(list[i], &list, &n, &room);
         }
         return e;
 }
@@ -391,8 +350,7 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         if (look & PROC_LOOK_CPU) /* a walk without CPU marks no process as alive */
                 proc_forget_gone(t);
         e = proc_add_children(root, &list, &n, &room);
-        if (e == 0)
-                e = proc_areas_grow(&areas, n);
+        e = e ?: proc_areas_grow(&areas, n);
         for (size_t i = 0; e == 0 && i < n; i++) {
                 if (areas.v[i].depth == 0) {
                         areas.v[i].depth = 1;
@@ -405,10 +363,8 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
                 }
                 e = proc_look_at(t, list[i], look, &areas.v[i]);
                 before = n;
-                if (e == 0)
-                        e = proc_add_children(list[i], &list, &n, &room);
-                if (e == 0)
-                        e = proc_areas_grow(&areas, n);
+                e = e ?: proc_add_children(list[i], &list, &n, &room);
+                e = e ?: proc_areas_grow(&areas, n);
                 for (size_t k = before; e == 0 && k < n; k++) {
                         areas.v[k].depth = areas.v[i].depth + 1;
                         areas.v[k].first = areas.v[i].first;

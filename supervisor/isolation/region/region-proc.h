@@ -70,8 +70,6 @@ bool proc_wait_look(ProcWait *w, const ProcBlocked *b, uint64_t progress, uint64
 bool proc_is_blocked(pid_t pid); /* True when the process itself is blocked. */
 
 uint64_t proc_fd_count(pid_t pid); /* Number of open descriptors of the process, 0 when unknown. */
-/* Makes room for an entry behind the n of *v, with `each` bytes. Returns false when out of memory. */
-bool proc_room(void **v, size_t n, size_t *room, size_t each);
 /* Reads a link of /proc, NUL-terminated. Returns its length, 0 for an unreadable link. */
 size_t proc_link(const char *path, char *ret, size_t room);
 /* The number behind `key` in a small file of /proc; 0 when the key is missing. */

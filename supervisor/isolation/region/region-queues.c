@@ -1,12 +1,13 @@
 #include "region/region-queues.h"
 
+#include "base/aside.h"
+#include "base/buf.h"
+#include "base/dirents.h"
 #include "region/region-notify-task.h"
 #include "region/region-proc.h"
 #include "region/region-tables.h"
 #include "schema/limits.h"
-#include "base/aside.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -193,7 +194,7 @@ static bool queues_add_inode(QueuesInodes *i, uint64_t inode) {
 
         if (inode == 0 || queues_has(i, inode))
                 return false;
-        if (!proc_room((void **)&i->v, i->n, &i->room, sizeof(*i->v)))
+        if (!array_room(&i->v, i->n, &i->room, sizeof(*i->v)))
                 return false;
         while (at > 0 && i->v[at - 1] > inode)
                 at--;
@@ -201,14 +202,6 @@ static bool queues_add_inode(QueuesInodes *i, uint64_t inode) {
         i->v[at] = inode;
         i->n++;
         return true;
-}
-
-/* Descriptors on their way in the supervisor's copy of a socket: "scm_fds: 3". */
-static uint64_t queues_lie_in(int fd) {
-        char path[64];
-
-        snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-        return proc_field(path, "scm_fds:", 10);
 }
 
 /* Counts a deleted file of the scratch, through a link of /proc. A path too long to read is empty. */
@@ -232,10 +225,10 @@ static uint64_t queues_of_descriptor(QueuesSeen *seen, int fd, uint64_t inode, b
 
 /* fd: a copy of a descriptor on its way through a socket; closed here. */
 static uint64_t queues_sent_one(QueuesSeen *seen, int fd, unsigned depth) {
-        char link[64], name[PATH_MAX];
+        const char *link = PROC_FD(fd);
+        char name[PATH_MAX];
         uint64_t sum, inode;
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
         proc_link(link, name, sizeof(name));
         queues_file(seen, link, name);
         inode = queues_inode_of(link, name);
@@ -356,17 +349,11 @@ static uint64_t queues_of_descriptor(QueuesSeen *seen, int fd, uint64_t inode, b
                 return 0;
         queues_is_sought(seen, fd, inode);
         seen->unsent += pipe ? 0 : queues_unsent(fd);
-        lie = pipe ? 0 : queues_lie_in(fd);
+        /* descriptors on their way in the supervisor's copy of a socket: "scm_fds: 3" */
+        lie = pipe ? 0 : proc_field(PROC_PATH("self/fdinfo/%d", fd), "scm_fds:", 10);
         datagrams = !pipe && queues_is_datagram(fd);
         return (pipe || queues_option(fd, SO_DOMAIN) == AF_UNIX ? QUEUES_PIPE : QUEUES_INET) +
                queues_held_by(fd, pipe) + (lie > 0 || datagrams ? queues_sent(seen, fd, lie, datagrams, depth) : 0);
-}
-
-static uint64_t queues_table(pid_t tid) {
-        char path[64];
-
-        snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-        return proc_field(path, "\nFDSize:", 10) * QUEUES_SLOT;
 }
 
 static uint64_t queues_events(pid_t tid, const char *fd) {
@@ -377,20 +364,19 @@ static uint64_t queues_events(pid_t tid, const char *fd) {
 }
 
 static uint64_t queues_of_table(pid_t tid, QueuesSeen *seen) {
-        char path[64], link[384], name[PATH_MAX];
-        uint64_t table = queues_table(tid), sum = table, all = 0, beyond = 0;
+        _cleanup_closedir_ DIR *d = opendir(PROC_PATH("%d/fd", tid));
+        uint64_t table = proc_field(PROC_PATH("%d/status", tid), "\nFDSize:", 10) * QUEUES_SLOT, sum = table, all = 0,
+                 beyond = 0;
         int watchers[QUEUES_WATCHERS];
         size_t n_watchers = 0;
+        char name[PATH_MAX];
         struct dirent *de;
-        DIR *d;
 
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)tid);
-        d = opendir(path);
         while (d && (de = readdir(d))) {
+                const char *link = PROC_PATH("%d/fd/%.20s", tid, de->d_name);
                 uint64_t inode;
                 int copy;
 
-                snprintf(link, sizeof(link), "%s/%s", path, de->d_name);
                 proc_link(link, name, sizeof(name));
                 all++;
                 inode = queues_inode_of(link, name);
@@ -414,8 +400,6 @@ static uint64_t queues_of_table(pid_t tid, QueuesSeen *seen) {
                 sum += queues_of_descriptor(seen, copy, inode, *name != 's', 0);
                 close(copy);
         }
-        if (d)
-                closedir(d);
         return sum +
                opens_watched(&seen->look->opens, tid, watchers, n_watchers, beyond, all * table / QUEUES_SLOT, all);
 }
@@ -427,15 +411,14 @@ static int queues_mapped(pid_t pid, const char *line, void *arg) {
         size_t before = seen->files.n;
         unsigned long long inode;
         uint32_t major, minor;
-        char link[96];
         int at = 0;
 
         if (sscanf(line, "%lx-%lx %*s %lx %x:%x %llu %n", &from, &to, &offset, &major, &minor, &inode, &at) != 6 ||
             at == 0 || line[at] != '/')
                 return 0;
-        snprintf(link, sizeof(link), "/proc/%d/map_files/%lx-%lx", (int)pid, from, to);
         if (major != seen->major || minor != seen->minor || queues_has(&seen->files, inode) ||
-            queues_file(seen, link, line + at) || seen->files.n > before ||
+            queues_file(seen, PROC_PATH("%d/map_files/%lx-%lx", pid, from, to), line + at) ||
+            seen->files.n > before ||
             strncmp(line + at, seen->folder, strlen(seen->folder)) != 0 || !strstr(line + at, " (deleted)") ||
             !queues_add_inode(&seen->files, inode))
                 return 0;
@@ -496,11 +479,10 @@ uint64_t queues_datagrams(QueuesLook *l, pid_t root, Guard *guard) {
 
 uint64_t queues_unnamed(QueuesLook *l, pid_t root, int scratch, Guard *guard) {
         QueuesSeen seen = {.look = l, .guard = guard};
-        char link[64], folder[PATH_MAX];
+        char folder[PATH_MAX];
         struct statx st;
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", scratch);
-        if (proc_link(link, folder, sizeof(folder)) <= 1 ||
+        if (proc_link(PROC_FD(scratch), folder, sizeof(folder)) <= 1 ||
             statx(scratch, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
                 return 0;
         seen.folder = folder;

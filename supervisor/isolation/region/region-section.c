@@ -16,10 +16,6 @@ static void section_deinit(Section *s) {
         *s = (Section){0};
 }
 
-static bool section_name_valid(const char *name) {
-        return slot_name_valid(name) && !strpbrk(name, "./");
-}
-
 /* Adds a section with locked memory, without a value. */
 static int section_add(Vault *v, const char *name, size_t max, Section **ret, Diag *reterr) {
         Section *p = reallocarray(v->sections, v->n_sections + 1, sizeof(*p)), *s;
@@ -49,7 +45,7 @@ static int section_declare(Vault *v, const char *name, const json_t *said, Diag 
         Section *s;
         int r;
 
-        if (!section_name_valid(name))
+        if (!slot_name_valid(name) || strpbrk(name, "./"))
                 return diag(reterr, SECTION_E_BAD, "\"%s\" is not a section's name",
                             diag_quote(name, strlen(name), quoted, sizeof(quoted)));
         if (!json_is_integer(bytes) || json_integer_value(bytes) < 1 || json_integer_value(bytes) > SECTION_BYTES_MAX)
@@ -88,11 +84,9 @@ int vault_new(const char *region, KeyScope scope, const Vault *parent, const jso
         if (r == 0 && json_object_size(sections) > SECTIONS_MAX)
                 r = diag(reterr, SECTION_E_BAD, "more than %d sections", SECTIONS_MAX);
         json_object_foreach((json_t *)sections, name, said) {
-                if (r == 0)
-                        r = section_declare(v, name, said, reterr);
+                r = r ?: section_declare(v, name, said, reterr);
         }
-        if (r == 0)
-                r = vault_enlist(v);
+        r = r ?: vault_enlist(v);
         if (r != 0) {
                 vault_free(v);
                 return r;

@@ -1,5 +1,6 @@
 #include "region/region-shared.h"
 
+#include "base/buf.h"
 #include "region/region-proc.h"
 #include "region/region-tables.h"
 
@@ -35,7 +36,7 @@ void region_shared_ask(RegionShared *s, pid_t tid, uint64_t bytes) {
         s->largest = MAX(s->largest, bytes);
         s->held_bytes = shared_plus(s->held_bytes, bytes);
         s->batch += s->n_asked == 0;
-        if (!region_shared_is_full(s) && proc_room((void **)&s->asked, s->n_asked, &s->room_asked, sizeof(*s->asked)))
+        if (!region_shared_is_full(s) && array_room(&s->asked, s->n_asked, &s->room_asked, sizeof(*s->asked)))
                 s->asked[s->n_asked++] = (SharedAsked){.bytes = bytes, .tid = tid};
         else
                 s->lost_bytes = shared_plus(s->lost_bytes, bytes);
@@ -43,10 +44,6 @@ void region_shared_ask(RegionShared *s, pid_t tid, uint64_t bytes) {
 
 bool region_shared_is_full(const RegionShared *s) {
         return s->n_asked == SHARED_ASKED_MAX;
-}
-
-bool region_shared_is_open(const RegionShared *s) {
-        return s->n_asked > 0;
 }
 
 static SharedObject *shared_find(const RegionShared *s, uint64_t dev, uint64_t inode) {
@@ -65,7 +62,7 @@ static int shared_found(RegionShared *s, uint64_t dev, uint64_t inode) {
                 known->missed = 0;
                 return 0;
         }
-        if (!proc_room((void **)&s->v, s->n, &s->room, sizeof(*s->v)))
+        if (!array_room(&s->v, s->n, &s->room, sizeof(*s->v)))
                 return -ENOMEM;
         for (size_t i = 1; i < s->n_asked; i++)
                 if (s->asked[i].bytes > s->asked[best].bytes)

@@ -51,7 +51,6 @@ void region_shared_ask(RegionShared *s, pid_t tid, uint64_t bytes);
 void region_shared_called(RegionShared *s, pid_t tid);
 /* True when SHARED_ASKED_MAX calls wait for a look: SHARED_LOOKS looks make room. */
 bool region_shared_is_full(const RegionShared *s);
-bool region_shared_is_open(const RegionShared *s); /* True when a look could correct the charge. */
 /* Looks at the mappings of all processes below root, then of new processes, and corrects the charge. A single look
  * gives nothing back, nor does a look with ever more new processes: objects could move to an unseen process. at_once:
  * no call ended since the previous look; lengths of unfinished calls stay charged. Returns 0 or -ENOMEM. */

@@ -1,5 +1,6 @@
 #include "region/region-tables.h"
 
+#include "base/buf.h"
 #include "base/dirents.h"
 #include "base/proc.h"
 
@@ -21,21 +22,17 @@ static bool tables_has_memory(pid_t tid) {
 
 /* Calls f with each thread until f returns false. */
 static void tables_each(pid_t pid, bool (*f)(pid_t tid, void *arg), void *arg) {
-        char path[64];
+        _cleanup_close_ int fd = open(PROC_PATH("%d/task", pid), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         const char *name;
         bool more = true;
         Dirents d;
-        int fd;
 
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return;
         dirents_begin(&d, fd);
         while (more && (name = dirents_next(&d)))
                 more = f((pid_t)strtol(name, NULL, 10), arg);
         dirents_end(&d);
-        close(fd);
 }
 
 static bool tables_tells(pid_t tid, void *arg) {
@@ -89,15 +86,9 @@ static bool tables_add(pid_t tid, void *arg) {
                 else
                         from = middle + 1;
         }
-        if (t->n == t->room) {
-                pid_t *grown = reallocarray(t->v, t->room * 2 + 8, sizeof(*grown));
-
-                if (!grown) {
-                        t->error = -ENOMEM;
-                        return false;
-                }
-                t->v = grown;
-                t->room = t->room * 2 + 8;
+        if (!array_room(&t->v, t->n, &t->room, sizeof(*t->v))) {
+                t->error = -ENOMEM;
+                return false;
         }
         memmove(&t->v[from + 1], &t->v[from], (t->n - from) * sizeof(*t->v));
         t->v[from] = tid;
@@ -120,13 +111,12 @@ int tables_of(pid_t pid, pid_t **ret, size_t *ret_n) {
 
 int tables_each_mapping(pid_t pid, int (*fn)(pid_t teller, const char *line, void *arg), void *arg) {
         pid_t teller = tables_teller(pid);
-        char path[64], text[TABLES_LINE_MAX];
+        char text[TABLES_LINE_MAX];
         size_t n = 0;
         ssize_t k;
         int fd, e = 0;
 
-        snprintf(path, sizeof(path), "/proc/%d/maps", (int)teller);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
+        fd = open(PROC_PATH("%d/maps", teller), O_RDONLY | O_CLOEXEC);
         while (fd >= 0 && e == 0 && n < sizeof(text) - 1 && (k = read(fd, text + n, sizeof(text) - 1 - n)) > 0) {
                 char *line = text, *end;
 

@@ -84,8 +84,7 @@ int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr) {
 
                 if (json_get_u64(json_object_get(held, "until_usec"), &until) < 0)
                         until = EVIDENCE_LASTS;
-                if (e == 0)
-                        e = vault_add_evidence(r->vault, slot, json_object_get(held, "value"), until, reterr);
+                e = e ?: vault_add_evidence(r->vault, slot, json_object_get(held, "value"), until, reterr);
         }
         return e == 0 ? region_reserve_sections(r, reterr) : e;
 }

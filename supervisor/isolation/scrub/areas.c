@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,21 +116,17 @@ static int areas_read(PageScan *s, int fd) {
 }
 
 int scan_open(pid_t pid, const char *name) {
-        char path[64];
-        int fd;
+        /* musl's open() makes two calls */
+        int fd = openat(AT_FDCWD, PROC_PATH("%d/%s", pid, name), O_RDONLY | O_CLOEXEC);
 
-        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC); /* musl's open() makes two calls */
         return fd < 0 ? -errno : fd;
 }
 
 int scan_open_object(pid_t pid, const Area *a) {
-        char path[96];
-        int fd;
+        const char *path = PROC_PATH("%d/map_files/%llx-%llx", pid, (unsigned long long)a->start,
+                                     (unsigned long long)a->end);
+        int fd = openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-        snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)a->start,
-                 (unsigned long long)a->end);
-        fd = openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         return fd < 0 ? -errno : fd;
 }
 

@@ -154,11 +154,6 @@ void evidence_left(const GuardEvidence *guard, Discipline d, TeardownEvidence *r
         evidence_judge(ret, false);
 }
 
-/* A file without a name is a deleted file, whether the guard or the supervisor missed it. */
-static uint64_t evidence_missed_for(const TeardownEvidence *e, size_t why) {
-        return e->guard.bytes_missed[why] + (why == GUARD_MISSED_FILE ? e->scratch.bytes_unseen : 0);
-}
-
 /* Sets a member, unless the number is 0. */
 static int evidence_set(json_t *o, const char *name, uint64_t n) {
         return n == 0 ? 0 : json_object_set_new(o, name, json_integer((json_int_t)n));
@@ -169,7 +164,8 @@ static json_t *evidence_missed_json(const TeardownEvidence *e) {
         int r = o ? 0 : -1;
 
         for (size_t i = 0; r == 0 && i < GUARD_MISSED_COUNT; i++)
-                r = evidence_set(o, missed_names[i], evidence_missed_for(e, i));
+                r = evidence_set(o, missed_names[i],
+                                 e->guard.bytes_missed[i] + (i == GUARD_MISSED_FILE ? e->scratch.bytes_unseen : 0));
         if (r == 0 && e->scratch.bytes_missed > e->scratch.bytes_unseen)
                 r = evidence_set(o, "scratch", e->scratch.bytes_missed - e->scratch.bytes_unseen);
         if (r < 0 || evidence_set(o, "unmapped", e->bytes_unmapped) < 0 ||

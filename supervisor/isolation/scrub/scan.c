@@ -1,7 +1,6 @@
 #include "scrub/scan.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,8 +325,7 @@ static int scan_each_page(PageScan *s, const Runs *r,
                                 n = scan_window(r, i, a);
                                 e = scan_read_entries(s, base, n, entries);
                         }
-                        if (e == 0)
-                                e = f(s, a, entries[(a - base) / SCAN_PAGE], arg);
+                        e = e ?: f(s, a, entries[(a - base) / SCAN_PAGE], arg);
                         if (e < 0)
                                 return e;
                 }
@@ -410,8 +408,7 @@ int scan_private(PageScan *s, uint64_t start, uint64_t end) {
                 moving = scan_moving_bytes(s);
         }
         s->swapped_bytes += moving;
-        if (e == 0)
-                e = scan_each_page(s, &s->found, scan_sort_page, NULL);
+        e = e ?: scan_each_page(s, &s->found, scan_sort_page, NULL);
         if (s->n_frames * SCAN_PAGE != s->own.bytes)
                 s->n_frames = 0;
         if (s->n_common_frames * SCAN_PAGE != s->common.bytes)

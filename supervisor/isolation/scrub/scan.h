@@ -6,6 +6,8 @@
  * scan of a running process finds only the state of some moment. */
 #pragma once
 
+#include "base/proc-path.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -78,11 +78,8 @@ typedef struct WipeJob {
 } WipeJob;
 
 static int wipe_open_mem(WipeJob *j) {
-        char path[64];
-
         if (j->mem == -1) {
-                snprintf(path, sizeof(path), "/proc/%d/mem", (int)j->s->pid);
-                j->mem = openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+                j->mem = openat(AT_FDCWD, PROC_PATH("%d/mem", j->s->pid), O_RDWR | O_CLOEXEC);
                 if (j->mem < 0)
                         j->mem = -2;
         }
@@ -345,18 +342,24 @@ static void wipe_verify_extent(int fd, const uint8_t *want, off_t start, off_t e
                         count->denied += (uint64_t)n;
                 for (ssize_t at = 0; k == n && at < n; at += (ssize_t)SCAN_PAGE)
                         *(wipe_same_page(pages + at, want) ? &count->overwritten : &count->mismatched) += SCAN_PAGE;
+                if (count->mismatched > 0)
+                        explicit_bzero(pages, sizeof(pages)); /* the file's content */
         }
 }
 
 /* In whole pages. Returns 1 with an extent, 0 at the end, -errno. */
 static int wipe_next_extent(int fd, off_t *at, off_t *ret_start, off_t *ret_end) {
-        off_t start = lseek(fd, *at, SEEK_DATA), end;
+        off_t start = lseek(fd, *at, SEEK_DATA), end = start < 0 ? -1 : lseek(fd, start, SEEK_HOLE);
+        struct stat st;
 
-        if (start < 0)
-                return errno == ENXIO ? 0 : -errno;
-        end = lseek(fd, start, SEEK_HOLE);
-        if (end < 0)
-                return -errno;
+        if (start < 0 && errno == ENXIO)
+                return 0;
+        if (end < 0) { /* the file system does not list holes */
+                if (fstat(fd, &st) < 0)
+                        return -errno;
+                start = *at;
+                end = st.st_size;
+        }
         *ret_start = start - start % (off_t)SCAN_PAGE;
         *ret_end = *at = (end + (off_t)SCAN_PAGE - 1) / (off_t)SCAN_PAGE * (off_t)SCAN_PAGE;
         return *ret_end > *ret_start;

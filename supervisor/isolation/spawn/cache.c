@@ -1,10 +1,9 @@
 #include "spawn/cache.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "spawn/find.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -121,14 +120,12 @@ static bool cache_copy_filter(const SpawnCacheFilter *f, struct sock_filter **re
 }
 
 static bool cache_find_filter(SpawnCache *k, const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
-        bool found = false;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&k->lock);
 
-        pthread_mutex_lock(&k->lock);
-        for (size_t i = 0; i < k->n_filters && !found; i++)
-                found = memcmp(&k->filters[i].in, in, sizeof(*in)) == 0 &&
-                        cache_copy_filter(&k->filters[i], ret, ret_n);
-        pthread_mutex_unlock(&k->lock);
-        return found;
+        for (size_t i = 0; i < k->n_filters; i++)
+                if (memcmp(&k->filters[i].in, in, sizeof(*in)) == 0)
+                        return cache_copy_filter(&k->filters[i], ret, ret_n);
+        return false;
 }
 
 int spawn_cache_filter(SpawnCache *k, const FilterInput *in, const char *store, struct sock_filter **ret,

@@ -2,6 +2,7 @@
 
 #include "base/child-registry.h"
 #include "base/io.h"
+#include "base/proc-path.h"
 #include "base/task.h"
 #include "schema/become.h"
 
@@ -9,11 +10,9 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #define STACK_BYTES (16 * 1024)
 
@@ -116,8 +115,7 @@ pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {
                 return (pid_t)pid;
         if (c->error != 0) {
                 close(pidfd);
-                while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
-                        ;
+                child_registry_reap((pid_t)pid);
                 return -c->error;
         }
         *ret_pidfd = pidfd;
@@ -140,11 +138,10 @@ pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd) {
 
 void clone_each_child(pid_t pid, pid_t thread, void (*fn)(pid_t child, void *arg), void *arg) {
         _cleanup_free_ char *text = NULL;
-        char path[64], *end;
+        char *end;
         size_t n;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)thread);
-        if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n) < 0)
+        if (io_read_file(AT_FDCWD, PROC_PATH("%d/task/%d/children", pid, thread), 1 << 20, &text, &n) < 0)
                 return;
         for (char *p = text; *p; p = end + strspn(end, " ")) {
                 long child = strtol(p, &end, 10);

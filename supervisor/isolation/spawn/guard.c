@@ -1,9 +1,9 @@
 #include "spawn/guard.h"
 
+#include "base/child-registry.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/left.h"
-#include "base/child-registry.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #define FOLDER "guard"
 #define EXIT_MS 5000
@@ -91,9 +90,7 @@ int guard_answer(Guard *g, GuardAnswer *ret) {
 
         if (g->control < 0)
                 return 0;
-        do
-                n = recv(g->control, ret, sizeof(*ret), MSG_DONTWAIT);
-        while (n < 0 && errno == EINTR);
+        n = TEMP_FAILURE_RETRY(recv(g->control, ret, sizeof(*ret), MSG_DONTWAIT));
         if (n < 0 && errno == EAGAIN)
                 return -EAGAIN;
         if (n <= 0) {
@@ -289,9 +286,7 @@ void guard_end(Guard *g) {
                 /* Open until the guard exits: closed with an unread answer, the socket would hide the order. */
                 if (poll(&p, 1, EXIT_MS) == 0)
                         syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
-                while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
-                        ;
-                child_registry_forget(g->pid);
+                child_registry_reap(g->pid);
         }
         guard_close(g);
 }

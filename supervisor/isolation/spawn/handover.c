@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 int spawn_fault;
 

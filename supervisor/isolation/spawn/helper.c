@@ -1,17 +1,17 @@
 #include "spawn/helper.h"
 
-#include "base/io.h"
-#include "schema/limits.h"
 #include "base/child-registry.h"
-#include "schema/zygote.h"
+#include "base/io.h"
+#include "base/lock.h"
 #include "base/mounts.h"
+#include "schema/limits.h"
+#include "schema/zygote.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #define RECORD_MS 10000
 
@@ -49,10 +49,8 @@ int helper_start(WorkerFn worker, Spawner *s, const Plan *p, const Probe *probe,
         for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
                 fds[i] = -1;
         e = helper_open(p, probe, ret, fds, &n_fds, reterr);
-        if (e == 0)
-                e = worker(s, flags | ZYGOTE_OWNER(probe->region_id), fds, n_fds, &ret->pid, &ret->pidfd);
-        if (e == 0)
-                e = spawn_write_maps(ret->pid, probe);
+        e = e ?: worker(s, flags | ZYGOTE_OWNER(probe->region_id), fds, n_fds, &ret->pid, &ret->pidfd);
+        e = e ?: spawn_write_maps(ret->pid, probe);
         for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
                 closep(&fds[i]); /* with the child's end of the status socket, so that the child's exit is seen */
         if (e == 0 && send(ret->lifeline, "m", 1, MSG_NOSIGNAL) != 1)
@@ -78,9 +76,7 @@ void helper_end(Helper *h) {
         if (h->pid <= 0)
                 return;
         kill(h->pid, SIGKILL);
-        while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
-                ;
-        child_registry_forget(h->pid);
+        child_registry_reap(h->pid);
         h->pid = 0;
 }
 
@@ -98,8 +94,7 @@ static int binder_start(Binder *b, WorkerFn worker, Spawner *s, const Probe *pro
         int e, fd = -1;
 
         e = helper_start(worker, s, &p, probe, CLONE_NEWUSER | CLONE_NEWNS, &b->helper, &d);
-        if (e == 0)
-                e = helper_record(b->helper.status, &r, &fd);
+        e = e ?: helper_record(b->helper.status, &r, &fd);
         closep(&fd);
         if (e == 0 && r.kind != STATUS_READY)
                 e = -EPIPE;
@@ -135,17 +130,14 @@ static int binder_ask(Binder *b, const char *source, bool write) {
 
 int binder_mount(Binder *b, WorkerFn worker, Spawner *s, const Probe *probe, const char *source, bool write) {
         uint64_t mounts = mounts_below("/");
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&b->lock);
         int e = 0;
 
-        pthread_mutex_lock(&b->lock);
         if (b->helper.pid > 0 && b->mounts != mounts)
                 helper_end(&b->helper);
         if (b->helper.pid <= 0)
                 e = binder_start(b, worker, s, probe, mounts);
-        if (e == 0)
-                e = binder_ask(b, source, write);
-        pthread_mutex_unlock(&b->lock);
-        return e;
+        return e == 0 ? binder_ask(b, source, write) : e;
 }
 
 void binder_deinit(Binder *b) {

@@ -118,11 +118,10 @@ int spawn_kill(Spawned *s) {
 
 /* Text of /proc/PID/status, owned, or NULL. */
 static char *kill_read_status(pid_t pid) {
-        char path[64], *text = NULL;
+        char *text = NULL;
         size_t n;
 
-        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-        return io_read_file(AT_FDCWD, path, 65536, &text, &n) < 0 ? NULL : text;
+        return io_read_file(AT_FDCWD, PROC_PATH("%d/status", pid), 65536, &text, &n) < 0 ? NULL : text;
 }
 
 static pid_t kill_pid_in(const char *status, const char *field) {

@@ -67,12 +67,11 @@ static const char *plan_keep_text(Plan *p, char *text_or_null) {
 }
 
 static _printf_(2, 3) const char *plan_text(Plan *p, const char *fmt, ...) {
-        char *s = NULL;
         va_list ap;
+        char *s;
 
         va_start(ap, fmt);
-        if (vasprintf(&s, fmt, ap) < 0)
-                s = NULL;
+        s = text_vprintf(fmt, ap);
         va_end(ap);
         return plan_keep_text(p, s);
 }

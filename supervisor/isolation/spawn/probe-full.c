@@ -1,12 +1,13 @@
 #include "spawn/probe-full.h"
 
-#include "base/io.h"
-#include "spawn/find.h"
-#include "spawn/tree.h"
-#include "spawn/uids.h"
+#include "base/child-registry.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/io.h"
+#include "spawn/find.h"
 #include "spawn/spawn.h"
+#include "spawn/tree.h"
+#include "spawn/uids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -264,15 +265,13 @@ static int trial_run(Tier tier, const char *store_dir, Diag *reterr) {
                 return diag(reterr, SPAWN_E_KERNEL, "/dev/null: %s", strerror(errno));
         probe_quick(&p);
         e = region_id_new(clock_real_usec(), id);
-        if (e == 0)
-                e = spawn_start(&r, &s, reterr);
+        e = e ?: spawn_start(&r, &s, reterr);
         if (e != 0)
                 return e;
         e = trial_follow(&s, reterr);
         spawn_kill(&s);
         spawn_kill(&s);
-        while (waitpid(s.pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+        child_registry_reap(s.pid);
         if (s.scratch)
                 spawn_scratch_remove(s.scratch);
         return e;

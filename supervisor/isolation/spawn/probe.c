@@ -1,6 +1,7 @@
 #include "spawn/probe.h"
 
 #include "base/io.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,18 +17,9 @@ const char *const probe_system_names[PROBE_LINKS] = {"/bin", "/sbin", "/lib", "/
 
 /* First number of a small file of /proc, or `otherwise` when missing. */
 static long long probe_read_number(const char *path, long long otherwise) {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
         char text[32];
-        ssize_t n;
 
-        if (fd < 0)
-                return otherwise;
-        n = read(fd, text, sizeof(text) - 1);
-        close(fd);
-        if (n <= 0)
-                return otherwise;
-        text[n] = 0;
-        return strtoll(text, NULL, 10);
+        return proc_read(path, text, sizeof(text)) > 0 ? strtoll(text, NULL, 10) : otherwise;
 }
 
 bool probe_is_mapped(const char *path, uint64_t first, uint64_t n_ids) {

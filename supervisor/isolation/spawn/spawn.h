@@ -108,9 +108,6 @@ int spawn_kill(Spawned *s);
  * tier landlock: descendants are killed and reaped until no descendant is left). guard: the pid of the region's own
  * guard, 0: no guard; a process of a foreign guard is of its region. Returns 0, or SPAWN_E_KERNEL with the pids. */
 int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr);
-/* Empties the folder, following no link; before each removal of a file calls fn (may be NULL). Returns 0 or -errno. */
-typedef void (*SpawnScratchFn)(int dir, const char *name, void *arg);
-int spawn_scratch_empty(int top, SpawnScratchFn fn, void *arg);
 #define LEND_SUFFIX ".copy" /* of the folder beside a scratch with lent copies of skill and program */
 /* Tier landlock: removes the scratch folder, following no link. Returns 0 (also for a missing folder) or -errno. */
 int spawn_scratch_remove(const char *path);

@@ -1,17 +1,17 @@
-#include "spawn/spawner-private.h"
+#include "spawn/spawner.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "schema/limits.h"
-#include "spawn/helper.h"
 #include "spawn/cache.h"
+#include "spawn/helper.h"
 #include "spawn/probe.h"
-#include "spawn/spawner.h"
+#include "spawn/spawner-private.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define STACK (128 * 1024)
 #define TEMPLATES_MAX 8
@@ -167,19 +167,15 @@ static void *spawner_keeper(void *arg) {
 
 /* Makes the keeper start missing zygotes. Returns the keeper's result. */
 static int spawner_restart(Spawner *s, Diag *reterr) {
-        unsigned turn;
-        int e;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->lock);
+        const unsigned turn = ++s->restart;
 
-        pthread_mutex_lock(&s->lock);
-        turn = ++s->restart;
         pthread_cond_signal(&s->wake);
         while ((int)(s->restarted - turn) < 0)
                 pthread_cond_wait(&s->done, &s->lock);
-        e = s->started;
         if (reterr)
                 *reterr = s->why;
-        pthread_mutex_unlock(&s->lock);
-        return e;
+        return s->started;
 }
 
 static int spawner_start_keeper(Spawner *s) {
@@ -258,25 +254,23 @@ const TemplateGroups *spawner_groups(Spawner *s) {
 }
 
 void spawner_forget(Spawner *s) {
-        pthread_mutex_lock(&s->lock);
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->lock);
+
         s->turn++;
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
                 if (s->templates[i])
                         s->templates[i]->doomed = true;
         pthread_cond_signal(&s->wake);
-        pthread_mutex_unlock(&s->lock);
 }
 
 bool spawner_has_forgotten(Spawner *s) {
-        bool has;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->lock);
+        bool has = !s->ending && !(s->making && s->making_turn != s->turn);
 
-        pthread_mutex_lock(&s->lock);
-        has = !s->ending && !(s->making && s->making_turn != s->turn);
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
                 has &= !s->templates[i] || !s->templates[i]->doomed || s->templates[i]->users > 0;
         for (const Template *t = s->left; t; t = t->next)
                 has &= t->users > 0; /* of a running region: no further region comes from the template */
-        pthread_mutex_unlock(&s->lock);
         return has;
 }
 
@@ -334,27 +328,25 @@ static bool spawner_came_before(Spawner *s, const uint8_t view[static VIEW_BYTES
 }
 
 Zygote *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *ret_wanted) {
-        Zygote *found = NULL;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->lock);
         bool failed;
 
         *ret_wanted = false;
-        pthread_mutex_lock(&s->lock);
-        for (size_t i = 0; i < TEMPLATES_MAX && !found; i++) {
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
                 Template *t = s->templates[i];
 
                 if (!t || t->doomed || t->users >= s->regions_most || memcmp(t->view, view, VIEW_BYTES) != 0)
                         continue;
                 t->users++;
                 t->used_usec = clock_mono_usec();
-                found = &t->zygote;
+                return &t->zygote;
         }
         failed = memcmp(s->failed, view, VIEW_BYTES) == 0 && clock_mono_usec() < s->not_before;
-        if (!found && !s->making && !failed && (spawner_came_before(s, view) || spawner_eager)) {
+        if (!s->making && !failed && (spawner_came_before(s, view) || spawner_eager)) {
                 s->making = *ret_wanted = true;
                 s->making_turn = s->turn;
         }
-        pthread_mutex_unlock(&s->lock);
-        return found;
+        return NULL;
 }
 
 static Template *spawner_template_of(Zygote *n) {
@@ -382,13 +374,12 @@ int spawner_bind(Spawner *s, const Probe *probe, const char *source, bool write)
 }
 
 Zygote *spawner_any_template(Spawner *s) {
-        Zygote *found = NULL;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->lock);
 
-        pthread_mutex_lock(&s->lock);
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                found = s->templates[i] ? &s->templates[i]->zygote : found;
-        pthread_mutex_unlock(&s->lock);
-        return found;
+        for (size_t i = TEMPLATES_MAX; i-- > 0;)
+                if (s->templates[i])
+                        return &s->templates[i]->zygote;
+        return NULL;
 }
 
 /* With the lock held: puts a template into a free place, or into the place of the longest unused template. */

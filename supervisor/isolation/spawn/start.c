@@ -25,7 +25,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #define CGROUP2_TYPE 0x63677270
 #define PIPEFS_TYPE 0x50495045
@@ -72,9 +71,7 @@ static void start_deinit(Start *t) {
         closep(&t->lifeline[1]);
         if (t->s.pidfd >= 0) {
                 syscall(SYS_pidfd_send_signal, t->s.pidfd, SIGKILL, NULL, 0);
-                while (waitpid(t->s.pid, NULL, 0) < 0 && errno == EINTR)
-                        ;
-                child_registry_forget(t->s.pid);
+                child_registry_reap(t->s.pid);
         }
         spawned_deinit(&t->s);
         if (t->template)
@@ -290,8 +287,7 @@ static int start_run(Start *t, Diag *reterr) {
         PlanInput in;
         int e = start_check_sources(t, reterr);
 
-        if (e == 0)
-                e = start_open_cgroup(t, reterr);
+        e = e ?: start_open_cgroup(t, reterr);
         if (e == 0 && t->s.tier == TIER_LANDLOCK) {
                 e = spawn_scratch_make(r, &t->scratch, reterr);
                 if (e == 0 && r->probe->root)
@@ -340,8 +336,7 @@ static int start_run(Start *t, Diag *reterr) {
                                     "%zu arguments and %zu variables are too many: at most %u of each, %u MiB in all",
                                     t->plan.spec.n_argv, t->plan.spec.n_env, LAUNCH_COUNT_MAX, LAUNCH_MAX >> 20);
         }
-        if (e == 0)
-                e = start_open_channels(t);
+        e = e ?: start_open_channels(t);
         if (e != 0)
                 return e;
         start_list_fds(t);
@@ -368,8 +363,7 @@ static int start_one_way(Way way, const SpawnRequest *r, Spawned *ret, Diag *ret
         for (size_t i = 0; i < ARRAY_SIZE(t.fds); i++)
                 t.fds[i] = -1;
         e = plan_tier(r->grant, r->probe, &t.s.tier, reterr);
-        if (e == 0)
-                e = start_run(&t, reterr);
+        e = e ?: start_run(&t, reterr);
         /* Only a try shows this: the namespaces were refused, and the grant allows tier landlock. */
         if (e == SPAWN_E_TIER && t.s.tier == TIER_NAMESPACES && r->grant->tier == 0 &&
             r->grant->min_tier == TIER_LANDLOCK) {
@@ -408,8 +402,7 @@ int spawn_words(Spawned *s, const Grant *g, const char *region) {
         int e = plan_words(&in, &p);
 
         assert(s->tier == TIER_NAMESPACES); /* tier without paths of the host */
-        if (e == 0)
-                e = launch_words_encode(&p.spec, &bytes, &n);
+        e = e ?: launch_words_encode(&p.spec, &bytes, &n);
         if (e < 0)
                 return e;
         s->n_words = n;

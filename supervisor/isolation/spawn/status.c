@@ -46,9 +46,7 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
         ssize_t n;
 
         *ret_notify = *ret_scratch = -1;
-        do
-                n = recvmsg(s->status, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        while (n < 0 && errno == EINTR);
+        n = TEMP_FAILURE_RETRY(recvmsg(s->status, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
         if (n < 0)
                 return errno == ECONNRESET ? 0 : -errno;
         if (n == 0 && m.msg_controllen == 0)

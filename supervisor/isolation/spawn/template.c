@@ -84,8 +84,7 @@ static char *template_folders(const char *interpreter) {
                      k < ARRAY_SIZE(template_places[i].folders) && template_places[i].folders[k] && e == 0; k++)
                         if (strcmp(template_places[i].interpreter, name) == 0)
                                 e = template_add_folder(&b, template_places[i].folders[k]);
-        if (e == 0)
-                e = buf_add(&b, "", 1);
+        e = e ?: buf_add(&b, "", 1);
         if (e < 0)
                 buf_deinit(&b);
         else if (b.n > 1)
@@ -199,12 +198,9 @@ static int template_start(Spawner *s, const Plan *v, const Probe *probe, uint64_
         int e;
 
         e = helper_start(spawner_worker, s, v, probe, flags, &h, reterr);
-        if (e == 0)
-                e = template_group(spawner_groups(s), h.lifeline, n);
-        if (e == 0)
-                e = template_born(h.status, TEMPLATE_FIRST, &n->first, reterr);
-        if (e == 0)
-                e = template_born(h.status, TEMPLATE_ITSELF, &n->pid, reterr);
+        e = e ?: template_group(spawner_groups(s), h.lifeline, n);
+        e = e ?: template_born(h.status, TEMPLATE_FIRST, &n->first, reterr);
+        e = e ?: template_born(h.status, TEMPLATE_ITSELF, &n->pid, reterr);
         n->control = TAKE_FD(h.status);
         n->lifeline = TAKE_FD(h.lifeline);
         helper_end(&h);
@@ -225,15 +221,11 @@ int template_make(Spawner *s, const Plan *p, const Probe *of_region, const UidRa
         probe.region_id = 0;
         e = probe.root ? uids_take(uids, &probe.region_id, reterr) : 0;
         ret->uid = probe.region_id;
-        if (e == 0)
-                e = plan_of_view(p, &v);
-        if (e == 0)
-                e = template_words(&v);
-        if (e == 0)
-                e = filter_of_template(&filter, &v.spec.n_filter);
+        e = e ?: plan_of_view(p, &v);
+        e = e ?: template_words(&v);
+        e = e ?: filter_of_template(&filter, &v.spec.n_filter);
         v.spec.filter = filter;
-        if (e == 0)
-                e = template_start(s, &v, &probe, flags, ret, reterr);
+        e = e ?: template_start(s, &v, &probe, flags, ret, reterr);
         if (e == 0 && ((e = helper_record(ret->control, &r, &fd)) < 0 || r.kind != STATUS_READY))
                 e = template_failed(&r, e, reterr);
         closep(&fd);

@@ -1,7 +1,8 @@
 #include "spawn/tree.h"
 
+#include "base/child-registry.h"
+#include "base/proc-path.h"
 #include "base/quiet.h"
-
 #include "spawn/clone.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #define IDMAPS 16 /* kept maps */
@@ -23,11 +23,9 @@
 #define PROPAGATION_PRIVATE (1ULL << 18) /* MS_PRIVATE: sys/mount.h and linux/mount.h cannot both be included */
 
 static int tree_write_proc(pid_t pid, const char *name, const char *text) {
-        char path[64];
         int fd, e;
 
-        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-        fd = open(path, O_WRONLY | O_CLOEXEC);
+        fd = open(PROC_PATH("%d/%s", pid, name), O_WRONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         /* one write: the kernel takes a map whole */
@@ -50,10 +48,8 @@ static int tree_write_first(pid_t pid, const char *name, const char *text) {
 int tree_write_maps(pid_t pid, const char *uids, const char *gids, bool deny_groups) {
         int e = deny_groups ? tree_write_first(pid, "setgroups", "deny") : 0;
 
-        if (e == 0)
-                e = tree_write_first(pid, "uid_map", uids);
-        if (e == 0)
-                e = tree_write_proc(pid, "gid_map", gids);
+        e = e ?: tree_write_first(pid, "uid_map", uids);
+        e = e ?: tree_write_proc(pid, "gid_map", gids);
         return e;
 }
 
@@ -74,7 +70,7 @@ static void tree_owner_map(uint32_t owner, uint32_t to, char *out, size_t n) {
 /* A user namespace lives as long as a descriptor: the process can end at once. */
 static int tree_make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
         static char stack[16 * 1024] __attribute__((aligned(16)));
-        char uids[160], gids[160], path[64];
+        char uids[160], gids[160];
         int pidfd = -1, ns, e;
         pid_t pid = clone_idle(stack, sizeof(stack), &pidfd);
 
@@ -83,13 +79,11 @@ static int tree_make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
         tree_owner_map(uid, to, uids, sizeof(uids));
         tree_owner_map(gid, to, gids, sizeof(gids));
         e = tree_write_maps(pid, uids, gids, false);
-        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-        ns = e == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        ns = e == 0 ? open(PROC_PATH("%d/ns/user", pid), O_RDONLY | O_CLOEXEC) : -1;
         if (e == 0 && ns < 0)
                 e = -errno;
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-        while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-                ;
+        child_registry_reap(pid);
         close(pidfd);
         return e < 0 ? e : ns;
 }

@@ -1,11 +1,12 @@
 #include "spawn/uids.h"
 
+#include "base/buf.h"
 #include "base/io.h"
+#include "base/lock.h"
 #include "spawn/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -115,14 +116,8 @@ static int uids_try(uint32_t uid) {
         for (size_t i = 0; i < uids_n_taken; i++)
                 if (uids_taken[i] == uid)
                         return -EAGAIN;
-        if (uids_n_taken == uids_room) {
-                uint32_t *grown = realloc(uids_taken, (uids_room + 64) * sizeof(*grown));
-
-                if (!grown)
-                        return -ENOMEM;
-                uids_taken = grown;
-                uids_room += 64;
-        }
+        if (!array_room(&uids_taken, uids_n_taken, &uids_room, sizeof(*uids_taken)))
+                return -ENOMEM;
         if (uids_set(uid, F_WRLCK) < 0)
                 return errno == EACCES || errno == EAGAIN ? -EAGAIN : -errno;
         uids_taken[uids_n_taken++] = uid;
@@ -155,24 +150,17 @@ static int uids_find(const UidRange *r, uint32_t *ret, Diag *reterr) {
 
 int uids_take(const UidRange *range, uint32_t *ret, Diag *reterr) {
         const UidRange r = range->count > 0 ? *range : (UidRange){UIDS_STANDARD_FIRST, UIDS_STANDARD_COUNT};
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&uids_lock);
         bool none = false;
-        int e;
+        int e = uids_check(&r, range->count == 0, &none, reterr);
 
         *ret = 0;
-        pthread_mutex_lock(&uids_lock);
-        e = uids_check(&r, range->count == 0, &none, reterr);
-        if (e == 0 && !none)
-                e = uids_open(reterr);
-        if (e == 0 && !none)
-                e = uids_find(&r, ret, reterr);
-        pthread_mutex_unlock(&uids_lock);
-        return e;
+        return e != 0 || none ? e : uids_open(reterr) ?: uids_find(&r, ret, reterr);
 }
 
 void uids_give(uint32_t uid) {
-        if (uid == 0)
-                return;
-        pthread_mutex_lock(&uids_lock);
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&uids_lock);
+
         for (size_t i = 0; i < uids_n_taken; i++)
                 if (uids_taken[i] == uid) {
                         uids_taken[i] = uids_taken[--uids_n_taken];
@@ -187,5 +175,4 @@ void uids_give(uint32_t uid) {
                 uids_taken = NULL;
                 uids_room = 0;
         }
-        pthread_mutex_unlock(&uids_lock);
 }

@@ -1,17 +1,16 @@
 #include "spawn/zygote.h"
 
+#include "base/child-registry.h"
 #include "base/io.h"
 #include "base/left.h"
 #include "base/proc.h"
 #include "schema/zygote.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
-#include "base/child-registry.h"
 #include "spawn/spawn.h"
 #include "spawn/uids.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -71,9 +70,7 @@ static bool zygote_order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
         c->cmsg_type = SCM_RIGHTS;
         c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
         memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
-        do
-                n = sendmsg(fd, &m, MSG_NOSIGNAL);
-        while (n < 0 && errno == EINTR);
+        n = TEMP_FAILURE_RETRY(sendmsg(fd, &m, MSG_NOSIGNAL));
         return n == (ssize_t)sizeof(o);
 }
 
@@ -90,8 +87,7 @@ static bool zygote_answer(int fd, ZygoteAnswer *ret, int *ret_pidfd) {
 
 static void zygote_kill_and_reap(pid_t pid) {
         kill(pid, SIGKILL);
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+        child_registry_reap(pid);
 }
 
 int zygote_child(Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
@@ -144,12 +140,9 @@ void zygote_reap_strays(void) {
 }
 
 bool zygote_is_there(Zygote *n) {
-        bool there;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&n->lock);
 
-        pthread_mutex_lock(&n->lock);
-        there = n->control >= 0;
-        pthread_mutex_unlock(&n->lock);
-        return there;
+        return n->control >= 0;
 }
 
 /* True when the process is reaped within the time. */

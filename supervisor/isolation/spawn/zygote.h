@@ -2,9 +2,8 @@
 #pragma once
 
 #include "base/diag.h"
-#include "base/util.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <sys/types.h>
 
 enum { ZYGOTE_E_GONE = 1 }; /* the zygote has ended, or does not answer */

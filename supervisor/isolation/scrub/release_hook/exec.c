@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -108,7 +107,7 @@ static Start exec_judge_head(const ReleaseHook *e, int fd, char *head, ssize_t n
 
 static Start exec_will_start(const ReleaseHook *e, const char *path, unsigned depth) {
         _cleanup_close_ int there = hook_open(e, path, true), fd = -1;
-        char link[64], head[256];
+        char head[256];
         struct statvfs mount;
         struct stat st;
         ssize_t n;
@@ -123,8 +122,7 @@ static Start exec_will_start(const ReleaseHook *e, const char *path, unsigned de
         if ((st.st_mode & 0111) != 0111 || (st.st_dev == e->scratch && e->region->notify.root >= 0) ||
             exec_is_granted(e, path) || exec_is_beyond_rules(e, there))
                 return START_MAYBE;
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", there);
-        fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        fd = open(PROC_FD(there), O_RDONLY | O_CLOEXEC | O_NOCTTY);
         n = fd < 0 ? -1 : pread(fd, head, sizeof(head) - 1, 0);
         return n < 0 ? START_MAYBE : exec_judge_head(e, fd, head, n, depth);
 }
@@ -172,28 +170,23 @@ typedef struct Self {
 } Self;
 
 static bool exec_read_status(pid_t pid, Self *ret) {
-        char path[64], line[256];
-        FILE *f;
+        static const char *const keys[] = {"\nTgid:", "\nPPid:", "\nThreads:"};
+        unsigned long values[ARRAY_SIZE(keys)] = {0};
+        char text[4096];
+        const char *p;
 
-        *ret = (Self){};
-        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-        f = fopen(path, "re");
-        while (f && fgets(line, sizeof(line), f))
-                if (sscanf(line, "Tgid: %d", &ret->tgid) || sscanf(line, "PPid: %d", &ret->parent) ||
-                    sscanf(line, "Threads: %u", &ret->threads))
-                        continue;
-        if (f)
-                fclose(f);
+        if (proc_read(PROC_PATH("%d/status", pid), text, sizeof(text)) > 0)
+                for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+                        values[i] = (p = strstr(text, keys[i])) ? strtoul(p + strlen(keys[i]), NULL, 10) : 0;
+        *ret = (Self){.tgid = (pid_t)values[0], .parent = (pid_t)values[1], .threads = (unsigned)values[2]};
         return ret->tgid > 0 && ret->threads > 0;
 }
 
 /* In tier landlock the worker hides itself; a program of a region cannot. */
 static bool exec_is_worker(const ReleaseHook *e, pid_t pid) {
         struct stat st;
-        char path[64];
 
-        snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-        if (stat(path, &st) < 0)
+        if (stat(PROC_PATH("%d/exe", pid), &st) < 0)
                 return errno == EACCES;
         return st.st_dev == e->worker.st_dev && st.st_ino == e->worker.st_ino;
 }
@@ -255,8 +248,7 @@ static NotifyStep exec_wipe_image(ReleaseHook *e, const struct seccomp_notif *q,
                 scan_end(&e->scan);
                 return NOTIFY_GO_ON;
         }
-        if (r == 0)
-                r = scan_private(&e->scan, 0, IMAGE_END);
+        r = r ?: scan_private(&e->scan, 0, IMAGE_END);
         e->region->notify.freed.calls++;
         e->region->notify.freed.images++;
         if (k && (r < 0 || !hook_doom(e)))

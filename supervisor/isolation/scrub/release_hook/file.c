@@ -18,7 +18,7 @@
 #define LOOKS_MOST 20 /* at a file that still has a name: then the hook checks whether its call failed */
 
 int hook_path(const struct seccomp_notif *q, int dirfd, uint64_t path, char out[static PATH_MAX]) {
-        char text[PATH_MAX], link[64];
+        char text[PATH_MAX];
         ssize_t n = region_notify_read((pid_t)q->pid, path, text, sizeof(text) - 1), base = 0;
 
         if (n <= 0)
@@ -27,8 +27,8 @@ int hook_path(const struct seccomp_notif *q, int dirfd, uint64_t path, char out[
         if (strlen(text) == (size_t)n || !*text)
                 return -EFAULT;
         if (*text != '/') {
-                snprintf(link, sizeof(link), dirfd == AT_FDCWD ? "/proc/%d/cwd" : "/proc/%d/fd/%d", (int)q->pid, dirfd);
-                base = readlink(link, out, PATH_MAX - 1);
+                base = readlink(dirfd == AT_FDCWD ? PROC_PATH("%d/cwd", (int)q->pid)
+                                                  : PROC_PATH("%d/fd/%d", (int)q->pid, dirfd), out, PATH_MAX - 1);
                 if (base < 0)
                         return errno == ENOENT ? -EFAULT : -errno;
                 if (*out != '/')
@@ -87,13 +87,7 @@ int hook_open(const ReleaseHook *e, const char *path, bool follow) {
 }
 
 bool hook_fd_path(int fd, char out[static PATH_MAX]) {
-        char link[64];
-        ssize_t n;
-
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, out, PATH_MAX - 1);
-        out[n < 0 ? 0 : n] = 0;
-        return n >= 0;
+        return proc_link(PROC_FD(fd), out, PATH_MAX) > 0;
 }
 
 /* True only for a file of the scratch: a granted file of the host keeps its content. */
@@ -109,10 +103,7 @@ static bool file_is_in_scratch(const ReleaseHook *e, int fd, struct stat *ret) {
 }
 
 static int file_reopen(int fd, int flags) {
-        char path[64];
-
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        return open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        return open(PROC_FD(fd), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
 static void file_count(ReleaseHook *e, uint64_t bytes, uint64_t overwritten) {
@@ -164,21 +155,18 @@ NotifyStep hook_unname(ReleaseHook *e, const struct seccomp_notif *q, int dirfd,
 
 /* The owner may have taken its own right to write away. The region is not there to see the right restored. */
 static int file_reopen_deleted(int fd) {
-        char path[64];
         int k = file_reopen(fd, O_RDWR);
 
         if (k >= 0 || errno != EACCES)
                 return k;
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        return chmod(path, 0600) < 0 ? -1 : file_reopen(fd, O_RDWR);
+        return chmod(PROC_FD(fd), 0600) < 0 ? -1 : file_reopen(fd, O_RDWR);
 }
 
 /* False when the task is surely out of these calls, or dead. A running task may be in one of them. */
 static bool file_may_be_in_call(pid_t pid, const int *calls, size_t n_calls) {
-        char path[64], text[128];
+        char text[128];
 
-        snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
-        if (proc_read(path, text, sizeof(text)) == 0)
+        if (proc_read(PROC_PATH("%d/syscall", pid), text, sizeof(text)) == 0)
                 return false;
         for (size_t i = 0; i < n_calls; i++)
                 if (atoi(text) == calls[i])

@@ -92,7 +92,7 @@ static NotifyStep hook_on_brk(ReleaseHook *e, const struct seccomp_notif *q, int
         uint64_t stat[47 - 2], start_brk, highest, start, end, inode; /* stat: to field 47, start_brk */
         bool other = false;
         AddressRun r = {};
-        char path[64], line[512];
+        char line[512];
         FILE *f;
 
         start_brk = proc_stat((pid_t)q->pid, stat, ARRAY_SIZE(stat)) ? stat[ARRAY_SIZE(stat) - 1] : 0;
@@ -102,8 +102,7 @@ static NotifyStep hook_on_brk(ReleaseHook *e, const struct seccomp_notif *q, int
         highest = start_brk > 0 ? hook_highest_break(e, start_brk, r.start) : UINT64_MAX;
         if (r.start >= highest)
                 return NOTIFY_GO_ON;
-        snprintf(path, sizeof(path), "/proc/%u/maps", q->pid);
-        f = fopen(path, "re");
+        f = fopen(PROC_PATH("%u/maps", q->pid), "re");
         while (f && fgets(line, sizeof(line), f))
                 if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end, &inode) != 3 || end <= r.start ||
                     start >= highest)
@@ -122,7 +121,6 @@ static NotifyStep hook_on_brk(ReleaseHook *e, const struct seccomp_notif *q, int
 
 static NotifyStep hook_on_mmap(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
         AddressRun r = {.start = q->data.args[0]};
-        char path[64];
 
         if ((q->data.args[3] & MAP_TYPE) == MAP_DROPPABLE_) {
                 *ret_error = EINVAL;
@@ -132,9 +130,8 @@ static NotifyStep hook_on_mmap(ReleaseHook *e, const struct seccomp_notif *q, in
         if (!(q->data.args[3] & MAP_FIXED) || q->data.args[3] & MAP_FIXED_NOREPLACE || !(q->data.args[3] & MAP_TYPE) ||
             q->data.args[5] % SCAN_PAGE != 0 || !hook_whole_pages(r.start, q->data.args[1], &r.end))
                 return NOTIFY_GO_ON;
-        snprintf(path, sizeof(path), "/proc/%u/fd/%d", q->pid, (int)q->data.args[4]);
         if (!e->asking && !(q->data.args[3] & MAP_ANONYMOUS) &&
-            faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+            faccessat(AT_FDCWD, PROC_PATH("%u/fd/%d", q->pid, (int)q->data.args[4]), F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                 return NOTIFY_GO_ON;
         return hook_memory(e, q, &r, 1, HOOK_PRIVATE | HOOK_SHARED);
 }
@@ -264,7 +261,6 @@ static void hook_freep(ReleaseHook **e) {
 int hook_start(Region *r, uint64_t *deadline, ReleaseHook **ret) {
         _cleanup_(hook_freep) ReleaseHook *e = NULL;
         struct stat st;
-        char path[64];
         int k;
 
         if (r->grant->discipline != DISCIPLINE_MULTIPASS)
@@ -280,8 +276,7 @@ int hook_start(Region *r, uint64_t *deadline, ReleaseHook **ret) {
                 return -ENOMEM;
         if ((k = wipe_init(&e->wipe, r->grant->passes)) < 0 || (k = wipe_init(&e->zeros, 1)) < 0)
                 return k;
-        snprintf(path, sizeof(path), "/proc/%d/exe", (int)r->spawned.pid);
-        if (stat(path, &e->worker) < 0) {
+        if (stat(PROC_PATH("%d/exe", r->spawned.pid), &e->worker) < 0) {
                 /* in tier landlock the worker hides itself from an ordinary user */
                 _cleanup_close_ int worker = errno == EACCES ? find_worker(NULL) : -errno;
 

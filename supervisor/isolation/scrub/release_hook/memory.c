@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 #define ADDRESSES_END 0x7ffffffff000U /* no process has memory above */
@@ -34,14 +33,11 @@ HookJob *hook_job(ReleaseHook *e, const struct seccomp_notif *q) {
 
 /* Opens the files for a scan, and reads the memory areas only where needed. Returns 0 or -errno. */
 static int memory_scan_begin(PageScan *s, pid_t pid, bool areas) {
-        char path[64];
-
         if (areas || s->no_ioctl)
                 return scan_begin(s, pid);
         *s = (PageScan){.pid = pid, .opened = true, .areas = s->areas, .max_areas = s->max_areas, .own = s->own,
                         .common = s->common, .frames = s->frames, .max_frames = s->max_frames, .found = s->found};
-        snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-        s->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+        s->pagemap = open(PROC_PATH("%d/pagemap", pid), O_RDONLY | O_CLOEXEC);
         return s->pagemap < 0 ? -errno : 0;
 }
 
@@ -134,13 +130,11 @@ static Elsewhere memory_mapped_by_others(ReleaseHook *e, pid_t pid, const Area *
         Elsewhere most = ELSEWHERE_NOTHING;
         PageScan s = {};
         struct stat st;
-        char path[64];
 
         if (proc_tree_walk(&tree, e->region->spawned.pid, PROC_LOOK_CPU) < 0) /* PROC_LOOK_CPU keeps the list */
                 most = ELSEWHERE_SOME;
         for (size_t i = 0; most < ELSEWHERE_PART && i < tree.n; i++) {
-                snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)tree.v[i].pid, (int)pid);
-                if (!tree.v[i].alive || stat(path, &st) == 0)
+                if (!tree.v[i].alive || stat(PROC_PATH("%d/task/%d", tree.v[i].pid, pid), &st) == 0)
                         continue;
                 if (scan_begin(&s, tables_teller(tree.v[i].pid)) == 0)
                         most = MAX(most, memory_mapped_elsewhere(&s, part, NULL));

@@ -44,8 +44,7 @@ static int end_scan(Tracer *g, Space *s, bool plain) {
         if (s->family->forked && !round_drained(s))
                 drain();
         e = plain ? scan_begin_plain(&g->scan, s->last->pid, &s->pagemap) : scan_begin(&g->scan, s->last->pid);
-        if (e == 0)
-                e = scan_private(&g->scan, 0, UINT64_MAX);
+        e = e ?: scan_private(&g->scan, 0, UINT64_MAX);
         if (!g->scan.no_ioctl)
                 g->evidence->facts |= GUARD_FACT_SCAN;
         return e;

@@ -2,7 +2,6 @@
  * end. Each is overwritten when no further process has it open, at the latest when the last process is gone. */
 #include "scrub/tracer/state.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,44 +9,12 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 
-/* The descriptors of a process, without the C library's readdir(), which allocates memory for each folder. */
 int fds_reopen(int fd, int flags) {
-        char link[64];
-
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        return open(link, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        return open(PROC_FD(fd), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-bool fds_open(Fds *f, pid_t pid) {
-        char path[64];
-
-        f->n = f->at = 0;
-        f->failed = false;
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-        f->folder = openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return f->folder >= 0;
-}
-
-const char *fds_next(Fds *f) {
-        for (;;) {
-                const struct dirent *d = (const void *)(f->bytes + f->at);
-
-                if (f->at >= f->n) {
-                        f->at = 0;
-                        f->n = syscall(SYS_getdents64, f->folder, f->bytes, sizeof(f->bytes));
-                        f->failed |= f->n < 0;
-                        if (f->n <= 0)
-                                return NULL;
-                        continue;
-                }
-                f->at += d->d_reclen;
-                if (d->d_name[0] != '.')
-                        return d->d_name;
-        }
-}
-
-void fds_close(Fds *f) {
-        close(f->folder);
+int fds_open(pid_t pid) {
+        return open(PROC_PATH("%d/fd", pid), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 uint64_t files_bytes(const Tracer *g) {
@@ -94,11 +61,9 @@ static uint64_t files_used(const Tracer *g) {
 /* In tier landlock: the path of the folder, as in the names of open and mapped files. */
 static void files_find_folder(Tracer *g) {
         static char folder[4096];
-        char own[64];
         ssize_t n;
 
-        snprintf(own, sizeof(own), "/proc/self/fd/%d", g->scratch);
-        n = readlink(own, folder, sizeof(folder) - 1);
+        n = readlink(PROC_FD(g->scratch), folder, sizeof(folder) - 1);
         folder[n > 1 ? n : 0] = 0;
         g->scan.below = g->other.below = folder;
 }
@@ -226,26 +191,23 @@ bool files_ever(Tracer *g) {
 }
 
 void files_keep(Tracer *g, const Task *t) {
-        char path[64];
+        _autoclose_ int folder = files_any(g) ? fds_open(t->pid) : -1;
         const char *name;
-        Fds fds;
+        Dirents fds;
 
         if (!files_any(g))
                 return;
-        if (!fds_open(&fds, t->pid)) {
+        if (folder < 0) {
                 files_miss(g, &(struct stat){});
                 return;
         }
-        while ((name = fds_next(&fds))) {
-                snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)t->pid, name);
-                files_keep_link(g, path);
-        }
-        if (fds.failed)
+        dirents_begin(&fds, folder);
+        while ((name = dirents_next(&fds)))
+                files_keep_link(g, PROC_PATH("%d/fd/%.20s", t->pid, name));
+        if (fds.error < 0)
                 files_miss(g, &(struct stat){});
-        fds_close(&fds);
         /* The executed file, also when no part of it is mapped any more. */
-        snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
-        files_keep_link(g, path);
+        files_keep_link(g, PROC_PATH("%d/exe", t->pid));
 }
 
 /* A write lease is given only to the sole holder of a file. */

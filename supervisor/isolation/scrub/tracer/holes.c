@@ -114,15 +114,13 @@ int holes_look(Tracer *g, const Area *a, const Runs *absent, Runs *ret_present) 
                 return -EFAULT;
         for (size_t i = 0; r == 0 && i < LOOKS; i++) {
                 r = holes_read(g, i == 0 ? absent : &hidden[i - 1], window, &empty[i], &read[i]);
-                if (r == 0)
-                        r = scan_shared(&g->scan, a, &shown[i], &hidden[i]);
+                r = r ?: scan_shared(&g->scan, a, &shown[i], &hidden[i]);
         }
         if (r == 0 && shown[1].bytes != shown[0].bytes + read[1])
                 r = -EAGAIN;
         if (r == 0 && !holes_none_swapped(&g->scan, a)) /* a page swapped out in between was missed by both looks */
                 r = -EAGAIN;
-        if (r == 0)
-                r = holes_without(&shown[1], &empty[0], &empty[1], ret_present);
+        r = r ?: holes_without(&shown[1], &empty[0], &empty[1], ret_present);
         for (size_t i = 0; i < LOOKS; i++) {
                 runs_deinit(&shown[i]);
                 runs_deinit(&hidden[i]);

@@ -2,13 +2,11 @@
  * be nested without end and closed to their owner. Each file is overwritten before its last name goes. A file with a
  * further name elsewhere (in tier landlock, a folder of the operator's) is the operator's. Files out of reach are
  * missed. */
+#include "base/folder-empty.h"
 #include "scrub/tracer/state.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
-
-typedef enum WalkResult { ENTRY_GONE, ENTRY_FOLDER, ENTRY_STAYS } WalkResult;
 
 static int walk_open_file(int folder, const char *name) {
         int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, fd = openat(folder, name, flags);
@@ -32,78 +30,28 @@ static void walk_wipe_file(Tracer *g, int folder, const char *name, const struct
         g->evidence->scratch_files++;
 }
 
-static WalkResult walk_take_entry(Tracer *g, int folder, const char *name, uint64_t *named) {
-        struct stat st = {};
-        bool dir;
+typedef struct OrphanWalk {
+        Tracer *g;
+        uint64_t named; /* bytes of all files found */
+} OrphanWalk;
 
-        if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != g->scratch_dev)
-                return ENTRY_STAYS;
-        *named += st.st_nlink > 1 ? 0 : (uint64_t)st.st_blocks * 512;
-        dir = S_ISDIR(st.st_mode);
-        if (dir && (st.st_mode & 0700) != 0700 && fchmodat(folder, name, 0700, 0) < 0)
-                return ENTRY_STAYS;
-        if (S_ISREG(st.st_mode))
-                walk_wipe_file(g, folder, name, &st);
-        if (S_ISLNK(st.st_mode) && st.st_blocks > 0 && g->tier == 2)
-                files_miss(g, &st); /* a long link is in a page without write access */
-        if (unlinkat(folder, name, dir ? AT_REMOVEDIR : 0) == 0)
-                return ENTRY_GONE;
-        return dir && errno == ENOTEMPTY ? ENTRY_FOLDER : ENTRY_STAYS;
-}
+static int walk_take_entry(int folder, const char *name, const struct stat *st, void *arg) {
+        OrphanWalk *w = arg;
 
-typedef struct FolderWalk {
-        uint64_t named; /* bytes of all entries found */
-        int fd; /* the current folder */
-        unsigned long depth;
-} FolderWalk;
-
-/* Returns 1, or -1 without a current folder. */
-static int walk_enter(FolderWalk *w, const char *name, long deeper) {
-        int next = openat(w->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-        close(w->fd);
-        w->fd = next;
-        w->depth += (unsigned long)deeper;
-        return next < 0 ? -1 : 1;
-}
-
-/* Takes the entries of a folder, up to the first folder that is not empty, and goes there; or else to the folder
- * above. Returns 1, 0 when the top is empty, -1 when an entry stays. */
-static int walk_step(Tracer *g, FolderWalk *w) {
-        int fd = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
-        DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-        WalkResult was = ENTRY_GONE;
-        struct dirent *d;
-
-        if (!folder) {
-                if (fd >= 0)
-                        close(fd);
-                return -1;
-        }
-        while (was == ENTRY_GONE && (d = readdir(folder)))
-                if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-                        was = walk_take_entry(g, w->fd, d->d_name, &w->named);
-        if (was == ENTRY_STAYS)
-                r = -1;
-        else if (was == ENTRY_FOLDER)
-                r = walk_enter(w, d->d_name, 1);
-        else
-                r = w->depth == 0 ? 0 : walk_enter(w, "..", -1);
-        closedir(folder);
-        return r;
+        if (st->st_dev != w->g->scratch_dev)
+                return -EXDEV;
+        w->named += st->st_nlink > 1 ? 0 : (uint64_t)st->st_blocks * 512;
+        if (S_ISREG(st->st_mode))
+                walk_wipe_file(w->g, folder, name, st);
+        if (S_ISLNK(st->st_mode) && st->st_blocks > 0 && w->g->tier == 2)
+                files_miss(w->g, st); /* a long link is in a page without write access */
+        return 0;
 }
 
 uint64_t walk_scratch(Tracer *g) {
-        FolderWalk w = {.fd = g->scratch < 0 ? -1 : openat(g->scratch, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-        int r = w.fd < 0 ? -1 : 1;
+        OrphanWalk w = {.g = g};
 
-        if (g->scratch < 0)
-                return 0;
-        while (r > 0)
-                r = walk_step(g, &w);
-        if (w.fd >= 0)
-                close(w.fd);
-        if (r < 0)
+        if (g->scratch >= 0 && folder_empty(g->scratch, walk_take_entry, &w) < 0)
                 files_miss(g, &(struct stat){});
         return w.named;
 }

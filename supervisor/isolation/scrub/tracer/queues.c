@@ -54,28 +54,24 @@ static bool queues_is_new(const Tracer *g, int folder, const char *name, struct 
 /* Calls back with the path of each pipe or socket not yet in the table. */
 static void queues_each(Tracer *g, pid_t pid,
                         void (*f)(Tracer *g, pid_t pid, const char *name, const char *path, const struct stat *st)) {
+        _autoclose_ int folder = fds_open(pid);
         const char *name;
-        char path[64];
         struct stat st;
-        Fds fds;
+        Dirents fds;
 
-        if (!fds_open(&fds, pid))
+        if (folder < 0)
                 return;
-        while ((name = fds_next(&fds))) {
-                snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)pid, name);
-                if (queues_is_new(g, fds.folder, name, &st))
-                        f(g, pid, name, path, &st);
-        }
-        fds_close(&fds);
+        dirents_begin(&fds, folder);
+        while ((name = dirents_next(&fds)))
+                if (queues_is_new(g, folder, name, &st))
+                        f(g, pid, name, PROC_PATH("%d/fd/%.20s", pid, name), &st);
 }
 
 void queues_start(Tracer *g, pid_t program) {
-        int own[2], folder;
+        int own[2], folder = open(PROC_PATH("%d/fd", program), O_PATH | O_DIRECTORY | O_CLOEXEC);
         char name[32];
         struct stat st;
 
-        snprintf(name, sizeof(name), "/proc/%d/fd", (int)program);
-        folder = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (folder < 0)
                 return; /* with unknown host queues, none is touched */
         /* The descriptors given to the program's process; all others are closed. */
@@ -138,11 +134,10 @@ static void queues_look_later(Tracer *g, int taken, const struct stat *st) {
 /* For a descriptor sent and not received: a deleted file, a pipe or a socket is kept, or inspected. Takes fd. */
 static void queues_take_sent(Tracer *g, int taken, bool keeps) {
         _autoclose_ int fd = taken;
-        char link[64];
+        const char *link = PROC_FD(fd);
         struct stat st;
         int more;
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
         if (fstat(fd, &st) < 0)
                 return;
         if (S_ISREG(st.st_mode))
@@ -305,28 +300,27 @@ void queues_keep(Tracer *g, pid_t pid) {
 }
 
 bool queues_model(Tracer *g, pid_t pid) {
+        _autoclose_ int folder = -1;
         const char *name;
-        Fds fds;
+        Dirents fds;
 
         g->n_model_fds = 0;
         g->model = pid;
         queues_keep(g, pid);
-        if (!fds_open(&fds, pid))
+        if ((folder = fds_open(pid)) < 0)
                 return false;
-        while ((name = fds_next(&fds)) && g->n_model_fds <= MODEL_FDS)
+        dirents_begin(&fds, folder);
+        while ((name = dirents_next(&fds)) && g->n_model_fds <= MODEL_FDS)
                 if (g->n_model_fds++ < MODEL_FDS)
                         g->model_fds[g->n_model_fds - 1] = (int)strtol(name, NULL, 10);
-        fds_close(&fds);
         return g->n_model_fds <= MODEL_FDS;
 }
 
 /* The size of the folder is the number of descriptors (Linux 6.2; before, it is 0). */
 bool queues_same(const Tracer *g, pid_t pid, bool count_only) {
-        char path[64];
         struct stat st;
 
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-        if (stat(path, &st) < 0 || st.st_size != (off_t)g->n_model_fds)
+        if (stat(PROC_PATH("%d/fd", pid), &st) < 0 || st.st_size != (off_t)g->n_model_fds)
                 return false;
         for (size_t i = 0; !count_only && i < g->n_model_fds; i++)
                 if (syscall(SYS_kcmp, pid, g->model, KCMP_FILE, g->model_fds[i], g->model_fds[i]) != 0)

@@ -165,10 +165,9 @@ static bool regs_makes_longer(long call) {
 
 /* The descriptor's number is free: another task closed it during the call. */
 static bool regs_is_closed(pid_t pid, long fd) {
-        char path[64], target;
+        char target;
 
-        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd);
-        return readlink(path, &target, 1) < 0;
+        return readlink(PROC_PATH("%d/fd/%d", pid, (int)fd), &target, 1) < 0;
 }
 
 /* Calls that can wait, or last for any time, with a file closed by another task meanwhile: a deleted file, or a socket

@@ -68,15 +68,14 @@ static bool restart_read_name(pid_t pid, uint64_t at, char text[static PATH_MAX]
 static bool restart_read_path(pid_t pid, RestartKind kind, char path[static PATH_MAX]) {
         int dirfd = kind == CALL_OPENS_AT ? (int)restart_word(pid, RDI) : AT_FDCWD;
         uint64_t at = (uint64_t)restart_word(pid, kind == CALL_OPENS_AT ? RSI : RDI);
-        char name[PATH_MAX], folder[64];
+        char name[PATH_MAX];
         ssize_t n = 0;
         size_t end;
         bool whole = restart_read_name(pid, at, name);
 
         if (whole && name[0] != '/') {
-                snprintf(folder, sizeof(folder), dirfd == AT_FDCWD ? "/proc/%d/cwd" : "/proc/%d/fd/%d", (int)pid,
-                         dirfd);
-                n = readlink(folder, path, PATH_MAX - 1);
+                n = readlink(dirfd == AT_FDCWD ? PROC_PATH("%d/cwd", pid) : PROC_PATH("%d/fd/%d", pid, dirfd), path,
+                             PATH_MAX - 1);
                 whole = n > 0 && path[0] == '/';
         }
         whole = whole && name[0] && (size_t)n + strlen(name) + 2 < PATH_MAX;
@@ -145,7 +144,7 @@ static int restart_look_up_in_scratch(const Tracer *g, int root, char *path) {
 /* Says whether the open call cannot wait, as it would for the other end of a FIFO, and so cannot be cut short by
  * itself. Checked from the region's own root, without opening the file. False when unknown. */
 static bool restart_opens_at_once(const Tracer *g, pid_t pid, RestartKind kind) {
-        char path[PATH_MAX], folder[64];
+        char path[PATH_MAX];
         _autoclose_ int root = -1, fd = -1;
         bool known = false;
         uint32_t mode;
@@ -153,8 +152,7 @@ static bool restart_opens_at_once(const Tracer *g, pid_t pid, RestartKind kind) 
 
         if (!restart_read_path(pid, kind, path))
                 return false;
-        snprintf(folder, sizeof(folder), "/proc/%d/root", (int)pid);
-        root = openat(AT_FDCWD, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        root = openat(AT_FDCWD, PROC_PATH("%d/root", pid), O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root >= 0) {
                 fd = restart_look_up(root, path, RESOLVE_IN_ROOT | RESOLVE_CACHED);
                 /* /dev/fd leads to /proc/self, not the task's here: ENOENT is sure only without links */

@@ -9,6 +9,7 @@
  * was let go from the exit stop. */
 #pragma once
 
+#include "base/dirents.h"
 #include "schema/guard.h"
 #include "scrub/scan.h"
 #include "scrub/wipe.h"
@@ -359,19 +360,10 @@ bool queues_clear(Tracer *g);
 /* refill.c: fills the kernel's next free buffers with zeros. */
 void refill(const Tracer *g, bool all_kinds);
 
-/* files.c: the descriptors of a process, one after the other. */
-typedef struct Fds {
-        int folder;
-        ssize_t n, at;
-        bool failed; /* there may be more than was seen */
-        _Alignas(8) char bytes[2048];
-} Fds;
-/* Opens the file of one of the guard's own descriptors again. Returns a descriptor or -1. */
+/* files.c: opens the file of one of the guard's own descriptors again. Returns a descriptor or -1. */
 int fds_reopen(int fd, int flags);
-bool fds_open(Fds *f, pid_t pid);
-/* NULL: end of the list. Valid until the next call. */
-const char *fds_next(Fds *f);
-void fds_close(Fds *f);
+/* Opens the folder of a process's descriptors. Returns a descriptor or -1. */
+int fds_open(pid_t pid);
 
 /* again.c: says whether the region is over, and ordinary enough for this guard to serve a further one. */
 bool again_may(const Tracer *g);
