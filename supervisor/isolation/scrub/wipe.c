@@ -365,23 +365,31 @@ static int wipe_next_extent(int fd, off_t *at, off_t *ret_start, off_t *ret_end)
         return *ret_end > *ret_start;
 }
 
-int wipe_file(const Wipe *w, int fd, WipeCount *count) {
-        bool sync = !wipe_is_in_memory(fd);
-        off_t at = 0, start = 0, end = 0;
-        int e;
+/* One pass over all extents: a forced write for each extent would let a file of many small extents hold up a teardown.
+ * pattern NULL: nothing is written, and the extents count as denied. */
+static int wipe_pass(int fd, const uint8_t *pattern, WipeCount *denied) {
+        off_t at = 0, start, end;
+        int e, failed = 0;
 
-        while ((e = wipe_next_extent(fd, &at, &start, &end)) > 0) {
-                int k = 0;
-
-                for (unsigned pass = 0; k == 0 && pass < w->passes; pass++) {
-                        k = wipe_write_extent(fd, wipe_pattern(w, pass), start, end);
-                        if (k == 0 && sync && fdatasync(fd) < 0)
-                                k = -errno;
-                }
-                if (k == 0)
-                        wipe_verify_extent(fd, wipe_pattern(w, w->passes - 1), start, end, count);
+        while ((e = wipe_next_extent(fd, &at, &start, &end)) > 0)
+                if (pattern)
+                        failed = failed ?: wipe_write_extent(fd, pattern, start, end);
                 else
-                        count->denied += (uint64_t)(end - start);
-        }
+                        denied->denied += (uint64_t)(end - start);
+        if (pattern && e == 0 && failed == 0 && !wipe_is_in_memory(fd) && fdatasync(fd) < 0)
+                failed = -errno;
+        return e < 0 ? e : failed;
+}
+
+int wipe_file(const Wipe *w, int fd, WipeCount *count) {
+        off_t at = 0, start, end;
+        int e = 0;
+
+        for (unsigned pass = 0; e == 0 && pass < w->passes; pass++)
+                e = wipe_pass(fd, wipe_pattern(w, pass), NULL);
+        if (e < 0)
+                return wipe_pass(fd, NULL, count);
+        while ((e = wipe_next_extent(fd, &at, &start, &end)) > 0)
+                wipe_verify_extent(fd, wipe_pattern(w, w->passes - 1), start, end, count);
         return e;
 }

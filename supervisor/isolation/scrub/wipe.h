@@ -35,7 +35,7 @@ void wipe_runs(const Wipe *w, const PageScan *s, const Runs *runs, WipeCount *co
 void wipe_forget(void);
 /* Overwrites the data of a file, not its holes. The size grows to whole pages: a write through a mapping beyond the end
  * is in the last page. fd is open for reading and writing. On a file system on disk each pass is forced out. After a
- * failed write, the rest of the extent counts as denied. Returns 0 or -errno. */
+ * failed write, all data of the file count as denied. Returns 0 or -errno. */
 int wipe_file(const Wipe *w, int fd, WipeCount *count);
 /* Counts the bytes of pages of the runs that are not all zero: for an unwritable page, the loss. */
 uint64_t wipe_count_nonzero(const PageScan *s, const Runs *runs);
