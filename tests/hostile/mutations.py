@@ -526,7 +526,7 @@ MUTATIONS = [
              "a key does not go with the output", cases="tree.py"),
     Mutation("a sub-skill has nothing that is not above it", [("supervisor/isolation/policy/within.c", "r = r ?: within_network(g, above, row);", ""),
              ("supervisor/isolation/policy/within.c", "r = r ?: within_files(g, above, row);", "")], "a sub skill has no right that the one above has not", cases="tree.py"),
-    Mutation("callbacks of a later start have nothing that the region had not", [("supervisor/front/invoke/callbacks-left.c", "e = grant_within(ret, &had, &had.budget, NULL, &d);",
+    Mutation("callbacks of a later start have nothing that the region had not", [("supervisor/front/invoke/callbacks-left.c", "?: grant_within(ret, &had, &had.budget, NULL, &d);",
              ";")], "callbacks that a later start runs have no more than the region", cases="tree.py"),
     Mutation("what is lent the lender cannot use", [(BUDGET, "lender->lent.memory_bytes += b->grant->budget.memory_bytes;", ""),
              (BUDGET, "lender->lent.memory_bytes -= b->grant->budget.memory_bytes;", "")], "what is lent the lender cannot use", cases="tree.py"),

@@ -39,11 +39,6 @@ extern const size_t cli_n_verbs;
 #include "cli/verbs.def"
 #undef VERB
 
-/* `lethe audit regions`, cmd-audit-regions.c. */
-int cmd_audit_regions(int argc, char **argv);
-/* `lethe audit derived`, else `lethe audit touched`. */
-int cmd_audit_flow(int argc, char **argv, bool derived);
-
 /* Prints "lethe VERB: message" and the hint for --help; returns EXIT_USAGE. */
 int cli_usage(const char *verb, const char *fmt, ...) _printf_(2, 3);
 /* Prints "lethe VERB: message"; returns code. word: the error for programs, "no_store" … */

@@ -1,6 +1,6 @@
 /* Runs: CLI. `lethe audit touched` and `lethe audit derived`: the readers of a value, and its consequences (I-77). */
 #include "audit/flow.h"
-#include "cli/audit-answer.h"
+#include "cli/audit.h"
 #include "cli/said.h"
 
 #include <errno.h>
@@ -146,10 +146,8 @@ static void flow_print_end(const FlowCall *c) {
 static int flow_answer(FlowCall *c, Store *s) {
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {0};
-        int r = store_begin(s, false, &t, &d);
+        int r = store_begin(s, false, &t, &d) ?: flow_read(t, &c->flow, &d);
 
-        if (r == 0)
-                r = flow_read(t, &c->flow, &d);
         if (r != 0)
                 return audit_failed(s, r, &d);
         if (c->said.text || c->said.last) {

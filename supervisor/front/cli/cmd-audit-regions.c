@@ -3,11 +3,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/size.h"
-#include "cli/audit-answer.h"
+#include "cli/audit.h"
 #include "cli/query.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static json_t *regions_number_or_null(uint64_t v) {
         return v ? json_u64(v) : json_null();
@@ -168,9 +167,7 @@ int cmd_audit_regions(int argc, char **argv) {
         r = with_store("audit", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return audit_not_opened(&o, "holds", r);
-        r = store_begin(s, false, &t, &d);
-        if (r == 0)
-                r = history_read(t, &query.q, &h, &d);
+        r = store_begin(s, false, &t, &d) ?: history_read(t, &query.q, &h, &d);
         if (r != 0)
                 return regions_no_answer(s, o.json, r, &d);
         if (query_check_skill(&query, &h, &d) < 0)

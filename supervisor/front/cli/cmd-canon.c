@@ -52,7 +52,7 @@ static void canon_print_row(const json_t *row) {
 static int canon_list(ActionArgs *a) {
         Kind bucket = KIND_NONE;
         RecordState state = 0;
-        json_t *rows;
+        json_t *rows = NULL;
         int r = a->o.value['B'] ? canon_bucket(a, a->o.value['B'], &bucket) : EXIT_OK;
 
         if (r == EXIT_OK && a->o.value['T'] && !(state = record_state_from_name(a->o.value['T'])))
@@ -79,7 +79,7 @@ static int canon_find(ActionArgs *a, CanonReadFn read, json_t **ret) {
 }
 
 static int canon_show(ActionArgs *a) {
-        json_t *row;
+        json_t *row = NULL;
         int r = canon_find(a, belief_get, &row);
 
         if (r != EXIT_OK)
@@ -93,7 +93,7 @@ static int canon_show(ActionArgs *a) {
 }
 
 static int canon_history(ActionArgs *a) {
-        json_t *changes;
+        json_t *changes = NULL;
 
         return canon_find(a, belief_history, &changes) ?: action_answer(a, "changes", changes);
 }

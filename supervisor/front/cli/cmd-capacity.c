@@ -159,9 +159,7 @@ static int capacity_add_registered(Mix *m, const char *dir) {
         if (r == STORE_E_MISSING)
                 return 0;
         if (r == 0)
-                r = store_begin(store, false, &t, &d);
-        if (r == 0)
-                r = engine_skill_list(t, &rows, &n);
+                r = store_begin(store, false, &t, &d) ?: engine_skill_list(t, &rows, &n);
         if (r)
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : store_strerror(r));
         for (size_t i = 0; i < n; i++) {

@@ -117,9 +117,7 @@ static int certificate_issue(Store *s, const char *region, const char *file) {
         Diag d = {0};
         int r;
 
-        r = store_begin(s, false, &t, &d);
-        if (r == 0)
-                r = certificate_build(t, region, &out, &d);
+        r = store_begin(s, false, &t, &d) ?: certificate_build(t, region, &out, &d);
         return r != 0 ? with_store_failed("certificate", s, r, &d) : cli_write("certificate", file, out.data, out.n);
 }
 

@@ -51,10 +51,8 @@ static bool compact_is_used(void *userdata, const char *digest) {
 
 static int compact_sweep(Txn *t, void *userdata, Diag *reterr) {
         Used *u = userdata;
-        int r = engine_skill_list(t, &u->skills, &u->n_skills);
+        int r = engine_skill_list(t, &u->skills, &u->n_skills) ?: engine_region_list(t, &u->regions, &u->n_regions);
 
-        if (r == 0)
-                r = engine_region_list(t, &u->regions, &u->n_regions);
         if (r == 0 && (r = copies_sweep(u->store, compact_is_used, u, &u->kept, &u->removed)) < 0)
                 diag(reterr, r, "copies in %s cannot be removed: %s", u->store, strerror(-r));
         return r;

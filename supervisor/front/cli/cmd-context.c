@@ -5,8 +5,6 @@
 #include "memory/context.h"
 #include "memory/records.h"
 
-#include <string.h>
-
 #define BELIEF_TEXT_MAX 120 /* bytes of a row */
 #define ADVISORY_TEXT_MAX 400
 
@@ -56,7 +54,7 @@ int cmd_context(int argc, char **argv) {
                 OPTIONS_STORE, OPTION("scope", 'S'), OPTION("query", 'Q'), OPTION("lane", 'L'), {0}};
         ActionArgs a = {.verb = "context", .action = "context", .o = {.help = help, .no_arguments = true}};
         uint64_t lane = CONTEXT_LANE_STANDARD;
-        json_t *found;
+        json_t *found = NULL;
         int r;
 
         if (store_options(&a.o, argc, argv, options) < 0)

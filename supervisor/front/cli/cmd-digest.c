@@ -252,15 +252,11 @@ static int digest_run(ActionArgs *a) {
                 r = cli_fail(a->verb, EXIT_NOT, "signals: %s", strerror(-advise.signals));
         advise.policy = policy;
         if (r == EXIT_OK)
-                r = with_store(a->verb, &a->o, STORE_SUPERVISE, &s);
-        if (r == EXIT_OK)
-                r = digest_scan(&c, s);
-        if (r == EXIT_OK)
-                r = digest_ask(&c, s, &advise);
-        if (r == EXIT_OK)
-                r = digest_decide(&c, s);
-        if (r == EXIT_OK)
-                r = digest_print_found(&c);
+                r = with_store(a->verb, &a->o, STORE_SUPERVISE, &s)
+                                ?: digest_scan(&c, s)
+                                ?: digest_ask(&c, s, &advise)
+                                ?: digest_decide(&c, s)
+                                ?: digest_print_found(&c);
         json_decref(c.scan);
         json_decref(c.proposed);
         json_decref(c.found);
@@ -277,7 +273,7 @@ static void digest_print_pass(const json_t *o) {
 }
 
 static int digest_passes(ActionArgs *a) {
-        json_t *passes;
+        json_t *passes = NULL;
         int r = action_begin(a, false) ?: action_end(a, memory_passes(a->t, digest_scope(a), &passes, &a->d));
 
         return r ?: action_rows(a, json_pack("{s:s, s:o}", "scope", digest_scope(a), "passes", passes), "passes",
@@ -285,7 +281,7 @@ static int digest_passes(ActionArgs *a) {
 }
 
 static int digest_why(ActionArgs *a) {
-        json_t *found;
+        json_t *found = NULL;
         Kind kind;
         int r = memory_family(a->argv[0], &kind, &a->d);
 

@@ -2,7 +2,6 @@
 #include "cli/actions.h"
 #include "engine/scope.h"
 #include "memory/ruleset.h"
-#include "memory/records.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -82,8 +81,8 @@ static int kernel_status(ActionArgs *a) {
 }
 
 static int kernel_show(ActionArgs *a) {
-        json_t *rules, *refs;
-        uint64_t at = 0, version;
+        json_t *rules = NULL, *refs = NULL;
+        uint64_t at = 0, version = 0;
         Kind kind;
         int r = kernel_named(a, &kind)
                         ?: a->o.value['A'] ? kernel_version(a, "--at", a->o.value['A'], &at) : EXIT_OK;
@@ -107,7 +106,7 @@ static int kernel_compare(ActionArgs *a, Kind kind, uint64_t from, uint64_t *to,
 
 static int kernel_diff(ActionArgs *a) {
         uint64_t from, to = 0;
-        json_t *found;
+        json_t *found = NULL;
         Kind kind;
         int r = kernel_named(a, &kind) ?: kernel_version(a, "FROM", a->argv[1], &from);
 
@@ -124,7 +123,7 @@ static int kernel_diff(ActionArgs *a) {
 static int kernel_patch(ActionArgs *a) {
         _cleanup_json_ json_t *patch = NULL, *resolve = NULL, *conflicts = NULL;
         RulesetPatch p = {.scope = kernel_scope(a), .merge = *a->action == 'm', .who = action_who()};
-        Mutated m;
+        Mutated m = {0};
         int r = kernel_named(a, &p.kind);
 
         if (r == EXIT_OK && !a->o.value['B'])
@@ -154,7 +153,7 @@ static int kernel_patch(ActionArgs *a) {
 }
 
 static int kernel_log(ActionArgs *a) {
-        json_t *log;
+        json_t *log = NULL;
         Kind kind;
         int r = kernel_named(a, &kind)
                         ?: action_begin(a, false)

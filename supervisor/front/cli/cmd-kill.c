@@ -157,9 +157,7 @@ static int kill_discard(Store *s, const char *region) {
                         snprintf(top, sizeof(top), "%s", above);
         } while (above);
         if (r == 0)
-                r = engine_region_discard(t, top, action_who(), &d);
-        if (r == 0)
-                r = store_commit(TAKE_PTR(t), &d);
+                r = engine_region_discard(t, top, action_who(), &d) ?: store_commit(TAKE_PTR(t), &d);
         if (r == ENGINE_E_NO_REGION)
                 return kill_no_region(region);
         return r == 0 ? EXIT_OK : with_store_failed("kill", s, r, &d);

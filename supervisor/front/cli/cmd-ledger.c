@@ -29,9 +29,7 @@ int cmd_checkpoint(int argc, char **argv) {
         r = with_store_read("checkpoint", &o, &s, &t);
         if (r != EXIT_OK)
                 return r;
-        r = ledger_checkpoint(t, &note);
-        if (r == 0)
-                r = note_open(note.p, note.n, store_public_key(s), &c, &d);
+        r = ledger_checkpoint(t, &note) ?: note_open(note.p, note.n, store_public_key(s), &c, &d);
         if (r != 0)
                 return with_store_failed("checkpoint", s, r, &d);
         if (o.json) {

@@ -1,5 +1,4 @@
 /* Runs: CLI. */
-#include "base/id.h"
 #include "base/size.h"
 #include "belief/region-events.h"
 #include "cli/said.h"
@@ -150,9 +149,7 @@ static int log_print_from(Store *s, const LogFilter *f, uint64_t *next, Diag *re
                 return r;
         r = ledger_walk(t, *next, &w);
         while (r == 0 && *next < size && !ferror(stdout)) {
-                r = ledger_next(&w, &seq, &e);
-                if (r == 0)
-                        r = log_show(t, f, seq, e, NULL);
+                r = ledger_next(&w, &seq, &e) ?: log_show(t, f, seq, e, NULL);
                 if (r == 0)
                         *next = seq + 1;
         }
@@ -212,9 +209,7 @@ int cmd_log(int argc, char **argv) {
         f.json = o.json;
         go_on = o.value['f'];
         said = (Said){.text = o.value['r'], .last = o.value['L']};
-        r = said_option("log", &said);
-        if (r == EXIT_OK)
-                r = with_store("log", &o, STORE_READ, &s);
+        r = said_option("log", &said) ?: with_store("log", &o, STORE_READ, &s);
         if (r == EXIT_OK && (said.last || said.text)) {
                 r = said_region("log", s, &said, region);
                 f.region = region;

@@ -61,7 +61,7 @@ static int memory_save(ActionArgs *a) {
         _cleanup_json_ json_t *payload = NULL, *refs = NULL;
         Mutation m = {.scope = memory_scope(a), .op = OP_SAVE, .id = a->o.value['I'], .type = a->o.value['T'],
                       .expect = MUTATION_ANY, .who = action_who()};
-        Mutated done;
+        Mutated done = {0};
         int r = memory_named(a, &m.kind);
 
         if (r == EXIT_OK && a->o.value['E'])
@@ -87,7 +87,7 @@ static int memory_bad_query(ActionArgs *a, int r) {
 
 /* Reads with `read`, and prints the result under the name `as`. */
 static int memory_show(ActionArgs *a, const char *as, MemoryReadFn read) {
-        json_t *found;
+        json_t *found = NULL;
         Kind kind;
         int r = memory_named(a, &kind)
                         ?: action_begin(a, false)
@@ -115,7 +115,7 @@ static void memory_print_row(const json_t *o) {
 
 static int memory_print_list(ActionArgs *a) {
         RecordFilter filter = {0};
-        json_t *rows;
+        json_t *rows = NULL;
         int r = a->argc > 0 ? filter_parse(a->argv[0], strlen(a->argv[0]), clock_real_usec(), &filter, &a->d) : 0;
 
         if (r != 0)
@@ -127,7 +127,7 @@ static int memory_print_list(ActionArgs *a) {
 static int memory_print_found(ActionArgs *a) {
         _cleanup_query_ MemoryQuery query = QUERY_NULL;
         uint64_t limit = 0;
-        json_t *rows;
+        json_t *rows = NULL;
         int r = a->o.value['L'] ? cli_number(a->verb, "--limit", a->o.value['L'], 1, QUERY_LIMIT_MAX, &limit) : EXIT_OK;
 
         if (r != EXIT_OK)
@@ -151,7 +151,7 @@ static int memory_show_refs(ActionArgs *a) {
         Kind kind = KIND_NONE;
         uint64_t depth = 0;
         int r = EXIT_OK;
-        json_t *found;
+        json_t *found = NULL;
 
         if (a->argc == 1)
                 return cli_usage(a->verb, "refs takes FAMILY ID, or no argument for all broken references");
@@ -187,7 +187,7 @@ static int memory_read_dependents(ActionArgs *a, Kind kind, json_t **ret) {
 }
 
 static int memory_check(ActionArgs *a) {
-        json_t *found;
+        json_t *found = NULL;
         Kind kind;
         int r = memory_named(a, &kind)
                         ?: action_begin(a, false) ?: action_end(a, memory_read_dependents(a, kind, &found));
@@ -247,7 +247,7 @@ static int memory_delete(ActionArgs *a) {
 static int memory_restore(ActionArgs *a) {
         Mutation m = {.scope = memory_scope(a), .op = OP_RESTORE, .id = a->argv[1], .expect = MUTATION_ANY,
                       .who = action_who()};
-        Mutated done;
+        Mutated done = {0};
         int r = memory_named(a, &m.kind)
                         ?: action_begin(a, true) ?: action_end(a, engine_mutate(a->t, &m, &done, &a->d));
 

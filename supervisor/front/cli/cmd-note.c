@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 static const char help[] =
         "Usage: lethe note begin --agent NAME [--scope SCOPE]\n"
@@ -25,7 +24,7 @@ static const char help[] =
         HELP_JSON "\nExit status: 0; 1 refused, or no such run; 2 usage.\n";
 
 static int note_begin(ActionArgs *a) {
-        NoteRun run;
+        NoteRun run = {0};
         int r;
 
         if (!a->o.value['A'])
@@ -38,7 +37,7 @@ static int note_begin(ActionArgs *a) {
 static int note_add(ActionArgs *a) {
         _cleanup_free_ char *text = NULL;
         NoteRole role = NOTE_AGENT;
-        uint64_t number;
+        uint64_t number = 0;
         size_t n;
         int r;
 
@@ -81,7 +80,7 @@ static void note_print(const json_t *o) {
 
 static int note_list(ActionArgs *a) {
         _cleanup_json_ json_t *list = json_array();
-        NoteRun run;
+        NoteRun run = {0};
         int r = action_begin(a, false) ?: action_end(a, note_read_list(a->t, a->argv[0], &run, list, &a->d));
 
         return r ?: action_rows(a, json_pack("{s:s, s:s, s:O}", "run", run.id, "agent", run.agent, "notes", list),
@@ -120,7 +119,7 @@ static int note_runs(ActionArgs *a) {
 }
 
 static int note_end(ActionArgs *a) {
-        uint64_t dropped;
+        uint64_t dropped = 0;
         int r = action_begin(a, true) ?: action_end(a, engine_run_end(a->t, action_who(), NULL, a->argv[0],
                                                                       a->o.value['D'] != NULL, &dropped, &a->d));
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 static const char help[] =
         "Usage: lethe pending list [--scope SCOPE] [--all]\n"
@@ -71,7 +70,7 @@ static int pending_read(Txn *t, uint64_t id, json_t **ret, Diag *reterr) {
 }
 
 static int pending_show(ActionArgs *a) {
-        json_t *found;
+        json_t *found = NULL;
         uint64_t id;
         int r = action_number(a, "ID", a->argv[0], &id)
                         ?: action_begin(a, false) ?: action_end(a, pending_read(a->t, id, &found, &a->d));
@@ -95,7 +94,7 @@ static int pending_try_again(ActionArgs *a, uint64_t most, Retried *ret) {
 }
 
 static int pending_retry(ActionArgs *a) {
-        Retried tried;
+        Retried tried = {0};
         uint64_t most = 0;
         int r = a->o.value['M'] ? action_number(a, "--most", a->o.value['M'], &most) : EXIT_OK;
 
@@ -134,7 +133,7 @@ static int pending_bind(ActionArgs *a) {
 }
 
 static int pending_drop(ActionArgs *a) {
-        uint64_t id, seq;
+        uint64_t id, seq = 0;
         int r = action_number(a, "ID", a->argv[0], &id);
 
         if (r == EXIT_OK && !a->o.value['R'])

@@ -162,19 +162,15 @@ static int promote_find_scope(Store *s, const char *run, char scope[static SCOPE
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {0};
         NoteRun row;
-        int r = store_begin(s, false, &t, &d);
+        int r = store_begin(s, false, &t, &d) ?: engine_run_get(t, run, &row, &d);
 
-        if (r == 0)
-                r = engine_run_get(t, run, &row, &d);
         return r == 0 ? scope_name_of(t, row.scope, scope) : r;
 }
 
 /* A region's run has the region's id. Any other run has the id that `lethe note begin` printed. */
 static int promote_name_run(PromoteCall *c, Store *s) {
-        int r = said_option(VERB, &c->said);
+        int r = said_option(VERB, &c->said) ?: said_region(VERB, s, &c->said, c->region);
 
-        if (r == EXIT_OK)
-                r = said_region(VERB, s, &c->said, c->region);
         c->p.run = c->region;
         return r;
 }

@@ -5,7 +5,6 @@
 #include "cli/with-store.h"
 #include "engine/engine.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 

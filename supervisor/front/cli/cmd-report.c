@@ -54,10 +54,9 @@ int cmd_report(int argc, char **argv) {
         r = with_store_read("report", &o, &s, &t);
         if (r != EXIT_OK)
                 return r;
-        r = history_read(t, &query.q, &h, &d);
-        if (r == 0)
-                r = report_render(&h, &(ReportQuery){query.since, query.until, query.q.skill, query.q.scope,
-                                                     clock_real_usec()}, &page, &totals);
+        r = history_read(t, &query.q, &h, &d)
+                        ?: report_render(&h, &(ReportQuery){query.since, query.until, query.q.skill, query.q.scope,
+                                                            clock_real_usec()}, &page, &totals);
         if (r != 0)
                 return with_store_failed("report", s, r, &d);
         if (query_check_skill(&query, &h, &d) < 0)

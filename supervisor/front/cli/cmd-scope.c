@@ -16,7 +16,7 @@ static const char help[] =
         HELP_JSON "\nExit status: 0; 1 no such scope, or refused; 2 usage.\n";
 
 static int scope_create(ActionArgs *a) {
-        uint64_t seq;
+        uint64_t seq = 0;
         int r = action_begin(a, true) ?: action_end(a, engine_scope_create(a->t, action_who(), a->argv[0], &seq, &a->d));
 
         return r ?: action_tell(a, json_pack("{s:s, s:o}", "scope", a->argv[0], "seq", json_u64(seq)),
@@ -28,14 +28,14 @@ static void scope_print(const json_t *o) {
 }
 
 static int cmd_scope_list(ActionArgs *a) {
-        json_t *list;
+        json_t *list = NULL;
         int r = action_begin(a, false) ?: action_end(a, scope_list(a->t, &list));
 
         return r ?: action_rows(a, json_pack("{s:o}", "scopes", list), "scopes", scope_print);
 }
 
 static int scope_delete(ActionArgs *a) {
-        uint64_t seq, records;
+        uint64_t seq = 0, records = 0;
         int r = action_line(a, "--reason", a->o.value['R'])
                         ?: action_begin(a, true)
                         ?: action_end(a, engine_scope_delete(a->t, action_who(), a->argv[0], a->o.value['R'], &seq,

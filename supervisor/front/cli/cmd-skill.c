@@ -1,7 +1,6 @@
 /* Runs: CLI. */
 #include "cli/actions.h"
 #include "request/registry.h"
-#include "policy/grant.h"
 #include "policy/merge.h"
 
 #include <errno.h>
@@ -64,8 +63,8 @@ static int skill_add(const char *dir, const char *policy_file, const StoreOption
         _cleanup_json_ json_t *files = NULL;
         ActionArgs a = {.verb = VERB, .o = *o};
         const BundleFile *manifest;
-        uint64_t seq;
-        bool fresh;
+        uint64_t seq = 0;
+        bool fresh = false;
         Diag d = {0};
         int r = skill_load(dir, &s, &d) ?: skill_check_owner(s, &d);
 

@@ -132,7 +132,7 @@ static int slot_print_waiting(const json_t *o) {
 static int slot_define(SlotArgs *a) {
         _cleanup_json_ json_t *schema = NULL, *rule = NULL;
         ActionArgs *in = &a->in;
-        uint64_t seq;
+        uint64_t seq = 0;
         int r;
 
         if (!in->o.value['S'])
@@ -156,7 +156,7 @@ static int slot_define(SlotArgs *a) {
 static int slot_put(SlotArgs *a) {
         _cleanup_json_ json_t *value = NULL;
         ActionArgs *in = &a->in;
-        uint64_t seq, version;
+        uint64_t seq = 0, version = 0;
         int r = slot_read_json(in, "the value", a->value, false, JSON_DEPTH_DEFAULT, &value)
                         ?: action_begin(in, true)
                         ?: action_end(in, engine_slot_put(in->t, action_who(), a->name, value, a->expect, &seq, &version,
@@ -205,7 +205,7 @@ static void slot_print_row(const json_t *o) {
 
 static int slot_list(SlotArgs *a) {
         ActionArgs *in = &a->in;
-        json_t *list;
+        json_t *list = NULL;
         int r = action_begin(in, false) ?: action_end(in, belief_slot_list(in->t, &list));
 
         return r ?: action_rows(in, json_pack("{s:o}", "slots", list), "slots", slot_print_row);
@@ -214,7 +214,7 @@ static int slot_list(SlotArgs *a) {
 static int slot_decide(SlotArgs *a) {
         _cleanup_json_ json_t *verdict = NULL;
         ActionArgs *in = &a->in;
-        uint64_t seq;
+        uint64_t seq = 0;
         int r = action_begin(in, true)
                         ?: action_end(in, engine_slot_decide(in->t, action_who(), a->name, &seq, &verdict, &in->d));
 
@@ -310,16 +310,12 @@ static void slot_stop(int sig) {
 static int slot_print_since(Store *s, const SlotArgs *a, uint64_t *seen, uint64_t *printed, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         uint64_t version;
-        int r = store_begin(s, false, &t, reterr);
+        int r = store_begin(s, false, &t, reterr) ?: belief_slot_version(t, a->name, &version, reterr);
 
-        if (r == 0)
-                r = belief_slot_version(t, a->name, &version, reterr);
         while (r == 0 && *seen < version && (a->count == 0 || *printed < a->count)) {
                 _cleanup_json_ json_t *o = NULL;
 
-                r = belief_slot_get(t, a->name, *seen + 1, &o, reterr);
-                if (r == 0)
-                        r = slot_print_value(o, a->in.o.json);
+                r = belief_slot_get(t, a->name, *seen + 1, &o, reterr) ?: slot_print_value(o, a->in.o.json);
                 ++*seen;
                 ++*printed;
         }

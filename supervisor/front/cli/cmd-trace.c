@@ -4,8 +4,6 @@
 #include "cli/said.h"
 #include "cli/with-store.h"
 
-#include <errno.h>
-
 static const char help[] =
         "Usage: lethe trace [--since TIME] [--until TIME] [--skill NAME] [--scope SCOPE] [--region REGION|--last] [--store DIR]\n\n"
         "Prints the ended regions as spans of OpenTelemetry, a JSON line of OTLP for each region, for the\n"
@@ -48,9 +46,7 @@ int cmd_trace(int argc, char **argv) {
         if (query_options(&query, o.value, &d) < 0)
                 return cli_usage("trace", "%s", d.text);
         said = (Said){.text = o.value['r'], .last = o.value['L']};
-        r = said_option("trace", &said);
-        if (r == EXIT_OK)
-                r = with_store("trace", &o, STORE_READ, &s);
+        r = said_option("trace", &said) ?: with_store("trace", &o, STORE_READ, &s);
         if (r == EXIT_OK && (said.last || said.text)) {
                 r = said_region("trace", s, &said, region);
                 query.q.region = region;
@@ -60,9 +56,7 @@ int cmd_trace(int argc, char **argv) {
         r = store_begin(s, false, &t, &d);
         /* Reads all regions: the regions above a wanted region determine the trace. */
         if (r == 0)
-                r = history_read(t, &(HistoryQuery){.skill = NULL}, &h, &d);
-        if (r == 0)
-                r = trace_print(&h, &query.q, &any);
+                r = history_read(t, &(HistoryQuery){.skill = NULL}, &h, &d) ?: trace_print(&h, &query.q, &any);
         if (r != 0)
                 return with_store_failed("trace", s, r, &d);
         if (query.q.region && !any)

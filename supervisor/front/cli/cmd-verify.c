@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 static const char verify_help[] =
         "Usage: lethe verify [--json] [--store DIR]\n\n"
@@ -90,9 +89,7 @@ int cmd_verify(int argc, char **argv) {
         if (r == AUDIT_E_BROKEN)
                 return verify_damaged(&o, &audited);
         if (r == 0)
-                r = store_begin(s, false, &t, &d);
-        if (r == 0)
-                r = audit_state(t, &found, &d);
+                r = store_begin(s, false, &t, &d) ?: audit_state(t, &found, &d);
         if (r != 0)
                 return verify_no_answer(with_store_failed("verify", s, r, &d));
         r = verify_add_copies(store_dir(s), found);
@@ -128,9 +125,7 @@ int cmd_rebuild(int argc, char **argv) {
         r = store_begin(s, true, &t, &d);
         if (r != 0)
                 return with_store_failed("rebuild", s, r, &d);
-        r = engine_fold_rebuild(t, &f, &d);
-        if (r == 0)
-                r = engine_retry_dead_letters(t, &applied, &left);
+        r = engine_fold_rebuild(t, &f, &d) ?: engine_retry_dead_letters(t, &applied, &left);
         if (r != 0) {
                 store_abort(t);
                 return with_store_failed("rebuild", s, r, &d);

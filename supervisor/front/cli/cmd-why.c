@@ -1,5 +1,4 @@
 /* Runs: CLI. */
-#include "base/id.h"
 #include "belief/region-events.h"
 #include "belief/slot-view.h"
 #include "cli/said.h"
@@ -64,9 +63,7 @@ static int why_add_verdict(Txn *t, uint64_t gathered, json_t *o, Diag *reterr) {
         if (r == 0 && json_get_u64(json_object_get(verdict, "seq"), &seq) < 0)
                 r = -EUCLEAN;
         if (r == 0)
-                r = ledger_get(t, seq, &entry);
-        if (r == 0)
-                r = proof_entry(t, seq, entry, reterr);
+                r = ledger_get(t, seq, &entry) ?: proof_entry(t, seq, entry, reterr);
         if (r != 0)
                 return r;
         list = json_object_get(verdict, "proposals");
@@ -129,9 +126,7 @@ static int why_story_read(Store *s, const char *region, Story *ret, Diag *reterr
                 uint64_t seq;
                 Bytes e;
 
-                r = region_events_next(&w, &seq, &e, &o);
-                if (r == 0)
-                        r = why_story_take(ret, t, seq, e, o, reterr);
+                r = region_events_next(&w, &seq, &e, &o) ?: why_story_take(ret, t, seq, e, o, reterr);
         }
         return r == -ENOENT ? 0 : r;
 }
@@ -431,11 +426,9 @@ int cmd_why(int argc, char **argv) {
         if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
         said.last = o.value['L'];
-        r = said_argument("why", &said, argc, argv);
-        if (r == EXIT_OK)
-                r = with_store("why", &o, STORE_READ, &s);
-        if (r == EXIT_OK)
-                r = said_region("why", s, &said, region);
+        r = said_argument("why", &said, argc, argv)
+                        ?: with_store("why", &o, STORE_READ, &s)
+                        ?: said_region("why", s, &said, region);
         if (r != EXIT_OK)
                 return r;
         r = why_story_read(s, region, &story, &d);

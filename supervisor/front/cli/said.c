@@ -76,12 +76,20 @@ static void said_youngest(Txn *t, const RegionRow *rows, size_t n, char ret[stat
         }
 }
 
-static int said_entry(Bytes e, json_t **ret, const char **ret_type, const char **ret_region) {
-        int r = json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret);
+/* Parses an entry of one of two types about a region. *ret_region: borrowed from *ret; NULL: no such entry. */
+static int said_entry(Bytes e, const char *type, const char *or_type, json_t **ret, const char **ret_region) {
+        const char *is;
+        int r;
 
-        if (r == 0) {
-                *ret_type = cli_text(*ret, "type");
+        *ret_region = NULL;
+        if (!memmem(e.p, e.n, type, strlen(type)) && !memmem(e.p, e.n, or_type, strlen(or_type)))
+                return 0;
+        r = json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret);
+        is = cli_text(*ret, "type");
+        if (r == 0 && is && (strcmp(is, type) == 0 || strcmp(is, or_type) == 0)) {
                 *ret_region = cli_text(*ret, "region");
+                if (*ret_region && !region_id_valid(*ret_region))
+                        *ret_region = NULL;
         }
         return r > 0 ? -EUCLEAN : r;
 }
@@ -117,17 +125,11 @@ static int said_last(Txn *t, char ret[static REGION_ID_MAX]) {
 
         while (r == 0 && size-- > 0) {
                 _cleanup_json_ json_t *o = NULL;
-                const char *type, *region;
+                const char *region;
                 Bytes e;
 
-                r = ledger_get(t, size, &e);
-                if (r < 0 ||
-                    (!memmem(e.p, e.n, "\"invocation.ended\"", 18) && !memmem(e.p, e.n, "\"region.refused\"", 16)))
-                        continue;
-                r = said_entry(e, &o, &type, &region);
-                if (r < 0 || !type || !region || !region_id_valid(region) ||
-                    (strcmp(type, "invocation.ended") != 0 && strcmp(type, "region.refused") != 0) ||
-                    said_has_parent(t, region) || said_was_never_taken(t, o, region))
+                r = ledger_get(t, size, &e) ?: said_entry(e, "invocation.ended", "region.refused", &o, &region);
+                if (r < 0 || !region || said_has_parent(t, region) || said_was_never_taken(t, o, region))
                         continue;
                 strcpy(ret, region);
                 return 0;
@@ -146,23 +148,15 @@ static void said_take(SaidFound *f, const char *text, const char *id, const char
 static int said_search(Txn *t, const Said *said, const RegionRow *rows, size_t n, SaidFound *ret) {
         _cleanup_walk_ LedgerWalk w = {0};
         uint64_t size, seq;
-        int r = ledger_state(t, &size, NULL);
+        int r = ledger_state(t, &size, NULL) ?: ledger_walk(t, 0, &w);
 
-        if (r == 0)
-                r = ledger_walk(t, 0, &w);
         for (uint64_t i = 0; r == 0 && i < size; i++) {
                 _cleanup_json_ json_t *o = NULL;
-                const char *type, *region;
+                const char *region;
                 Bytes e;
 
-                r = ledger_next(&w, &seq, &e);
-                if (r < 0 ||
-                    (!memmem(e.p, e.n, "\"region.allocated\"", 18) && !memmem(e.p, e.n, "\"region.refused\"", 16)))
-                        continue;
-                r = said_entry(e, &o, &type, &region);
-                if (r == 0 && type && region && region_id_valid(region) &&
-                    (strcmp(type, "region.allocated") == 0 || strcmp(type, "region.refused") == 0) &&
-                    (!said->alive || said_is_alive(rows, n, region)))
+                r = ledger_next(&w, &seq, &e) ?: said_entry(e, "region.allocated", "region.refused", &o, &region);
+                if (r == 0 && region && (!said->alive || said_is_alive(rows, n, region)))
                         said_take(ret, said->text, region, cli_text(json_object_get(o, "grant") ?: o, "name"));
         }
         return r;

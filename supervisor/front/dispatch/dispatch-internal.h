@@ -24,7 +24,6 @@ typedef enum RpcCode {
 typedef enum RpcKind { RPC_VIOLATION, RPC_REFUSAL, RPC_ANSWER } RpcKind;
 
 const char *rpc_word(RpcCode code);
-int rpc_number(RpcCode code);
 RpcKind rpc_kind(RpcCode code);
 
 typedef enum DispatchState {

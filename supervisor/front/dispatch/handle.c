@@ -3,7 +3,6 @@
 #include "dispatch/dispatch-internal.h"
 
 #include "region/region-handle.h"
-#include "region/region-section.h"
 
 #include <string.h>
 
@@ -52,9 +51,8 @@ int dispatch_do_handle_open(Dispatch *d, json_t *params, json_t **ret_result, Di
                 return dispatch_bad_params(params, "{section: string, key: string, region?: string}", reterr);
         if (region != d->region && strlen(region) != n_region)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "region is to be text without NUL");
-        r = handle_take_key(d, key, section, n, "section", &p, reterr);
-        if (r == 0)
-                r = handle_answer(handle_open(&p, region, section, handle, reterr));
+        r = handle_take_key(d, key, section, n, "section", &p, reterr)
+                        ?: handle_answer(handle_open(&p, region, section, handle, reterr));
         return r != 0 ? r : dispatch_answer(json_pack("{s:s}", "handle", handle), ret_result);
 }
 
@@ -65,12 +63,9 @@ int dispatch_do_handle_read(Dispatch *d, json_t *params, json_t **ret_result, Di
         Presented p;
         int r;
 
-        r = handle_take_params(d, params, &handle, &p, reterr);
-        if (r == 0)
-                r = handle_answer(handle_read(&p, handle, &value, &version, reterr));
-        if (r != 0)
-                return r;
-        return dispatch_answer(json_pack("{s:o, s:o}", "value", value, "version", json_u64(version)), ret_result);
+        r = handle_take_params(d, params, &handle, &p, reterr)
+                        ?: handle_answer(handle_read(&p, handle, &value, &version, reterr));
+        return r ?: dispatch_answer(json_pack("{s:o, s:o}", "value", value, "version", json_u64(version)), ret_result);
 }
 
 int dispatch_do_handle_write(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -89,9 +84,8 @@ int dispatch_do_handle_write(Dispatch *d, json_t *params, json_t **ret_result, D
         r = dispatch_take_version(expected, &expect, reterr);
         if (r != 0)
                 return r;
-        r = handle_take_key(d, key, handle, n, "handle", &p, reterr);
-        if (r == 0)
-                r = handle_answer(handle_write(&p, handle, value, expect, &version, reterr));
+        r = handle_take_key(d, key, handle, n, "handle", &p, reterr)
+                        ?: handle_answer(handle_write(&p, handle, value, expect, &version, reterr));
         return r != 0 ? r : dispatch_answer(json_pack("{s:o}", "version", json_u64(version)), ret_result);
 }
 
@@ -100,9 +94,7 @@ int dispatch_do_handle_close(Dispatch *d, json_t *params, json_t **ret_result, D
         Presented p;
         int r;
 
-        r = handle_take_params(d, params, &handle, &p, reterr);
-        if (r == 0)
-                r = handle_answer(handle_close(&p, handle, reterr));
+        r = handle_take_params(d, params, &handle, &p, reterr) ?: handle_answer(handle_close(&p, handle, reterr));
         return r != 0 ? r : dispatch_answer(json_object(), ret_result);
 }
 

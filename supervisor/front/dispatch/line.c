@@ -1,7 +1,6 @@
 /* Runs: supervisor. The life of a Dispatch, and the way of one line: read, judged by the permit table, answered. */
 #include "dispatch/dispatch-internal.h"
 
-
 #include <errno.h>
 #include <string.h>
 

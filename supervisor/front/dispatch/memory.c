@@ -126,9 +126,7 @@ int dispatch_do_memory_save(Dispatch *d, json_t *params, json_t **ret_result, Di
                 return r;
         if (!json_is_object(payload) || (refs && !json_is_array(refs)))
                 return diag(reterr, RPC_E_INVALID_PARAMS, "payload is to be an object, and refs an array");
-        r = dispatch_take_version(expect, &version, reterr);
-        if (r == 0)
-                r = memory_check_refs(&of, refs, reterr);
+        r = dispatch_take_version(expect, &version, reterr) ?: memory_check_refs(&of, refs, reterr);
         if (r != 0)
                 return r;
         h = (HeldMemory){.params = params, .scope = of.scope, .kind = of.kind, .id = id, .type = type,
@@ -229,9 +227,8 @@ int dispatch_do_memory_list(Dispatch *d, json_t *params, json_t **ret_result, Di
                       &said) < 0)
                 return dispatch_bad_params(params, "{filter?: string, scope?: string, after?: string, limit?: integer}",
                                            reterr);
-        r = memory_take_scope(d, scope, MEMORY_READ, &of, reterr);
-        if (r == 0)
-                r = dispatch_take_limit(said, MEMORY_ROWS_STANDARD, MEMORY_ROWS_MAX, &limit, reterr);
+        r = memory_take_scope(d, scope, MEMORY_READ, &of, reterr)
+                        ?: dispatch_take_limit(said, MEMORY_ROWS_STANDARD, MEMORY_ROWS_MAX, &limit, reterr);
         if (r != 0)
                 return r;
         r = filter_parse(filter, strlen(filter), clock_real_usec(), &f, reterr);
@@ -264,9 +261,8 @@ int dispatch_do_memory_search(Dispatch *d, json_t *params, json_t **ret_result, 
 
         if (json_take(params, "{s:s, s?:s, s?:o}", "query", &query, "scope", &scope, "limit", &said) < 0)
                 return dispatch_bad_params(params, "{query: string, scope?: string, limit?: integer}", reterr);
-        r = memory_take_scope(d, scope, MEMORY_READ, &of, reterr);
-        if (r == 0)
-                r = dispatch_take_limit(said, QUERY_LIMIT_STANDARD, QUERY_LIMIT_MAX, &limit, reterr);
+        r = memory_take_scope(d, scope, MEMORY_READ, &of, reterr)
+                        ?: dispatch_take_limit(said, QUERY_LIMIT_STANDARD, QUERY_LIMIT_MAX, &limit, reterr);
         if (r != 0)
                 return r;
         r = query_parse(query, strlen(query), limit, clock_real_usec(), &q, reterr);
@@ -299,9 +295,8 @@ int dispatch_do_memory_history(Dispatch *d, json_t *params, json_t **ret_result,
                       &after, "limit", &said) < 0)
                 return dispatch_bad_params(
                         params, "{kind: string, id: string, scope?: string, after?: integer, limit?: integer}", reterr);
-        r = memory_take_target(d, params, scope, kind, id, MEMORY_READ, &of, reterr);
-        if (r == 0)
-                r = dispatch_take_limit(said, MEMORY_ROWS_STANDARD, MEMORY_ROWS_MAX, &limit, reterr);
+        r = memory_take_target(d, params, scope, kind, id, MEMORY_READ, &of, reterr)
+                        ?: dispatch_take_limit(said, MEMORY_ROWS_STANDARD, MEMORY_ROWS_MAX, &limit, reterr);
         if (r == 0 && after && (!json_is_integer(after) || json_integer_value(after) < 0))
                 r = diag(reterr, RPC_E_INVALID_PARAMS, "after is to be what \"next\" of an answer said");
         if (r == 0)

@@ -19,10 +19,6 @@ const char *rpc_word(RpcCode code) {
         return codes[code].word;
 }
 
-int rpc_number(RpcCode code) {
-        return codes[code].number;
-}
-
 RpcKind rpc_kind(RpcCode code) {
         return codes[code].kind;
 }
@@ -58,7 +54,7 @@ int reply_result(Buf *out, const json_t *id, json_t *result) {
 }
 
 int reply_error(Buf *out, const json_t *id, RpcCode code, const char *message) {
-        _cleanup_json_ json_t *error = json_pack("{s:i, s:s, s:{s:s}}", "code", rpc_number(code), "message", message,
+        _cleanup_json_ json_t *error = json_pack("{s:i, s:s, s:{s:s}}", "code", codes[code].number, "message", message,
                                                  "data", "code", rpc_word(code));
 
         return reply_member(out, id, "error", error);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 enum { OURS = 125, ERROR_MAX = 64 * 1024 };
 
@@ -32,9 +31,7 @@ static int make_streams(const char *line, Streams *ret) {
         for (size_t i = 0; i < ARRAY_SIZE(ret->fd); i++)
                 if ((ret->fd[i] = memfd_create("lethe-advise", MFD_CLOEXEC)) < 0)
                         return -errno;
-        r = io_write_full(ret->fd[0], line, strlen(line));
-        if (r == 0)
-                r = io_write_full(ret->fd[0], "\n", 1);
+        r = io_write_full(ret->fd[0], line, strlen(line)) ?: io_write_full(ret->fd[0], "\n", 1);
         if (r == 0 && lseek(ret->fd[0], 0, SEEK_SET) < 0)
                 r = -errno;
         return r;

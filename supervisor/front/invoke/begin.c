@@ -5,13 +5,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/fold.h"
-#include "scrub/teardown.h"
 #include "spawn/cache.h"
 #include "spawn/plan.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PREPARE_USEC_MAX 10000000
 
@@ -75,7 +73,8 @@ int begin_store(Run *run, Diag *d) {
         return e;
 }
 
-int run_start_worker(Run *run, bool later, Diag *d) {
+/* The worker is spawned. later: arguments and environment follow by spawn_words(). */
+static int begin_spawn(Run *run, bool later, Diag *d) {
         Region *r = &run->region;
         Spawned s = SPAWNED_NULL;
         const SpawnRequest request = {
@@ -100,7 +99,7 @@ int run_start_worker(Run *run, bool later, Diag *d) {
 
 /* From here on the worker confines itself; the go byte follows the region's record. */
 int begin_worker(Run *run, Diag *d) {
-        int e = run_start_worker(run, false, d);
+        int e = begin_spawn(run, false, d);
 
         if (e != 0)
                 return e;
@@ -143,9 +142,8 @@ static int begin_commit(Run *run, Diag *d) {
                 return e;
         r->recorded_start = true;
         region_move(r, REGION_ALLOCATED);
-        e = region_add_evidence(r, evidence, d);
-        if (e == 0)
-                e = dispatch_new(run->store.db, r->grant, r->id, copies, &run->pipe.dispatch);
+        e = region_add_evidence(r, evidence, d)
+                        ?: dispatch_new(run->store.db, r->grant, r->id, copies, &run->pipe.dispatch);
         if (e == 0)
                 dispatch_use_vault(run->pipe.dispatch, r->vault);
         if (e == 0 && r->discards)
@@ -185,10 +183,8 @@ int begin_pid(Run *run, Diag *d) {
 /* The program's process enters groups of version 1 by itself, and may do so from now on. */
 static int begin_enter_groups(Region *r) {
         CgroupTasks t;
-        int e = region_cgroup_tasks(&r->cgroup, &t);
+        int e = region_cgroup_tasks(&r->cgroup, &t) ?: spawn_groups(&r->spawned, t.fd, t.n);
 
-        if (e == 0)
-                e = spawn_groups(&r->spawned, t.fd, t.n);
         region_cgroup_tasks_close(&t);
         return e == -EPIPE ? 0 : e; /* the worker has ended, and its report has the reason */
 }
@@ -252,7 +248,7 @@ int prepare_guard(Run *run, Diag *d) {
 }
 
 int prepare_worker(Run *run, Diag *d) {
-        return run_start_worker(run, true, d);
+        return begin_spawn(run, true, d);
 }
 
 /* Control groups of a pool are found without a note. */

@@ -8,15 +8,12 @@
  * Callbacks of a region that broke its budget run as well, because its resources are to be given back, too. Their
  * proposals are not kept (I-98): the engine discards them, and the answers, region.allocated and `callbacks` say so. */
 #include "invoke/callbacks.h"
-#include "request/secrets.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "manifest/skill.h"
 #include "policy/admit.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +24,6 @@ static json_t *find_note(const json_t *list, const char *entry) {
         return NULL;
 }
 
-/* The note of a second try is a member of the first note. */
 int callbacks_note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code,
                 uint64_t usec) {
         json_t *o =
@@ -40,7 +36,6 @@ int callbacks_note(json_t *list, const char *entry, const char *region, const ch
         return (first ? json_object_set_new(first, "retry", o) : json_array_append_new(list, o)) < 0 ? -ENOMEM : 0;
 }
 
-/* The callback's program did not run: the time was up, or no region could be made (I-74). */
 bool callbacks_did_not_run(const json_t *list, const char *entry) {
         const json_t *o = find_note(list, entry), *outcome = json_object_get(o, "outcome");
 
@@ -68,9 +63,7 @@ static char **make_env(const Owner *o) {
         for (size_t i = 0; e == 0 && o->grant->env && o->grant->env[i]; i++)
                 e = strv_add(&env, o->grant->env[i]);
         if (e == 0)
-                e = strv_add(&env, of);
-        if (e == 0)
-                e = strv_add(&env, how);
+                e = strv_add(&env, of) ?: strv_add(&env, how);
         return e == 0 ? TAKE_PTR(env) : NULL;
 }
 
@@ -98,7 +91,6 @@ static Grant grant_of(const Owner *o, const ReleaseGrant *rel, char **env, uint6
 
 static const RegionFeed feed = {.keep_max = 1}; /* standard output of a callback is not read */
 
-/* The Run of a callback, DECLARED; to be freed even after an error. Returns 0 or -errno. */
 int callbacks_make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
         uint64_t now = clock_mono_usec();
         int e;

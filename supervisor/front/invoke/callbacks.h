@@ -8,7 +8,7 @@ int callbacks_note(json_t *list, const char *entry, const char *region, const ch
                    uint64_t usec);
 /* The same for a Run at its end. */
 int callbacks_note_of(const Run *run, json_t *list);
-/* The callback's program did not run, and had no second try (I-74). */
+/* The callback's program did not run (the time was up, or no region could be made), and had no second try (I-74). */
 bool callbacks_did_not_run(const json_t *list, const char *entry);
 /* The end of the present callback's part of the time, of n callbacks. CLOCK_MONOTONIC usec. */
 uint64_t callbacks_part_of(uint64_t until, size_t n);

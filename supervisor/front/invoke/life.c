@@ -1,6 +1,5 @@
 /* Runs: supervisor. Takes the steps of an invocation's life, from the tables of steps.c. */
 #include "invoke/guard-ahead.h"
-#include "invoke/prepare.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <time.h>
 
 void loop_add_fd(Loop *l, const int *fd, const short *events, LoopFdFn fn, void *userdata) {

@@ -1,9 +1,6 @@
 /* Runs: supervisor. */
 #include "invoke/prepare.h"
 
-#include "base/clock.h"
-#include "invoke/record.h"
-
 #include <errno.h>
 #include <string.h>
 

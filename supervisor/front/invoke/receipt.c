@@ -51,32 +51,21 @@ int receipt_breach(const Region *r, json_t *o) {
 json_t *receipt_ending(const Region *r) {
         bool exited = r->outcome == OUTCOME_EXITED;
         bool signal = (r->outcome == OUTCOME_SIGNALED || r->outcome == OUTCOME_CANCELLED) && r->status > 0;
-        json_t *o =
+        _cleanup_json_ json_t *o =
                 json_pack("{s:s, s:o, s:o, s:s?}", "outcome", outcome_name(r->outcome), "exit_code",
                           receipt_number_or_null(exited, (uint64_t)r->status), "signal",
                           receipt_number_or_null(signal, (uint64_t)r->status), "limiting_resource", r->breach.resource);
         char quoted[sizeof(r->reason) * 4];
 
-        if (o &&
-            (receipt_breach(r, o) < 0 || (r->outside && json_object_set_new(o, "cause", json_string("outside")) < 0)))
-                goto fail;
+        if (!o || receipt_breach(r, o) < 0 ||
+            (r->outside && json_object_set_new(o, "cause", json_string("outside")) < 0))
+                return NULL;
         /* A reason may quote a path with arbitrary bytes. */
-        if (o && *r->reason && json_object_set_new(o, "reason", json_string(r->reason)) < 0 &&
+        if (*r->reason && json_object_set_new(o, "reason", json_string(r->reason)) < 0 &&
             json_object_set_new(o, "reason",
                                 json_string(diag_quote(r->reason, strlen(r->reason), quoted, sizeof(quoted)))) < 0)
-                goto fail;
-        return o;
-fail:
-        json_decref(o);
-        return NULL;
-}
-
-/* Puts the members of `more` behind those of `o`. Steals more. */
-static int receipt_merge(json_t *o, json_t *more) {
-        int e = more ? json_object_update(o, more) : -1;
-
-        json_decref(more);
-        return e;
+                return NULL;
+        return TAKE_PTR(o);
 }
 
 /* The name of a refused program or skill may have arbitrary bytes. */
@@ -96,13 +85,11 @@ static json_t *no_teardown(void) {
 }
 
 json_t *receipt_teardown(const TeardownEvidence *evidence, const json_t *callbacks) {
-        json_t *o = evidence_to_json(evidence);
+        _cleanup_json_ json_t *o = evidence_to_json(evidence);
 
-        if (o && callbacks && json_object_set(o, "callbacks", (json_t *)callbacks) < 0) {
-                json_decref(o);
+        if (o && callbacks && json_object_set(o, "callbacks", (json_t *)callbacks) < 0)
                 return NULL;
-        }
-        return o;
+        return TAKE_PTR(o);
 }
 
 json_t *receipt_of_region(const Region *r, const TeardownEvidence *evidence, const json_t *result, const json_t *notes,
@@ -124,20 +111,15 @@ json_t *receipt_of_region(const Region *r, const TeardownEvidence *evidence, con
                       (json_int_t)(run_from > r->declared_usec ? run_from - r->declared_usec : 0), "run",
                       (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
                       (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
-        if (!o || receipt_merge(o, receipt_ending(r)) < 0)
-                return NULL;
-        if (json_object_set_new(o, "start", json_string(r->start)) < 0 ||
+        if (!o || json_object_update_new(o, receipt_ending(r)) < 0 ||
+            json_object_set_new(o, "start", json_string(r->start)) < 0 ||
             json_object_set_new(o, "host_user", receipt_user(r)) < 0 ||
-            (r->begun_ahead && json_object_set_new(o, "started_ahead", json_string(r->grant->interpreter)) < 0))
-                return NULL;
-        if (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0)
-                return NULL;
-        if (notes && json_object_set(o, "notes", (json_t *)notes) < 0)
-                return NULL;
-        if (memory && json_object_set(o, "memory", (json_t *)memory) < 0)
-                return NULL;
-        /* An output like standard output: handed over here, kept nowhere (I-2). */
-        if (result && json_object_set(o, "result", (json_t *)result) < 0)
+            (r->begun_ahead && json_object_set_new(o, "started_ahead", json_string(r->grant->interpreter)) < 0) ||
+            (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0) ||
+            (notes && json_object_set(o, "notes", (json_t *)notes) < 0) ||
+            (memory && json_object_set(o, "memory", (json_t *)memory) < 0) ||
+            /* An output like standard output: handed over here, kept nowhere (I-2). */
+            (result && json_object_set(o, "result", (json_t *)result) < 0))
                 return NULL;
         return TAKE_PTR(o);
 }

@@ -1,7 +1,6 @@
 /* Runs: supervisor. */
 #include "invoke/record.h"
 
-#include "base/clock.h"
 #include "base/host.h"
 #include "invoke/receipt.h"
 #include "engine/engine.h"
@@ -158,9 +157,7 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
                 counted = store_regions_ahead(s);
                 atomic_fetch_add(counted, 1);
         }
-        e = check_of_skill(t, r->grant, reterr);
-        if (e == 0)
-                e = check_scopes(t, r, reterr);
+        e = check_of_skill(t, r->grant, reterr) ?: check_scopes(t, r, reterr);
         if (e != 0)
                 return e;
         e = engine_region_start(t, &start, &r->seq_allocated, ret_copies, reterr);
@@ -232,31 +229,27 @@ int record_taken(Store *s, Region *r, Diag *reterr) {
 
 int record_pid(Store *s, const Region *r, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
-        int e = store_begin(s, true, &t, reterr);
+        int e = store_begin(s, true, &t, reterr) ?: put_pid(t, r) ?: store_commit(TAKE_PTR(t), reterr);
 
-        if (e == 0)
-                e = put_pid(t, r);
-        if (e == 0)
-                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
+static int record_event(Store *s, const Region *r, const char *type, const json_t *fields, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        int e = store_begin(s, true, &t, reterr)
+                        ?: engine_event(t, r->id, type, fields, NULL)
+                        ?: store_commit(TAKE_PTR(t), reterr);
+
         return store_code(e);
 }
 
 int record_fault(Store *s, const Region *r, Diag *reterr) {
         _cleanup_json_ json_t *fields = json_pack("{s:s, s:s?, s:s}", "outcome", outcome_name(r->outcome), "resource",
                                                   r->breach.resource, "reason", r->reason);
-        _cleanup_txn_ Txn *t = NULL;
-        int e;
 
-        if (!fields)
+        if (!fields || receipt_breach(r, fields) < 0)
                 return -ENOMEM;
-        if (receipt_breach(r, fields) < 0)
-                return -ENOMEM;
-        e = store_begin(s, true, &t, reterr);
-        if (e == 0)
-                e = engine_event(t, r->id, "region.faulted", fields, NULL);
-        if (e == 0)
-                e = store_commit(TAKE_PTR(t), reterr);
-        return store_code(e);
+        return record_event(s, r, "region.faulted", fields, reterr);
 }
 
 int record_discard(Store *s, const Region *r, Diag *reterr) {
@@ -266,9 +259,7 @@ int record_discard(Store *s, const Region *r, Diag *reterr) {
 
         snprintf(who, sizeof(who), "uid:%u", (unsigned)(r->grant->client ? r->grant->client : getuid()));
         if (e == 0)
-                e = engine_region_discard(t, r->id, who, reterr);
-        if (e == 0)
-                e = store_commit(TAKE_PTR(t), reterr);
+                e = engine_region_discard(t, r->id, who, reterr) ?: store_commit(TAKE_PTR(t), reterr);
         return store_code(e);
 }
 
@@ -276,17 +267,8 @@ int record_left(Store *s, const Region *r, const TeardownEvidence *evidence, con
         _cleanup_json_ json_t *fields =
                 json_pack("{s:s, s:i, s:s, s:o?}", "outcome", outcome_name(r->outcome), "tasks", (int)r->left, "reason",
                           why, "teardown", receipt_teardown(evidence, r->callbacks));
-        _cleanup_txn_ Txn *t = NULL;
-        int e;
 
-        if (!fields)
-                return -ENOMEM;
-        e = store_begin(s, true, &t, reterr);
-        if (e == 0)
-                e = engine_event(t, r->id, "region.left", fields, NULL);
-        if (e == 0)
-                e = store_commit(TAKE_PTR(t), reterr);
-        return store_code(e);
+        return fields ? record_event(s, r, "region.left", fields, reterr) : -ENOMEM;
 }
 
 /* Proposals of the region, or of the callback's owner, count after exit code 0 alone (I-78). A breach has its

@@ -2,22 +2,15 @@
 #include "invoke/run.h"
 #include "invoke/prepare.h"
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/waiting.h"
 #include "invoke/notes.h"
 #include "invoke/receipt.h"
 #include "invoke/record.h"
-#include "engine/fold.h"
-#include "region/region-cgroup-home.h"
-#include "scrub/teardown.h"
-#include "spawn/cache.h"
-#include "spawn/plan.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>

@@ -3,9 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/quiet.h"
 #include "schema/launch.h"
-#include "scrub/teardown.h"
 #include "spawn/probe.h"
 
 #include <errno.h>
@@ -14,9 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 static_assert(GUARD_PROGRAM_FDS == LAUNCH_FD_TREES, "the descriptors of a process that was just born");

@@ -10,7 +10,6 @@
 #include "request/resolve-request.h"
 #include "request/registry.h"
 #include "request/secrets.h"
-#include "scrub/teardown.h"
 
 #include <errno.h>
 #include <string.h>

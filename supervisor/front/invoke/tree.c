@@ -57,7 +57,8 @@ static bool tree_is_done(const Run *run) {
         return run->end.step == RUN_OVER && (err->at == err->n || err->to < 0);
 }
 
-void run_free_done(Tree *tree) {
+/* Frees finished Runs with delivered output. */
+static void tree_free_done(Tree *tree) {
         for (size_t i = tree->n_runs; i-- > 1;)
                 if (tree_is_done(tree->runs[i]))
                         run_leave_tree(tree->runs[i]);
@@ -98,7 +99,7 @@ static void tree_wait(Tree *tree) {
 
 void run_until_over(Tree *tree) {
         for (life_go_on(tree); tree->runs[0]->end.step != RUN_OVER; life_go_on(tree)) {
-                run_free_done(tree);
+                tree_free_done(tree);
                 tree_wait(tree);
                 for (size_t i = 0; i < tree->n_runs; i++)
                         if (tree->runs[i]->region.state == REGION_RUNNING)

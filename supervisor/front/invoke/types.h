@@ -238,8 +238,6 @@ StartTake begin_groups_written, begin_groups;
 /* Steps that prepare.h divides. */
 StartTake prepare_pipes, prepare_tier, prepare_guard, prepare_worker, prepare_note, prepare_wait, prepare_record,
         prepare_limit;
-/* The worker is spawned. later: arguments and environment follow by spawn_words(). */
-int run_start_worker(Run *run, bool later, Diag *d);
 /* RunOptions.begun is called, and sub-skills may be asked for: by begin_durable(), unless the Run is being prepared. */
 void run_allocated(Run *run);
 /* Ends the region because its program could not be executed. error: of execve, as in STATUS_EXEC_FAILED. */
@@ -269,8 +267,6 @@ void run_on_guard(void *userdata, short revents);
 void run_on_attach_time(void *userdata, uint64_t now);
 
 /* watch.c: a living region */
-void run_on_notify(void *userdata, short revents);
-void run_on_connect(void *userdata, short revents);
 /* An answer to a notification could not be given: the region ends. */
 void run_check_answers(Run *run);
 /* A recorded Run joins its tree; every event of a living region is registered. */
@@ -326,8 +322,6 @@ bool run_has_below(const Run *run);
 void run_give_place(Run *run);
 /* Budget and place go back, and the Run is freed; NULL: nothing. */
 void run_free(Run *run);
-/* Frees finished Runs with delivered output. */
-void run_free_done(Tree *tree);
 /* Delivers the rest of the sub-skills' output and frees them. */
 void run_free_subs(Tree *tree);
 /* A Run, but not the first, leaves loop and tree, and is freed. */

@@ -5,12 +5,9 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/quiet.h"
-#include "schema/launch.h"
 #include "scrub/teardown.h"
-#include "spawn/probe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -92,7 +89,7 @@ static void watch_on_setup_time(void *userdata, uint64_t now) {
                            quiet_strerror(-ETIMEDOUT));
 }
 
-void run_on_notify(void *userdata, short revents) {
+static void watch_on_notify(void *userdata, short revents) {
         Run *run = userdata;
         Region *r = &run->region;
         Breach b;
@@ -116,7 +113,7 @@ static void watch_on_hook(void *userdata, uint64_t now) {
         run_check_answers(run);
 }
 
-void run_on_connect(void *userdata, short revents) {
+static void watch_on_connect(void *userdata, short revents) {
         Region *r = &((Run *)userdata)->region;
         int e = region_notify_connected(&r->notify);
 
@@ -265,8 +262,8 @@ void run_watch(Run *run) {
         loop_add_timer(l, &r->notify.locks_deadline, watch_on_locks, run);
         loop_add_fd(l, &r->cgroup.oom, &r->cgroup.oom_poll, watch_on_memory, run);
         loop_add_fd(l, &r->cgroup.pids_events, &r->cgroup.pids_poll, watch_on_tasks, run);
-        loop_add_fd(l, &r->notify.fd, &poll_in, run_on_notify, run);
-        loop_add_fd(l, &r->notify.connects.poll, &poll_in, run_on_connect, run);
+        loop_add_fd(l, &r->notify.fd, &poll_in, watch_on_notify, run);
+        loop_add_fd(l, &r->notify.connects.poll, &poll_in, watch_on_connect, run);
         loop_add_fd(l, &run->pipe.poll[0].fd, &run->pipe.poll[0].events, watch_on_pipe_readable, run);
         loop_add_fd(l, &run->pipe.poll[1].fd, &run->pipe.poll[1].events, watch_on_pipe_writable, run);
         loop_add_fd(l, &r->io.out.poll_fd, &r->io.out.poll_events, watch_on_stdout, run);
@@ -358,8 +355,8 @@ void run_wait_prepared(Run *run, uint64_t until_usec) {
                 e = loop_once(l);
         if (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead) {
                 e = spawn_go(&r->spawned);
-                loop_add_fd(l, &r->notify.fd, &poll_in, run_on_notify, run);
-                loop_add_fd(l, &r->notify.connects.poll, &poll_in, run_on_connect, run);
+                loop_add_fd(l, &r->notify.fd, &poll_in, watch_on_notify, run);
+                loop_add_fd(l, &r->notify.connects.poll, &poll_in, watch_on_connect, run);
                 loop_add_fd(l, &r->spawned.lifeline, &poll_in, watch_on_lifeline, run);
         }
         while (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead && !r->begun_ahead)

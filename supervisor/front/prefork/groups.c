@@ -69,13 +69,10 @@ static int groups_enter(void *userdata, int lifeline, void **ret) {
                 free(c);
                 return e;
         }
-        e = region_cgroup_make(c, &loading);
-        if (e == 0)
-                e = region_cgroup_kills(c);
-        if (e == 0)
-                e = region_cgroup_tasks(c, &t);
-        if (e == 0)
-                e = io_send_fds(lifeline, "c", 1, t.fd, t.n);
+        e = region_cgroup_make(c, &loading)
+                        ?: region_cgroup_kills(c)
+                        ?: region_cgroup_tasks(c, &t)
+                        ?: io_send_fds(lifeline, "c", 1, t.fd, t.n);
         region_cgroup_tasks_close(&t);
         if (e < 0)
                 groups_leave(userdata, c);

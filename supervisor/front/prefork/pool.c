@@ -458,9 +458,7 @@ int pool_new(Store *store, Spawner *spawner, CgroupPool *groups, const Policy *p
         if (e < 0)
                 diag(reterr, e, "the pool's notes cannot be written: %s", strerror(-e));
         if (e == 0)
-                e = pool_wishes_take(&p->wishes, policy);
-        if (e == 0)
-                e = pool_start(p);
+                e = pool_wishes_take(&p->wishes, policy) ?: pool_start(p);
         if (e < 0)
                 pool_free(p);
         else

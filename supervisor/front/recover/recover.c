@@ -155,12 +155,10 @@ static int recover_take_evidence(Store *s, const RegionRow *row, TeardownEvidenc
 }
 
 static int recover_clear(Store *s, const RegionRow *row, TeardownEvidence *ret, unsigned *ret_tasks, Diag *reterr) {
-        int e = recover_kill_first(row, ret_tasks, reterr);
+        int e = recover_kill_first(row, ret_tasks, reterr)
+                        ?: recover_kill_strays(row, ret_tasks, reterr)
+                        ?: recover_take_evidence(s, row, ret, reterr);
 
-        if (e == 0)
-                e = recover_kill_strays(row, ret_tasks, reterr);
-        if (e == 0)
-                e = recover_take_evidence(s, row, ret, reterr);
         if (e == 0 && row->cgroup) {
                 e = region_cgroup_clear_text(row->cgroup, row->region, groups_name(s));
                 if (e < 0)
@@ -224,10 +222,8 @@ static int recover_by_age(const void *a, const void *b) {
 /* Reads the region's current row. Returns 0, RECOVER_E_NONE, RECOVER_E_STORE, -errno. */
 static int recover_read_row(Store *s, const char *region, RegionRow *ret, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
-        int e = store_begin(s, false, &t, reterr);
+        int e = store_begin(s, false, &t, reterr) ?: engine_region_get(t, region, ret);
 
-        if (e == 0)
-                e = engine_region_get(t, region, ret);
         return e == ENGINE_E_NO_REGION ? RECOVER_E_NONE : e > 0 ? RECOVER_E_STORE : e;
 }
 
@@ -243,20 +239,16 @@ static int recover_row(Store *s, const Policy *policy, Spawner *spawner, const R
 
         if (!store_lock_is_free(s, seen->supervisor_lock))
                 return RECOVER_E_OWNED;
-        e = recover_read_row(s, seen->region, &row, reterr);
-        if (e == 0)
-                e = recover_clear(s, &row, &evidence, &tasks, reterr);
+        e = recover_read_row(s, seen->region, &row, reterr) ?: recover_clear(s, &row, &evidence, &tasks, reterr);
         if (e == RECOVER_E_LEFT && (e = recover_record_left(s, &row, tasks, reterr)) == 0)
                 return RECOVER_E_LEFT;
         if (e == 0)
                 e = run_release_left(s, policy, spawner, &row, &callbacks);
         if (e != 0)
                 return e;
-        e = store_begin(s, true, &t, reterr);
-        if (e == 0)
-                e = recover_record(t, &row, callbacks, &evidence, reterr);
-        if (e == 0)
-                e = store_commit(TAKE_PTR(t), reterr);
+        e = store_begin(s, true, &t, reterr)
+                        ?: recover_record(t, &row, callbacks, &evidence, reterr)
+                        ?: store_commit(TAKE_PTR(t), reterr);
         return e > 0 ? RECOVER_E_STORE : e;
 }
 
@@ -271,10 +263,8 @@ static bool recover_not_over(const char *region, void *userdata) {
 /* All rows, the youngest first. Returns 0, RECOVER_E_STORE, -errno. */
 static int recover_list_rows(Store *s, RegionRow **ret, size_t *ret_n, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
-        int e = store_begin(s, false, &t, reterr);
+        int e = store_begin(s, false, &t, reterr) ?: engine_region_list(t, ret, ret_n);
 
-        if (e == 0)
-                e = engine_region_list(t, ret, ret_n);
         if (e == 0 && *ret_n > 1)
                 qsort(*ret, *ret_n, sizeof(**ret), recover_by_age);
         return e > 0 ? RECOVER_E_STORE : e;

@@ -13,23 +13,28 @@
 #define CONNECT_SEC 2
 #define SEND_SEC 10 /* the most time for a request to a stopped daemon with a full queue */
 
+/* A place that is named by an option, else by the environment: borrowed; NULL: by neither. False: the option is empty,
+ * with a message. */
+static bool path_said(const char *given, const char *env, const char *empty, const char **ret, Diag *reterr) {
+        *ret = given ?: env && *env ? env : NULL;
+        if (!*ret || **ret)
+                return true;
+        diag(reterr, 0, "%s", empty);
+        return false;
+}
+
 char *path_of_store(const char *given, Diag *reterr) {
-        const char *env = getenv("LETHE_STORE"), *base;
+        const char *said, *base;
         char *s = NULL;
 
         if (anchor_is_empty()) {
                 diag(reterr, 0, "--anchor is empty: the option names a file");
                 return NULL;
         }
-        if (!given && env && *env)
-                given = env;
-        if (given) {
-                if (!*given) {
-                        diag(reterr, 0, "--store is empty: the option names a folder");
-                        return NULL;
-                }
-                return strdup(given);
-        }
+        if (!path_said(given, getenv("LETHE_STORE"), "--store is empty: the option names a folder", &said, reterr))
+                return NULL;
+        if (said)
+                return strdup(said);
         base = getenv("XDG_STATE_HOME");
         if (base && *base == '/')
                 return asprintf(&s, "%s/lethe", base) < 0 ? NULL : s;
@@ -47,18 +52,13 @@ char *path_of_store(const char *given, Diag *reterr) {
 }
 
 char *path_of_socket(const char *given, Diag *reterr) {
-        const char *env = getenv("LETHE_SOCKET"), *base = getenv("XDG_RUNTIME_DIR");
+        const char *said, *base = getenv("XDG_RUNTIME_DIR");
         char *s = NULL;
 
-        if (!given && env && *env)
-                given = env;
-        if (given) {
-                if (!*given) {
-                        diag(reterr, 0, "--socket is empty: the option names a socket");
-                        return NULL;
-                }
-                return strdup(given);
-        }
+        if (!path_said(given, getenv("LETHE_SOCKET"), "--socket is empty: the option names a socket", &said, reterr))
+                return NULL;
+        if (said)
+                return strdup(said);
         if (geteuid() == 0)
                 return strdup("/run/lethe/socket");
         if (base && *base == '/')

@@ -68,9 +68,7 @@ bool registry_has(Store *store, const char *name, const char *digest, bool other
         _cleanup_skill_row_ SkillRow row = {0};
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {};
-        int e = store_begin_at_once(store, &t, &d);
+        int e = store_begin_at_once(store, &t, &d) ?: engine_skill_get(t, name, &row);
 
-        if (e == 0)
-                e = engine_skill_get(t, name, &row);
         return e == 0 ? strcmp(row.digest, digest) == 0 : e == -ENOENT ? false : otherwise;
 }

@@ -74,9 +74,8 @@ int refusal_record(Store *store, const char *store_path, const Grant *g, const c
         if (e == 0)
                 e = store_begin(store, true, &t, reterr);
         if (e == 0)
-                e = engine_region_refuse(t, id, g->skill_name, g->skill_digest, g->name, "policy", message);
-        if (e == 0)
-                e = store_commit(TAKE_PTR(t), reterr);
+                e = engine_region_refuse(t, id, g->skill_name, g->skill_digest, g->name, "policy", message)
+                                ?: store_commit(TAKE_PTR(t), reterr);
         return e;
 }
 
@@ -117,9 +116,7 @@ bool resolve_request(const SkillRequest *a, Store *store, const Policy *policy, 
                 return false;
         if (a->request.program.note && !quiet)
                 log_warning("%s", a->request.program.note);
-        e = policy_grant(skill, &a->request, policy, ret, &r->why);
-        if (e == 0)
-                e = request_admit(a, store, ret, &r->why);
+        e = policy_grant(skill, &a->request, policy, ret, &r->why) ?: request_admit(a, store, ret, &r->why);
         if (e == GRANT_E_BOUNDS)
                 request_record_refusal(a, store, skill, &r->why);
         if (e == 0 && (e = secrets_settle(ret, &(SecretsOf){store, a->request.store_dir, policy}, &r->why)) != 0) {

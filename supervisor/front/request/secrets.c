@@ -130,12 +130,10 @@ static int secrets_alias_paths(const char *real, char ***ret) {
         struct stat st;
         size_t n;
         int r = quiet_stat(real, false, &st)
-                        ?: io_read_file(AT_FDCWD, "/proc/self/mountinfo", SECRETS_LIST_MAX, &list, &n);
+                        ?: io_read_file(AT_FDCWD, "/proc/self/mountinfo", SECRETS_LIST_MAX, &list, &n)
+                        ?: strv_add(&paths, real)
+                        ?: secrets_alias_find(list, real, &st, &paths);
 
-        if (r == 0)
-                r = strv_add(&paths, real);
-        if (r == 0)
-                r = secrets_alias_find(list, real, &st, &paths);
         if (r == 0)
                 *ret = TAKE_PTR(paths);
         return r;
@@ -266,10 +264,9 @@ static const Hidden a_store = {.what = "a store of Lethe", .secret = true},
                     daemon_store = {.what = "the daemon's store"};
 
 static int secrets_of_home(SecretsList *l, const char *home, bool ours) {
-        int r = secrets_add_in(l, home, ".local/state/lethe", a_store, ours);
+        int r = secrets_add_in(l, home, ".local/state/lethe", a_store, ours)
+                        ?: secrets_add_in(l, home, ".local/state/lethe-anchors", an_anchor, ours);
 
-        if (r == 0)
-                r = secrets_add_in(l, home, ".local/state/lethe-anchors", an_anchor, ours);
         return r == 0 ? secrets_add_in(l, home, ".config/lethe", a_policy, ours) : r;
 }
 
@@ -343,10 +340,8 @@ static int secrets_skills(SecretsList *l, Store *store, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         SkillRow *rows = NULL;
         size_t n = 0;
-        int r = store_begin_at_once(store, &t, reterr);
+        int r = store_begin_at_once(store, &t, reterr) ?: engine_skill_list(t, &rows, &n);
 
-        if (r == 0)
-                r = engine_skill_list(t, &rows, &n);
         for (size_t i = 0; i < n; i++) {
                 if (r == 0)
                         r = secrets_add(l, rows[i].folder, (Hidden){.what = "a registered skill", .skill = true},
@@ -361,10 +356,8 @@ static int secrets_skills(SecretsList *l, Store *store, Diag *reterr) {
 
 int secrets_settle(Grant *g, const SecretsOf *of, Diag *reterr) {
         __attribute__((cleanup(secrets_free))) SecretsList l = {.aliases = g->n_files > 0, .reterr = reterr};
-        int r = places_check(g, reterr);
+        int r = places_check(g, reterr) ?: secrets_named(&l, of);
 
-        if (r == 0)
-                r = secrets_named(&l, of);
         if (r == 0 && g->n_files > 0)
                 r = secrets_usual(&l);
         if (r == 0 && g->n_files > 0 && of->store)

@@ -50,21 +50,12 @@ static void client_drop_sets(Client *c) {
         }
 }
 
-static void client_unlink(Client *c) {
-        if (c->link) {
-                *c->link = c->next;
-                if (c->next)
-                        c->next->link = c->link;
-                c->server->n_clients--;
-        }
-        c->link = NULL;
-}
-
 void client_free(Client *c) {
         Server *s = c->server;
 
         s->hooks->cancel_jobs(c, SIGHUP);
-        client_unlink(c);
+        LIST_REMOVE(c, all);
+        s->n_clients--;
         sd_event_source_disable_unref(c->source);
         sd_event_source_disable_unref(c->again);
         client_drop_sets(c);
@@ -156,7 +147,8 @@ void client_send_line(Client *c, const char *line, size_t n) {
         client_settle(c);
 }
 
-void client_send(Client *c, json_t *o) {
+/* Takes o; NULL: out of memory. */
+static void client_send(Client *c, json_t *o) {
         _cleanup_json_ json_t *owned = o;
         /* overwritten when freed (json_wipe_freed()) */
         char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL;
@@ -238,9 +230,9 @@ static bool client_take_lines(Client *c) {
 /* While unfinished requests hold too many descriptors: the client whose descriptors wait longest loses them. */
 static void client_bound_fds(Server *s) {
         while (s->held_fds > SERVE_HELD_FDS_MAX) {
-                Client *slowest = NULL;
+                Client *slowest = NULL, *c;
 
-                for (Client *c = s->clients; c; c = c->next)
+                LIST_FOREACH(c, &s->clients, all)
                         if (c->n_sets > 0 && (!slowest || c->last_usec < slowest->last_usec))
                                 slowest = c;
                 assert(slowest);
@@ -374,20 +366,14 @@ int client_new(Server *s, int fd, const struct ucred *cred) {
                 return -ENOMEM;
         }
         *c = (Client){.server = s, .fd = fd, .peer = peer_use(s, cred), .last_usec = clock_mono_usec()};
+        LIST_INSERT_HEAD(&s->clients, c, all);
+        s->n_clients++;
         line_reader_init(&c->in, SERVE_LINE_MAX);
         line_queue_init(&c->out, OUT_BOUND);
         if (c->peer)
                 c->peer->n_clients++;
         e = c->peer ? sd_event_add_io(s->event, &c->source, fd, EPOLLIN, client_on_io, c) : -ENOMEM;
-        if (e < 0) {
+        if (e < 0)
                 client_free(c);
-                return e;
-        }
-        c->next = s->clients;
-        if (c->next)
-                c->next->link = &c->next;
-        c->link = &s->clients;
-        s->clients = c;
-        s->n_clients++;
-        return 0;
+        return MIN(e, 0);
 }

@@ -61,39 +61,37 @@ static const int allowed[] = {
 };
 
 static int confine_fill(scmp_filter_ctx f) {
-        static const unsigned internet[] = {AF_INET, AF_INET6};
+        const struct scmp_arg_cmp tcp = SCMP_A1(SCMP_CMP_EQ, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC),
+                                  tcp_protocol = SCMP_A2(SCMP_CMP_EQ, IPPROTO_TCP);
+        const struct {
+                int call;
+                unsigned n;
+                struct scmp_arg_cmp args[3];
+        } rules[] = {
+                {SCMP_SYS(socket), 1, {SCMP_A0(SCMP_CMP_EQ, AF_UNIX)}},
+                /* The daemon connects an address granted to a region on a socket of its own, and then passes the
+                 * socket to the region (region/region-connect.h). */
+                {SCMP_SYS(socket), 3, {SCMP_A0(SCMP_CMP_EQ, AF_INET), tcp, tcp_protocol}},
+                {SCMP_SYS(socket), 3, {SCMP_A0(SCMP_CMP_EQ, AF_INET6), tcp, tcp_protocol}},
+                /* The kernel lists the sockets of a region's network only to a thread inside
+                 * (region/region-budget-sockets.c): setns() to these two namespaces, and no further namespace. */
+                {SCMP_SYS(setns), 1, {SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET)}},
+                {SCMP_SYS(setns), 1, {SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET | CLONE_NEWUSER)}},
+                {SCMP_SYS(socket), 3, {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A1(SCMP_CMP_EQ, SOCK_RAW | SOCK_CLOEXEC),
+                                       SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG)}},
+                {SCMP_SYS(socketpair), 1, {SCMP_A0(SCMP_CMP_EQ, AF_UNIX)}},
+                /* A thread's own working folder, and no namespace. */
+                {SCMP_SYS(unshare), 1, {SCMP_A0(SCMP_CMP_EQ, CLONE_FS)}},
+                /* A client's terminal is written to, and never typed at. */
+                {SCMP_SYS(ioctl), 1, {SCMP_A1(SCMP_CMP_NE, TIOCSTI)}},
+        };
         int e = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(allowed) && e == 0; i++)
                 if (allowed[i] >= 0) /* otherwise the architecture lacks the call */
                         e = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
-        if (e == 0)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
-        /* The daemon connects an address granted to a region on a socket of its own, and then passes the socket to the
-         * region (region/region-connect.h). */
-        for (size_t i = 0; i < ARRAY_SIZE(internet) && e == 0; i++)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, internet[i]),
-                                     SCMP_A1(SCMP_CMP_EQ, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC),
-                                     SCMP_A2(SCMP_CMP_EQ, IPPROTO_TCP));
-        /* The kernel lists the sockets of a region's network only to a thread inside (region/region-budget-sockets.c):
-         * setns() to these two namespaces, and no further namespace. */
-        if (e == 0)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET));
-        if (e == 0)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1,
-                                     SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET | CLONE_NEWUSER));
-        if (e == 0)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
-                                     SCMP_A1(SCMP_CMP_EQ, SOCK_RAW | SOCK_CLOEXEC),
-                                     SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG));
-        if (e == 0)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
-        /* A thread's own working folder, and no namespace. */
-        if (e == 0)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(unshare), 1, SCMP_A0(SCMP_CMP_EQ, CLONE_FS));
-        /* A client's terminal is written to, and never typed at. */
-        if (e == 0)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_NE, TIOCSTI));
+        for (size_t i = 0; i < ARRAY_SIZE(rules) && e == 0; i++)
+                e = seccomp_rule_add_array(f, SCMP_ACT_ALLOW, rules[i].call, rules[i].n, rules[i].args);
         return e;
 }
 
@@ -102,13 +100,10 @@ static int confine_filter(void) {
         int e = f ? seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 
         if (e == 0)
-                e = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-        if (e == 0)
-                e = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-        if (e == 0)
-                e = confine_fill(f);
-        if (e == 0)
-                e = seccomp_load(f);
+                e = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS)
+                                ?: seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2)
+                                ?: confine_fill(f)
+                                ?: seccomp_load(f);
         if (f)
                 seccomp_release(f);
         return e;

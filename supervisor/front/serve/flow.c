@@ -36,11 +36,7 @@ void flow_close(Job *j) {
         json_decref(j->input_id);
         j->input_id = NULL;
         if (j->flow_client)
-                for (Job **link = &j->flow_client->flowing; *link; link = &(*link)->next_flowing)
-                        if (*link == j) {
-                                *link = j->next_flowing;
-                                break;
-                        }
+                LIST_REMOVE(j, flowing);
         j->flow_client = NULL;
 }
 
@@ -97,9 +93,11 @@ static int flow_on_output(sd_event_source *source, int fd, uint32_t revents, voi
 }
 
 void flow_resume(Client *c) {
+        Job *j;
+
         if (flow_unread(c) >= UNREAD_MAX)
                 return;
-        for (Job *j = c->flowing; j; j = j->next_flowing)
+        LIST_FOREACH(j, &c->flowing, flowing)
                 for (size_t i = 1; i < SERVE_STREAMS; i++)
                         if (j->flows[i].waits) {
                                 j->flows[i].waits = false;
@@ -199,8 +197,7 @@ int flow_open(Job *j) {
                         e = flow_add(j, i);
         if (e == 0 && (j->streamed[0] || j->streamed[1] || j->streamed[2])) {
                 j->flow_client = j->client;
-                j->next_flowing = j->client->flowing;
-                j->client->flowing = j;
+                LIST_INSERT_HEAD(&j->client->flowing, j, flowing);
         }
         return e;
 }

@@ -9,9 +9,6 @@
 #include "store/hooks.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -105,13 +102,10 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                 return job_run_bad(reterr, "cwd", "an absolute path");
         if (json_object_get(params, "stdin") && !json_is_string(json_object_get(params, "stdin")))
                 return job_run_bad(reterr, "stdin", "a string");
-        e = job_run_check_args(json_object_get(params, "args"), reterr);
-        if (e == 0)
-                e = job_run_check_options(json_object_get(params, "options"), reterr);
-        if (e == 0)
-                e = job_run_check_streams("stdio", json_object_get(params, "stdio"), had, reterr);
-        if (e == 0)
-                e = job_run_check_streams("stream", json_object_get(params, "stream"), had, reterr);
+        e = job_run_check_args(json_object_get(params, "args"), reterr)
+                        ?: job_run_check_options(json_object_get(params, "options"), reterr)
+                        ?: job_run_check_streams("stdio", json_object_get(params, "stdio"), had, reterr)
+                        ?: job_run_check_streams("stream", json_object_get(params, "stream"), had, reterr);
         return e;
 }
 

@@ -14,11 +14,6 @@ SharedPolicy *shared_policy_new(Policy *p, unsigned turn) {
         return s;
 }
 
-SharedPolicy *shared_policy_use(SharedPolicy *p) {
-        atomic_fetch_add(&p->users, 1);
-        return p;
-}
-
 void shared_policy_drop(SharedPolicy *p) {
         if (!p || atomic_fetch_sub(&p->users, 1) > 1)
                 return;
@@ -35,7 +30,8 @@ void job_judging(void *job, bool on) {
         j->judging = on;
         if (on && j->policy != s->policy) {
                 before = j->policy;
-                j->policy = shared_policy_use(s->policy);
+                j->policy = s->policy;
+                atomic_fetch_add(&j->policy->users, 1);
         }
         pthread_mutex_unlock(&s->lock);
         if (on && !j->options)

@@ -3,7 +3,6 @@
 #include "serve/serve.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -12,32 +11,9 @@
 #define OWN 8      /* places of RESERVE, or a quarter, for the daemon's own user and root only */
 #define QUEUED_PART 4 /* of all descriptors, for queued jobs */
 
-static Job *job_pop(Peer *p) {
-        Job *j = p->first;
-
-        p->first = j->next;
-        if (!p->first)
-                p->last = NULL;
-        j->next = NULL;
-        p->n_queued--;
-        j->server->n_queued--;
-        j->server->fds_of_queued -= job_queued_fds(j);
-        return j;
-}
-
 static void job_unqueue(Job *j) {
-        Peer *p = j->peer;
-        Job *before = NULL;
-
-        for (Job *i = p->first; i != j; i = i->next)
-                before = i;
-        if (before)
-                before->next = j->next;
-        else
-                p->first = j->next;
-        if (p->last == j)
-                p->last = before;
-        p->n_queued--;
+        TAILQ_REMOVE(&j->peer->jobs, j, queued);
+        j->peer->n_queued--;
         j->server->n_queued--;
         j->server->fds_of_queued -= job_queued_fds(j);
 }
@@ -49,6 +25,16 @@ static void job_forget(Job *j) {
         j->client = NULL;
 }
 
+/* Frees the job; a client that is still there gets the reason. */
+static void job_refuse(Job *j, int code, const char *why) {
+        Client *c = j->client;
+
+        job_forget(j);
+        if (c)
+                client_error(c, j->id, code, "%s", why);
+        job_free(j);
+}
+
 /* Another user may have as many as that user leaves free (a dynamic threshold, as switches share their buffers:
  * Choudhury and Hahne 1998). So a newcomer always finds a place, however many users came before. */
 static bool job_has_share(const Peer *p, uint64_t has, uint64_t in_use, uint64_t most) {
@@ -57,7 +43,9 @@ static bool job_has_share(const Peer *p, uint64_t has, uint64_t in_use, uint64_t
 
 int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
         unsigned n_waiting = 1;
-        Peer *most = NULL;
+        Peer *most = NULL, *p;
+        Diag why;
+        Job *last;
 
         if (!job_has_share(asks, asks->n_queued, s->n_queued, s->options.max_queued)) {
                 s->n_refused++;
@@ -68,7 +56,7 @@ int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
 
         if (s->n_queued < s->options.max_queued && s->fds_of_queued + n_fds <= s->options.max_fds / QUEUED_PART)
                 return 0;
-        for (Peer *p = s->peers; p; p = p->next) {
+        LIST_FOREACH(p, &s->peers, all) {
                 n_waiting += p->n_queued > 0 && p != asks;
                 if (p != asks && (!most || p->n_queued > most->n_queued))
                         most = p;
@@ -78,19 +66,12 @@ int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
                 return diag(reterr, SERVE_E_BUSY, "%u run and %u wait: that many may wait, ask again later",
                             s->n_running, s->n_queued);
         }
-        Job *last = most->last;
-
+        last = TAILQ_LAST(&most->jobs, JobQueue);
+        diag(&why, 0, "%u run and %u wait, most of them of this client: it gave way to another one", s->n_running,
+             s->n_queued);
         job_unqueue(last);
         s->n_refused++;
-        if (last->client) {
-                Client *c = last->client;
-
-                job_forget(last);
-                client_error(c, last->id, SERVE_E_BUSY,
-                             "%u run and %u wait, most of them of this client: it gave way to another one",
-                             s->n_running, s->n_queued + 1);
-        }
-        job_free(last);
+        job_refuse(last, SERVE_E_BUSY, why.text);
         return 0;
 }
 
@@ -99,37 +80,15 @@ static void job_enter_ring(Server *s, Peer *p) {
                 return;
         p->waiting = true;
         p->users++;
-        p->next_waiting = NULL;
-        if (s->ring_last)
-                s->ring_last->next_waiting = p;
-        else
-                s->ring_first = p;
-        s->ring_last = p;
+        TAILQ_INSERT_TAIL(&s->ring, p, ring);
 }
 
 static Peer *job_leave_ring(Server *s) {
-        Peer *p = s->ring_first;
+        Peer *p = TAILQ_FIRST(&s->ring);
 
-        s->ring_first = p->next_waiting;
-        if (!s->ring_first)
-                s->ring_last = NULL;
+        TAILQ_REMOVE(&s->ring, p, ring);
         p->waiting = false;
         return p;
-}
-
-void job_submit(Job *j) {
-        Peer *p = j->peer;
-
-        if (p->last)
-                p->last->next = j;
-        else
-                p->first = j;
-        p->last = j;
-        p->n_queued++;
-        j->server->n_queued++;
-        j->server->fds_of_queued += job_queued_fds(j);
-        job_enter_ring(j->server, p);
-        jobs_start(j->server);
 }
 
 static int job_start(Job *j) {
@@ -146,9 +105,7 @@ static int job_start(Job *j) {
                 s->room = room;
         }
         j->state = JOB_RUNNING;
-        e = flow_open(j);
-        if (e == 0)
-                e = job_thread_start(j);
+        e = flow_open(j) ?: job_thread_start(j);
         if (e < 0)
                 return e;
         s->running[s->n_threads++] = j;
@@ -159,16 +116,16 @@ static int job_start(Job *j) {
 }
 
 static void job_start_next(Peer *p) {
-        Job *j = job_pop(p);
-        Client *c = j->client;
-        int e = job_start(j);
+        Job *j = TAILQ_FIRST(&p->jobs);
+        Diag why;
+        int e;
 
+        job_unqueue(j);
+        e = job_start(j);
         if (e == 0)
                 return;
-        job_forget(j);
-        if (c)
-                client_error(c, j->id, SERVE_E_BUSY, "no thread for it: %s", strerror(-e));
-        job_free(j);
+        diag(&why, 0, "no thread for it: %s", strerror(-e));
+        job_refuse(j, SERVE_E_BUSY, why.text);
 }
 
 static bool job_has_fds(const Server *s, const Job *next_or_null) {
@@ -203,13 +160,14 @@ bool job_place(void *job, bool on) {
         return fits;
 }
 
-void jobs_start(Server *s) {
+static void jobs_start(Server *s) {
         unsigned n_peers = 0;
+        const Peer *waits;
 
-        for (Peer *p = s->ring_first; p; p = p->next_waiting)
+        TAILQ_FOREACH(waits, &s->ring, ring)
                 n_peers++;
-        while (s->ring_first && s->n_threads < s->options.max_running && n_peers > 0 &&
-               job_has_fds(s, s->ring_first->first)) {
+        while (!TAILQ_EMPTY(&s->ring) && n_peers > 0 && s->n_threads < s->options.max_running &&
+               job_has_fds(s, TAILQ_FIRST(&TAILQ_FIRST(&s->ring)->jobs))) {
                 Peer *p = job_leave_ring(s);
                 uint64_t own = job_own_places(s);
                 uint64_t has = p->n_running + p->n_subs, in_use = s->n_threads + s->n_subs;
@@ -218,14 +176,23 @@ void jobs_start(Server *s) {
                                   (p->foreign && in_use + own >= s->options.max_running);
 
                 n_peers -= has_enough; /* each peer is passed over once */
-                if (p->first && !has_enough)
+                if (!TAILQ_EMPTY(&p->jobs) && !has_enough)
                         job_start_next(p);
-                if (p->first)
+                if (!TAILQ_EMPTY(&p->jobs))
                         job_enter_ring(s, p);
                 else if (!has_enough)
                         n_peers--;
                 peer_drop(s, p);
         }
+}
+
+void job_submit(Job *j) {
+        TAILQ_INSERT_TAIL(&j->peer->jobs, j, queued);
+        j->peer->n_queued++;
+        j->server->n_queued++;
+        j->server->fds_of_queued += job_queued_fds(j);
+        job_enter_ring(j->server, j->peer);
+        jobs_start(j->server);
 }
 
 static void job_order(Job *j, int signo, pid_t pid, uid_t uid) {
@@ -273,62 +240,45 @@ static void job_uncount(Job *j) {
         j->server->n_served += !j->error;
 }
 
-static void job_leave_unread(Job *j) {
-        for (Job **link = &j->server->unread; *link; link = &(*link)->next)
-                if (*link == j) {
-                        *link = j->next;
-                        break;
-                }
-}
-
 /* The client goes away: its unread jobs are freed. */
 static void job_drop_unread(const Client *c) {
-        for (Job *j = c->server->unread, *next; j; j = next) {
-                next = j->next;
+        for (Job *j = LIST_FIRST(&c->server->unread), *next; j; j = next) {
+                next = LIST_NEXT(j, unread);
                 if (j->client != c)
                         continue;
-                job_leave_unread(j);
+                LIST_REMOVE(j, unread);
                 job_uncount(j);
                 job_forget(j);
                 job_free(j);
         }
 }
 
-void jobs_judge_queued(Server *s) {
-        for (Peer *p = s->peers, *next; p; p = next) {
-                next = p->next;
-                if (!p->foreign)
-                        continue;
+static void job_each(Server *s, void (*fn)(Job *j, const void *arg, int signo), const void *arg, int signo) {
+        for (size_t i = 0; i < s->n_threads; i++)
+                fn(s->running[i], arg, signo);
+        for (Peer *p = LIST_FIRST(&s->peers), *next; p; p = next) {
+                next = LIST_NEXT(p, all);
                 p->users++; /* the freed job may be the peer's last user */
-                for (Job *j = p->first, *after; j; j = after) {
-                        Client *c = j->client;
-                        Diag d = {};
-
-                        after = j->next;
-                        if (other_user_still_may(s->policy->policy, p->uid, j->params, &d) == 0)
-                                continue;
-                        job_unqueue(j);
-                        job_forget(j);
-                        if (c)
-                                client_error(c, j->id, SERVE_E_NOT_ALLOWED, "%s", d.text);
-                        job_free(j);
+                for (Job *j = TAILQ_FIRST(&p->jobs), *after; j; j = after) {
+                        after = TAILQ_NEXT(j, queued);
+                        fn(j, arg, signo);
                 }
                 peer_drop(s, p);
         }
 }
 
-static void job_each(Server *s, void (*fn)(Job *j, const void *arg, int signo), const void *arg, int signo) {
-        for (size_t i = 0; i < s->n_threads; i++)
-                fn(s->running[i], arg, signo);
-        for (Peer *p = s->peers, *next; p; p = next) {
-                next = p->next;
-                p->users++; /* the freed job may be the peer's last user */
-                for (Job *j = p->first, *after; j; j = after) {
-                        after = j->next;
-                        fn(j, arg, signo);
-                }
-                peer_drop(s, p);
-        }
+static void job_judge_queued(Job *j, const void *arg, int signo) {
+        Diag d = {};
+
+        if (j->state != JOB_QUEUED || !j->peer->foreign ||
+            other_user_still_may(j->server->policy->policy, j->peer->uid, j->params, &d) == 0)
+                return;
+        job_unqueue(j);
+        job_refuse(j, SERVE_E_NOT_ALLOWED, d.text);
+}
+
+void jobs_judge_queued(Server *s) {
+        job_each(s, job_judge_queued, NULL, 0);
 }
 
 static void job_cancel_any(Job *j, const void *arg, int signo) {
@@ -358,14 +308,15 @@ void jobs_cancel_of(Client *c, int signo) {
 
 Job *job_find(Client *c, const json_t *id) {
         Server *s = c->server;
+        Job *j;
 
         for (size_t i = 0; i < s->n_threads; i++)
                 if (s->running[i]->client == c && json_equal(s->running[i]->id, id))
                         return s->running[i];
-        for (Job *j = c->peer->first; j; j = j->next)
+        TAILQ_FOREACH(j, &c->peer->jobs, queued)
                 if (j->client == c && json_equal(j->id, id))
                         return j;
-        for (Job *j = s->unread; j; j = j->next)
+        LIST_FOREACH(j, &s->unread, unread)
                 if (j->client == c && json_equal(j->id, id))
                         return j;
         return NULL;
@@ -418,8 +369,7 @@ static void job_over(Server *s, Job *j) {
                 job_free(j);
                 return;
         }
-        j->next = s->unread;
-        s->unread = j;
+        LIST_INSERT_HEAD(&s->unread, j, unread);
 }
 
 void job_told(Job *j) {
@@ -429,7 +379,7 @@ void job_told(Job *j) {
                 return;
         job_answer(j);
         if (j->thread_over) {
-                job_leave_unread(j);
+                LIST_REMOVE(j, unread);
                 job_free(j);
         }
         jobs_start(s); /* the job counted until now */

@@ -210,9 +210,8 @@ int listen_open(Server *s, Diag *reterr) {
                         e = 0;
         }
         if (e == 0 && s->listener < 0) {
-                e = listen_make_folder(s->options.socket, reterr);
-                if (e == 0)
-                        e = listen_take_place(s->options.socket, &s->listener, reterr);
+                e = listen_make_folder(s->options.socket, reterr)
+                                ?: listen_take_place(s->options.socket, &s->listener, reterr);
                 if (e == 0 && !(s->socket_path = strdup(s->options.socket)))
                         e = -ENOMEM;
         }

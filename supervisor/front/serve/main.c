@@ -229,9 +229,7 @@ static int main_check_pages(Store *s, Diag *d) {
         for (int again = 0; e == -EAGAIN && again < 20; again++) {
                 _cleanup_txn_ Txn *t = NULL;
 
-                e = store_begin(s, false, &t, d);
-                if (e == 0)
-                        e = store_check_pages(t, d);
+                e = store_begin(s, false, &t, d) ?: store_check_pages(t, d);
         }
         return e == -EAGAIN ? 0 : e; /* processes wrote all the time: each checked its own pages */
 }
@@ -250,9 +248,7 @@ static int main_open_store(Server *s, Diag *d) {
         if (e == 0 && !(s->policy = shared_policy_new(p, 0)))
                 e = -ENOMEM;
         if (e == 0)
-                e = store_open(path, STORE_SUPERVISE, &s->store, d);
-        if (e == 0)
-                e = main_check_pages(s->store, d);
+                e = store_open(path, STORE_SUPERVISE, &s->store, d) ?: main_check_pages(s->store, d);
         if (e == 0 && (e = engine_index_renew(s->store, d)) == STORE_E_LOCKED) {
                 log_warning("%s; the daemon tries again while serving", d->text);
                 s->old_index = true;
@@ -280,13 +276,10 @@ static int main_serve(Server *s, Diag *d) {
         if (why)
                 log_note("no control group for regions: %s; fix: %s", why, fix);
         if (e == 0)
-                e = main_prepare(s, d);
-        if (e == 0)
-                e = main_open_store(s, d);
-        if (e == 0)
-                e = server_watch_mounts(s, d);
-        if (e == 0)
-                e = spawner_new(&s->spawner, d);
+                e = main_prepare(s, d)
+                                ?: main_open_store(s, d)
+                                ?: server_watch_mounts(s, d)
+                                ?: spawner_new(&s->spawner, d);
         if (e == 0) {
                 s->groups = groups_open(s->store);
                 if (s->groups) {
@@ -297,11 +290,7 @@ static int main_serve(Server *s, Diag *d) {
                 e = pool_new(s->store, s->spawner, s->groups, s->policy->policy, &s->pool, d);
         }
         if (e == 0)
-                e = server_listen(s, d);
-        if (e == 0)
-                e = server_look_after(s);
-        if (e == 0)
-                e = server_confine(d);
+                e = server_listen(s, d) ?: server_look_after(s) ?: server_confine(d);
         if (e != 0)
                 return e;
         s->started_usec = clock_mono_usec();
@@ -336,6 +325,7 @@ int main(int argc, char **argv) {
                 .share_lock = PTHREAD_MUTEX_INITIALIZER,
                 .answer_lock = PTHREAD_MUTEX_INITIALIZER,
                 .thread_over = PTHREAD_COND_INITIALIZER,
+                .ring = TAILQ_HEAD_INITIALIZER(s.ring),
         };
         _cleanup_free_ char *socket = NULL;
         Diag d = {};

@@ -3,14 +3,10 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/io.h"
 #include "base/json-form.h"
 #include "base/log.h"
 #include "store/hooks.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ID_MAX 256
@@ -19,6 +15,7 @@ typedef struct Method {
         const char *name;
         /* returns 0 with *ret (NULL: answered later), or SERVE_E_* */
         int (*fn)(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr);
+        bool no_params; /* the method is called without parameters */
 } Method;
 
 /* form: the parameters of the method. */
@@ -27,18 +24,11 @@ static int method_bad_params(const json_t *params, const char *form, Diag *reter
         return SERVE_E_INVALID_PARAMS;
 }
 
-static int method_no_params(json_t *params, Diag *reterr) {
-        return json_take(params, "{}") < 0 ? method_bad_params(params, "{}", reterr) : 0;
-}
-
 static int method_do_ping(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        int e = method_no_params(params, reterr);
-
-        if (e == 0)
-                *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?}", "protocol", SERVE_PROTOCOL_VERSION, "version",
-                                 LETHE_VERSION, "pid", (int)getpid(), "store", c->server->store_path, "anchor",
-                                 store_anchor(c->server->store), "policy", c->server->policy->policy->path);
-        return e;
+        *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?}", "protocol", SERVE_PROTOCOL_VERSION, "version", LETHE_VERSION,
+                         "pid", (int)getpid(), "store", c->server->store_path, "anchor", store_anchor(c->server->store),
+                         "policy", c->server->policy->policy->path);
+        return 0;
 }
 
 /* Answered jobs with cleaning work left: control groups, output not yet sent to the client. */
@@ -52,20 +42,18 @@ static int method_count_ending(const Server *s) {
 
 static int method_do_status(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         Server *s = c->server;
-        int e = method_no_params(params, reterr);
 
-        if (e == 0)
-                *ret = json_pack(
-                        "{s:i, s:s, s:i, s:s, s:s?, s:s?, s:b, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o}",
-                        "protocol", SERVE_PROTOCOL_VERSION, "version", LETHE_VERSION, "pid", (int)getpid(), "store",
-                        s->store_path, "socket", s->options.socket, "policy", s->policy->policy->path, "stopping",
-                        s->stopping, "uptime_usec", json_u64(clock_mono_usec() - s->started_usec), "clients",
-                        (int)s->n_clients, "running", (int)s->n_running, "queued", (int)s->n_queued, "max_running",
-                        json_u64(s->options.max_running), "max_queued", json_u64(s->options.max_queued), "served",
-                        json_u64(s->n_served), "refused", json_u64(s->n_refused), "ending", method_count_ending(s),
-                        "ready_guards", json_u64(spawner_ready_guards(s->spawner)), "ready_regions",
-                        json_u64(pool_count(s->pool)));
-        return e;
+        *ret = json_pack(
+                "{s:i, s:s, s:i, s:s, s:s?, s:s?, s:b, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o}",
+                "protocol", SERVE_PROTOCOL_VERSION, "version", LETHE_VERSION, "pid", (int)getpid(), "store",
+                s->store_path, "socket", s->options.socket, "policy", s->policy->policy->path, "stopping",
+                s->stopping, "uptime_usec", json_u64(clock_mono_usec() - s->started_usec), "clients",
+                (int)s->n_clients, "running", (int)s->n_running, "queued", (int)s->n_queued, "max_running",
+                json_u64(s->options.max_running), "max_queued", json_u64(s->options.max_queued), "served",
+                json_u64(s->n_served), "refused", json_u64(s->n_refused), "ending", method_count_ending(s),
+                "ready_guards", json_u64(spawner_ready_guards(s->spawner)), "ready_regions",
+                json_u64(pool_count(s->pool)));
+        return 0;
 }
 
 static int method_do_run(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
@@ -79,9 +67,7 @@ static int method_do_run(Client *c, const json_t *id, json_t *params, json_t **r
                 return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and takes no new requests");
         if (job_find(c, id))
                 return diag(reterr, SERVE_E_INVALID_REQUEST, "id: a run of this connection has it already");
-        e = job_check(c, params, reterr);
-        if (e == 0)
-                e = other_user_may_run(c, params, reterr);
+        e = job_check(c, params, reterr) ?: other_user_may_run(c, params, reterr);
         if (e != 0)
                 return e;
         e = job_new(c, id, params, &j, &error, reterr);
@@ -157,33 +143,30 @@ static int method_do_kill(Client *c, const json_t *id, json_t *params, json_t **
 }
 
 static json_t *method_show_job(Job *j) {
-        json_t *regions = json_array(), *o;
+        json_t *regions = json_array();
 
         pthread_mutex_lock(&j->lock);
         for (size_t i = 0; i < j->n_regions; i++)
                 json_array_append_new(regions, json_string(j->regions[i]));
         pthread_mutex_unlock(&j->lock);
-        o = json_pack("{s:o, s:s, s:i, s:o}", "regions", regions, "state",
-                      j->state == JOB_QUEUED ? "queued" : "running", "pid", (int)j->peer->pid, "uid",
-                      json_u64(j->peer->uid));
-        return o;
+        return json_pack("{s:o, s:s, s:i, s:o}", "regions", regions, "state",
+                         j->state == JOB_QUEUED ? "queued" : "running", "pid", (int)j->peer->pid, "uid",
+                         json_u64(j->peer->uid));
 }
 
 static int method_do_ps(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         Server *s = c->server;
-        int e = method_no_params(params, reterr);
-        json_t *list;
+        json_t *list = json_array();
+        Peer *p;
+        Job *j;
 
-        if (e != 0)
-                return e;
-        list = json_array();
         pthread_mutex_lock(&s->lock);
         for (size_t i = 0; i < s->n_threads; i++)
                 if (s->running[i]->state != JOB_OVER && other_user_may_see(c, s->running[i]))
                         json_array_append_new(list, method_show_job(s->running[i]));
         pthread_mutex_unlock(&s->lock);
-        for (Peer *p = s->peers; p; p = p->next)
-                for (Job *j = p->first; j; j = j->next)
+        LIST_FOREACH(p, &s->peers, all)
+                TAILQ_FOREACH(j, &p->jobs, queued)
                         if (other_user_may_see(c, j))
                                 json_array_append_new(list, method_show_job(j));
         *ret = json_pack("{s:o}", "runs", list);
@@ -191,15 +174,14 @@ static int method_do_ps(Client *c, const json_t *id, json_t *params, json_t **re
 }
 
 static int method_do_reload(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        int e = method_no_params(params, reterr);
+        int e;
 
-        if (e == 0 && c->reload_id)
+        if (c->reload_id)
                 return diag(reterr, SERVE_E_INVALID_REQUEST,
                             "reload: an earlier reload of this connection is not answered yet");
-        if (e == 0 && id)
+        if (id)
                 c->reload_id = json_incref((json_t *)id);
-        if (e == 0)
-                e = server_reload(c->server, reterr); /* the answer comes when the reload is done */
+        e = server_reload(c->server, reterr); /* the answer comes when the reload is done */
         if (e != 0) {
                 json_decref(c->reload_id);
                 c->reload_id = NULL;
@@ -208,30 +190,22 @@ static int method_do_reload(Client *c, const json_t *id, json_t *params, json_t 
 }
 
 static int method_do_stop(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        int e = method_no_params(params, reterr);
-
-        if (e == 0) {
-                *ret = json_object();
-                server_stop(c->server, "a client asked for it");
-        }
-        return e;
+        *ret = json_object();
+        server_stop(c->server, "a client asked for it");
+        return 0;
 }
 
 static int method_do_takeover(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         const char *waits;
-        int e = method_no_params(params, reterr);
 
-        if (e != 0)
-                return e;
         if (!id || line_queue_peek(&c->out, &waits) > 0)
                 return diag(reterr, SERVE_E_INVALID_REQUEST,
                             "id: takeover has one, and is asked for alone on its connection");
         if (c->server->stopping)
                 return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and has no place to give");
-        e = server_hand_over(
-                c->server, c,
-                json_pack("{s:s, s:O, s:{s:i}}", "jsonrpc", "2.0", "id", id, "result", "pid", (int)getpid()));
-        if (e < 0)
+        if (server_hand_over(
+                    c->server, c,
+                    json_pack("{s:s, s:O, s:{s:i}}", "jsonrpc", "2.0", "id", id, "result", "pid", (int)getpid())) < 0)
                 client_finish(c);
         return 0;
 }
@@ -254,36 +228,31 @@ static int method_working_params(Client *c, json_t *params, bool value, const ch
 static int method_do_working_get(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         const char *scope;
         json_t *v = NULL;
-        int e = method_working_params(c, params, false, &scope, NULL, reterr);
+        int e = method_working_params(c, params, false, &scope, NULL, reterr)
+                        ?: session_state_get(&c->server->working, c->server->store, scope, &v, reterr);
 
-        if (e == 0)
-                e = session_state_get(&c->server->working, c->server->store, scope, &v, reterr);
         if (e == 0)
                 *ret = json_pack("{s:O?}", "value", v);
         return e;
 }
 
-static int method_do_working_set(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_change_working(Client *c, json_t *params, bool value, json_t **ret, Diag *reterr) {
         const char *scope;
-        json_t *v;
-        int e = method_working_params(c, params, true, &scope, &v, reterr);
+        json_t *v = NULL;
+        int e = method_working_params(c, params, value, &scope, &v, reterr)
+                        ?: session_state_set(&c->server->working, c->server->store, scope, v, reterr);
 
-        if (e == 0)
-                e = session_state_set(&c->server->working, c->server->store, scope, v, reterr);
         if (e == 0)
                 *ret = json_object();
         return e;
 }
 
-static int method_do_working_clear(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        const char *scope;
-        int e = method_working_params(c, params, false, &scope, NULL, reterr);
+static int method_do_working_set(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        return method_change_working(c, params, true, ret, reterr);
+}
 
-        if (e == 0)
-                e = session_state_set(&c->server->working, c->server->store, scope, NULL, reterr);
-        if (e == 0)
-                *ret = json_object();
-        return e;
+static int method_do_working_clear(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        return method_change_working(c, params, false, ret, reterr);
 }
 
 static const Method methods[] = {
@@ -291,12 +260,12 @@ static const Method methods[] = {
         {"cancel", method_do_cancel},
         {"input", method_do_input},
         {"kill", method_do_kill},
-        {"ps", method_do_ps},
-        {"ping", method_do_ping},
-        {"status", method_do_status},
-        {"reload", method_do_reload},
-        {"stop", method_do_stop},
-        {"takeover", method_do_takeover},
+        {"ps", method_do_ps, true},
+        {"ping", method_do_ping, true},
+        {"status", method_do_status, true},
+        {"reload", method_do_reload, true},
+        {"stop", method_do_stop, true},
+        {"takeover", method_do_takeover, true},
         {"working.get", method_do_working_get},
         {"working.set", method_do_working_set},
         {"working.clear", method_do_working_clear},
@@ -374,6 +343,8 @@ static int method_dispatch(Client *c, const json_t *id, const char *method, json
                 if (strcmp(methods[i].name, method) != 0)
                         continue;
                 e = other_user_may_call(c, method, reterr);
+                if (e == 0 && methods[i].no_params && json_object_size(params) > 0)
+                        e = method_bad_params(params, "{}", reterr);
                 if (e == 0)
                         e = methods[i].fn(c, id, params ?: none, &result, reterr);
                 if (e == 0 && result && id)

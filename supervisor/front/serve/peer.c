@@ -22,15 +22,16 @@ bool peer_is_known(const struct ucred *cred) {
 Peer *peer_use(Server *s, const struct ucred *cred) {
         Peer *p;
 
-        for (p = s->peers; p; p = p->next)
+        LIST_FOREACH(p, &s->peers, all)
                 if (peer_is(p, cred))
                         break;
         if (!p) {
                 p = calloc(1, sizeof(*p));
                 if (!p)
                         return NULL;
-                *p = (Peer){.next = s->peers, .pid = cred->pid, .uid = cred->uid, .foreign = peer_is_foreign(cred)};
-                s->peers = p;
+                *p = (Peer){.pid = cred->pid, .uid = cred->uid, .foreign = peer_is_foreign(cred)};
+                TAILQ_INIT(&p->jobs);
+                LIST_INSERT_HEAD(&s->peers, p, all);
         }
         p->users++;
         return p;
@@ -39,10 +40,6 @@ Peer *peer_use(Server *s, const struct ucred *cred) {
 void peer_drop(Server *s, Peer *p) {
         if (--p->users > 0)
                 return;
-        for (Peer **link = &s->peers; *link; link = &(*link)->next)
-                if (*link == p) {
-                        *link = p->next;
-                        break;
-                }
+        LIST_REMOVE(p, all);
         free(p);
 }

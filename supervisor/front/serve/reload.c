@@ -33,11 +33,12 @@ static void reload_count(Server *s, size_t *ret_judged, size_t *ret_run) {
 
 static void reload_done(Server *s, size_t n_run) {
         const char *path = s->policy->policy->path;
+        Client *c;
 
         sd_notify(false, "READY=1");
         log_note("the policy was read again: %s; %zu invocation%s that began before go%s on", path ?: "there is none",
                  n_run, n_run == 1 ? "" : "s", n_run == 1 ? "es" : "");
-        for (Client *c = s->clients; c; c = c->next) {
+        LIST_FOREACH(c, &s->clients, all) {
                 json_t *id = TAKE_PTR(c->reload_id);
 
                 if (id)

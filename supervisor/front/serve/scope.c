@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-bus.h>
 #include <time.h>
@@ -79,22 +78,6 @@ static int scope_on_job(sd_bus_message *m, void *userdata, sd_bus_error *error) 
         return 0;
 }
 
-static int scope_add_pids(sd_bus_message *m, const ScopeRequest *a) {
-        const uint32_t pids[] = {(uint32_t)a->pid, (uint32_t)a->parent};
-        int e = sd_bus_message_open_container(m, 'r', "sv");
-
-        if (e >= 0)
-                e = sd_bus_message_append(m, "s", "PIDs");
-        if (e >= 0)
-                e = sd_bus_message_open_container(m, 'v', "au");
-        if (e >= 0)
-                e = sd_bus_message_append_array(m, 'u', pids,
-                                                sizeof(*pids) * (scope_same_program(a->pid, a->parent) ? 2 : 1));
-        if (e >= 0)
-                e = sd_bus_message_close_container(m);
-        return e < 0 ? e : sd_bus_message_close_container(m);
-}
-
 static int scope_request(sd_bus *bus, const ScopeRequest *a, sd_bus_message **ret) {
         char name[96];
         struct timespec now;
@@ -109,8 +92,9 @@ static int scope_request(sd_bus *bus, const ScopeRequest *a, sd_bus_message **re
                 e = sd_bus_message_append(*ret, "ss", name, "fail");
         if (e >= 0)
                 e = sd_bus_message_open_container(*ret, 'a', "(sv)");
-        if (e >= 0)
-                e = scope_add_pids(*ret, a);
+        if (e >= 0) /* sd_bus_message_append() reads as many pids as the length of the array says */
+                e = sd_bus_message_append(*ret, "(sv)", "PIDs", "au", scope_same_program(a->pid, a->parent) ? 2 : 1,
+                                          (uint32_t)a->pid, (uint32_t)a->parent);
         if (e >= 0)
                 e = sd_bus_message_append(*ret, "(sv)(sv)(sv)", "Description", "s", "Lethe: regions of one process",
                                           "Delegate", "b", 1, "CollectMode", "s", "inactive-or-failed");
@@ -128,9 +112,7 @@ static int scope_await(sd_bus *bus, const ScopeRequest *a) {
         int e = 0;
 
         while (e >= 0 && !*a->result) {
-                e = sd_bus_process(bus, NULL);
-                if (e == 0)
-                        e = sd_bus_wait(bus, STEP_USEC);
+                e = sd_bus_process(bus, NULL) ?: sd_bus_wait(bus, STEP_USEC);
         }
         return e;
 }

@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <systemd/sd-event.h>
@@ -62,7 +63,9 @@ typedef struct Flow {
 } Flow;
 
 struct Job {
-        Job *next;              /* in the queue of its peer, or in the list of done jobs */
+        TAILQ_ENTRY(Job) queued; /* in the queue of its peer */
+        LIST_ENTRY(Job) unread, flowing; /* in the lists of the server and of flow_client */
+        Job *next;              /* in the list of done jobs */
         Server *server;
         Client *client;         /* borrowed; NULL: the client went away */
         Peer *peer;             /* referenced */
@@ -77,7 +80,6 @@ struct Job {
         bool streamed[SERVE_STREAMS]; /* over the connection */
         Flow flows[SERVE_STREAMS];    /* the front's, like the six members below */
         Client *flow_client;    /* borrowed: the client whose list has the job */
-        Job *next_flowing;
         Buf input;              /* received and not yet taken */
         json_t *input_id;       /* of the request with input, owned; NULL: no request waits */
         bool input_ends;
@@ -118,7 +120,7 @@ typedef struct FdSet {
 } FdSet;
 
 struct Client {
-        Client *next, **link;   /* in the server's list */
+        LIST_ENTRY(Client) all; /* in the server's list */
         Server *server;
         Peer *peer;             /* referenced */
         int fd;
@@ -135,12 +137,13 @@ struct Client {
         FdSet sets[CLIENT_FD_SETS]; /* passed with lines not yet taken, the oldest first */
         size_t n_sets;
         uint64_t n_fed;         /* bytes received in all */
-        Job *flowing;           /* jobs with streams over the connection */
+        LIST_HEAD(, Job) flowing; /* jobs with streams over the connection */
         bool at_end;            /* end of its input */
 };
 
 struct Peer {
-        Peer *next, *next_waiting;
+        LIST_ENTRY(Peer) all;
+        TAILQ_ENTRY(Peer) ring;
         pid_t pid;              /* of the first connection, for another user */
         uid_t uid;
         bool foreign;           /* another user, allowed by the policy: all processes of the user are a single peer */
@@ -148,7 +151,7 @@ struct Peer {
         unsigned users, n_clients, n_queued;
         atomic_uint n_running, n_subs; /* jobs; and regions started by these */
         bool waiting;           /* in the ring of peers with queued jobs */
-        Job *first, *last;      /* queued */
+        TAILQ_HEAD(JobQueue, Job) jobs; /* queued */
 };
 
 typedef struct ServeOptions {
@@ -199,10 +202,10 @@ struct Server {
         bool stopping, hurry, delivering, failed;
         uint64_t started_usec;
 
-        Client *clients;
+        LIST_HEAD(, Client) clients;
         unsigned n_clients;
-        Peer *peers;
-        Peer *ring_first, *ring_last;
+        LIST_HEAD(, Peer) peers;
+        TAILQ_HEAD(, Peer) ring; /* peers with queued jobs */
         unsigned n_running, n_queued;
         uint64_t fds_of_running;
         uint64_t n_served, n_refused;
@@ -216,7 +219,7 @@ struct Server {
 
         pthread_mutex_t lock;   /* for `done`, `answered`, `running`, idle and ended threads */
         Job *done, *answered;
-        Job *unread;            /* the front's: threads done, answers not yet read */
+        LIST_HEAD(, Job) unread; /* the front's: threads done, answers not yet read */
         JobThread *idle, *over;
         unsigned n_idle;
         unsigned n_alive;       /* the front's: threads not yet joined */
@@ -237,9 +240,8 @@ struct Server {
 
 /* client.c */
 int client_new(Server *s, int fd, const struct ucred *cred); /* takes fd over, closes fd on failure */
-/* Sends a line. A client that does not read is dropped. Takes o; NULL: out of memory. */
-void client_send(Client *c, json_t *o);
-void client_send_line(Client *c, const char *line, size_t n); /* a finished line with its newline */
+/* Sends a finished line with its newline. A client that does not read is dropped. */
+void client_send_line(Client *c, const char *line, size_t n);
 void client_error(Client *c, const json_t *id_or_null, int code, const char *fmt, ...) _printf_(4, 5);
 void client_result(Client *c, const json_t *id_or_null, json_t *result);
 const char *client_error_word(int code); /* of schema/serve.md, for SERVE_E_* */
@@ -306,7 +308,6 @@ int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_err
 
 /* job-state.c */
 SharedPolicy *shared_policy_new(Policy *p, unsigned turn); /* takes p; NULL: out of memory, p is freed */
-SharedPolicy *shared_policy_use(SharedPolicy *p);
 void shared_policy_drop(SharedPolicy *p);
 /* The thread begins, or ends, judging the job by the policy in force. */
 void job_judging(void *job, bool on);
@@ -323,7 +324,6 @@ void job_submit(Job *j);
 void job_cancel(Job *j, int signo);
 /* Cancels by SIGTERM, and drops all proposals. */
 void job_discard(Job *j);
-void jobs_start(Server *s);
 /* Handler of done_fd. */
 int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 void job_told(Job *j); /* after all its output was sent: the answer may follow; may free j */

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,17 +25,17 @@
 
 /* Makes room for a client: the peer with the most connections, if not the newcomer's, loses an idle connection. */
 static bool server_make_room(Server *s, const struct ucred *cred) {
-        Client *oldest = NULL;
-        Peer *most = NULL;
+        Client *oldest = NULL, *c;
+        Peer *most = NULL, *p;
 
         if (s->n_clients < s->options.max_clients)
                 return true;
-        for (Peer *p = s->peers; p; p = p->next)
+        LIST_FOREACH(p, &s->peers, all)
                 if (!most || p->n_clients > most->n_clients)
                         most = p;
         if (!most || peer_is(most, cred))
                 return false;
-        for (Client *c = s->clients; c; c = c->next)
+        LIST_FOREACH(c, &s->clients, all)
                 if (c->peer == most && c->n_jobs == 0 && (!oldest || c->last_usec < oldest->last_usec))
                         oldest = c;
         if (oldest)
@@ -264,9 +263,11 @@ void server_stop(Server *s, const char *why) {
 }
 
 static bool server_all_told(const Server *s) {
-        if (s->unread)
+        const Client *c;
+
+        if (!LIST_EMPTY(&s->unread))
                 return false;
-        for (const Client *c = s->clients; c; c = c->next)
+        LIST_FOREACH(c, &s->clients, all)
                 if (c->out.bytes.n > c->out.sent)
                         return false;
         return true;
@@ -309,8 +310,8 @@ int server_watch_mounts(Server *s, Diag *reterr) {
 }
 
 void server_close(Server *s) {
-        while (s->clients)
-                client_free(s->clients);
+        while (!LIST_EMPTY(&s->clients))
+                client_free(LIST_FIRST(&s->clients));
         server_unlisten(s);
         s->own_listening = sd_event_source_disable_unref(s->own_listening);
         closep(&s->own_listener);

@@ -23,10 +23,8 @@ void session_state_deinit(SessionState *w) {
 static int session_state_key_of(Store *s, const char *scope, char ret[static KEY_MAX], Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         uint64_t number;
-        int r = store_begin(s, false, &t, reterr);
+        int r = store_begin(s, false, &t, reterr) ?: scope_find(t, scope, &number, reterr);
 
-        if (r == 0)
-                r = scope_find(t, scope, &number, reterr);
         if (r == 0)
                 snprintf(ret, KEY_MAX, "%" PRIu64, number);
         return r > 0 ? SERVE_E_INVALID_PARAMS : r;

@@ -3,7 +3,6 @@
  * half, and each of them a quarter of the half. */
 #include "serve/serve.h"
 
-#include <errno.h>
 #include <string.h>
 
 static const uint64_t FOREIGN_MAX = SERVE_HELD_MAX / 2, ONE_MAX = SERVE_HELD_MAX / 8;

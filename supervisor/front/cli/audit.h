@@ -10,3 +10,7 @@ extern const char audit_help[];
 int audit_not_opened(const StoreOptions *o, const char *member, int code);
 /* Prints the reason of a failed read; returns the exit code. */
 int audit_failed(const Store *s, int r, const Diag *d);
+/* `lethe audit regions`, cmd-audit-regions.c. */
+int cmd_audit_regions(int argc, char **argv);
+/* `lethe audit derived`, else `lethe audit touched`. */
+int cmd_audit_flow(int argc, char **argv, bool derived);
