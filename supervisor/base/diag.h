@@ -19,8 +19,9 @@ void diag_prefix(Diag *d, const char *fmt, ...) _printf_(2, 3);
 /* Writes at most n_out bytes: the input with control characters, marks of writing direction, quotes and invalid UTF-8
  * as \xNN, cut at 96 bytes with "…". For quoting hostile text in messages and records. Returns out. */
 const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out);
-/* Valid until the end of the block. */
-#define QUOTED(text) diag_quote((text), strlen(text), (char[256]){0}, 256)
+/* The same with room until the end of the block, for an argument of diag(). */
+#define DIAG_QUOTED_N(in, n_in) diag_quote((in), (n_in), (char[400]){0}, 400)
+#define DIAG_QUOTED(text) DIAG_QUOTED_N((text), strlen(text))
 
 /* Prints one line of a message that may hold foreign text, whole: with \xNN as diag_quote() writes, except for quotes
  * and backslashes, which diag_quote() escaped before. */

@@ -42,6 +42,10 @@ int json_parse_own(const char *text, size_t n, size_t max_bytes, unsigned max_de
 
 /* The text of a string, lent. NULL when v is not a string, or holds U+0000: as a C string it would end too early. */
 const char *json_text(const json_t *v);
+/* The text of a member of an object, "" when it has none. */
+static inline const char *json_str(const json_t *o, const char *member) {
+        return json_text(json_object_get(o, member)) ?: "";
+}
 /* Whether v is a string equal to text. */
 bool json_text_is(const json_t *v, const char *text);
 /* The json_string_length() bytes of a string and a NUL, lent; may hold U+0000. NULL when v is not a string. */

@@ -24,6 +24,17 @@
                 left_##n op right_##n ? left_##n : right_##n; \
         })
 
+/* Makes room for one more in an owned array of n: for each n that is a power of two, for n more. false: no memory, the
+ * array is unchanged. */
+#define GROW(p, n)                                                                                                     \
+        ({                                                                                                             \
+                size_t had_ = (n);                                                                                     \
+                __typeof__(p) more_ =                                                                                  \
+                        had_ & (had_ - 1) ? (p) : reallocarray((p), had_ > 0 ? 2 * had_ : 1, sizeof(*(p)));            \
+                (p) = more_ ?: (p);                                                                                    \
+                more_ != NULL;                                                                                         \
+        })
+
 /* Hands ownership over: yields the value and leaves NULL (or -1) behind. */
 #define TAKE_PTR(p)                                                                                                    \
         ({                                                                                                             \

@@ -59,7 +59,7 @@ static void live(Txn *t, unsigned i, json_t *value, Diag *d) {
                                                 .lineage = stats ? "stats" : "events"},
                                  NULL, NULL, d),
              "start", d);
-        must(engine_propose(t, id, to, value, -1, NULL, &seq, &version, d), "propose", d);
+        must(engine_slot_propose(t, &(SlotProposal){.region = id, .name = to, .value = value, .expect = -1}, &seq, &version, NULL, d), "propose", d);
         snprintf(from, sizeof(from), "r%u", (i + 999) % 1000);
         read = json_pack("{s:i, s:i, s:{s:{s:{s:[i], s:[i]}}}}", "count", 2, "records", 2, "read", "default", "memory_substrate", record, (int)(i / 1000), from,
                          (int)((i + 999) / 1000));

@@ -59,11 +59,8 @@ static bool changes_id_fits(const char *id, size_t n) {
 }
 
 static int changes_add_gold(ChangesRow *row, size_t gold) {
-        uint32_t *more = reallocarray(row->gold, row->n_gold + 1, sizeof(*more));
-
-        if (!more)
+        if (!GROW(row->gold, row->n_gold))
                 return -ENOMEM;
-        row->gold = more;
         row->gold[row->n_gold++] = (uint32_t)gold;
         return 0;
 }
@@ -83,11 +80,8 @@ static void changes_outside_deinit(ChangesOutside *o) {
 }
 
 static int changes_add_outside(ChangesOutside *o, const char *id, size_t n, size_t line) {
-        struct ChangesOutsideId *more = reallocarray(o->v, o->n + 1, sizeof(*more));
-
-        if (!more)
+        if (!GROW(o->v, o->n))
                 return -ENOMEM;
-        o->v = more;
         o->v[o->n++] = (struct ChangesOutsideId){id, n, line};
         return 0;
 }
@@ -182,11 +176,9 @@ static int changes_read_line(Changes *h, ChangesTable *ids, const ChangesLayout 
         if (layout->fixes != NONE) { /* an invalid title is allowed: the note is refused later, and counted */
                 r = changes_check_text("subject", row->subject, number, reterr);
                 if (r == 0)
-                        r = changes_check_text("body", row->body, number, reterr);
-                if (r == 0)
-                        r = changes_read_time(column[1], h, number, reterr);
-                if (r == 0)
-                        r = changes_read_gold(h, ids, column[layout->fixes], row, number, outside, reterr);
+                        r = changes_check_text("body", row->body, number, reterr)
+                                ?: changes_read_time(column[1], h, number, reterr)
+                                ?: changes_read_gold(h, ids, column[layout->fixes], row, number, outside, reterr);
         }
         if (r != 0) {
                 free(row->gold);

@@ -35,9 +35,9 @@ int bundle_open(int dirfd, const char *path, int flags, uint64_t resolve) {
 
 int bundle_access_or_errno(int e, const char *path, Diag *reterr) {
         if (e == EACCES || e == EPERM || e == EIO)
-                return diag(reterr, BUNDLE_E_ACCESS, "%s: cannot be read: %s", QUOTED(path), strerror(e));
+                return diag(reterr, BUNDLE_E_ACCESS, "%s: cannot be read: %s", DIAG_QUOTED(path), strerror(e));
         if (e == ENOENT || e == ENOTDIR || e == ELOOP)
-                return diag(reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", QUOTED(path));
+                return diag(reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", DIAG_QUOTED(path));
         return -e;
 }
 
@@ -57,7 +57,7 @@ typedef struct OutFolder {
 } OutFolder;
 
 static int walk_copy_failed(BundleWalk *w, const char *path, int e) {
-        return diag(w->reterr, BUNDLE_E_COPY, "%s: cannot be copied into the store: %s", QUOTED(path),
+        return diag(w->reterr, BUNDLE_E_COPY, "%s: cannot be copied into the store: %s", DIAG_QUOTED(path),
                     strerror(e));
 }
 
@@ -114,7 +114,7 @@ static int walk_hash_regular(BundleWalk *w, int dirfd, const char *name, const s
         if (fstat(fd, &st) < 0)
                 return -errno;
         if (!walk_same_file(seen, &st))
-                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", QUOTED(f->path));
+                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", DIAG_QUOTED(f->path));
         if (out->wanted && (to = walk_out_file(out, name)) < 0)
                 return walk_copy_failed(w, f->path, -to);
         r = (uint64_t)st.st_size > left ? -EFBIG : hash_copy(fd, to, left, hash, &f->bytes);
@@ -122,13 +122,13 @@ static int walk_hash_regular(BundleWalk *w, int dirfd, const char *name, const s
                 return walk_copy_failed(w, f->path, errno);
         if (r == -EFBIG)
                 return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %lu bytes",
-                            QUOTED(f->path), SKILL_BYTES_MAX);
+                            DIAG_QUOTED(f->path), SKILL_BYTES_MAX);
         if (r < 0)
                 return bundle_access_or_errno(-r, f->path, w->reterr);
         if (fstat(fd, &st) < 0)
                 return -errno;
         if (!walk_same_file(seen, &st) || (uint64_t)st.st_size != f->bytes)
-                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", QUOTED(f->path));
+                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", DIAG_QUOTED(f->path));
         f->executable = st.st_mode & 0111;
         bundle_digest_text(hash, f->digest);
         if (to >= 0 && (r = bundle_settle(to, f->executable ? 0555 : 0444)) < 0)
@@ -166,7 +166,7 @@ static int walk_hash_link(BundleWalk *w, int dirfd, const char *name, OutFolder 
 
         if (n < 0)
                 return errno == EINVAL ? diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read",
-                                              QUOTED(f->path))
+                                              DIAG_QUOTED(f->path))
                                        : bundle_access_or_errno(errno, f->path, w->reterr);
         target[n] = 0;
         /* The text is not enough: "d/.." is another folder when d is a symlink. So the kernel walks the target. */
@@ -177,10 +177,10 @@ static int walk_hash_link(BundleWalk *w, int dirfd, const char *name, OutFolder 
                 close(fd);
         if (fd == -EXDEV)
                 return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink to \"%s\", which is outside the skill's folder",
-                            QUOTED(f->path), QUOTED(target));
+                            DIAG_QUOTED(f->path), DIAG_QUOTED(target));
         if (fd == -ELOOP)
                 return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink that leads back to itself",
-                            QUOTED(f->path));
+                            DIAG_QUOTED(f->path));
         if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)
                 return bundle_access_or_errno(-fd, f->path, w->reterr);
         if (out->wanted) {
@@ -219,7 +219,7 @@ static int walk_entry(BundleWalk *w, int dirfd, const char *prefix, const char *
 
         if (!(path = text_printf("%s%s", prefix, name)))
                 return -ENOMEM;
-        shown = QUOTED(path);
+        shown = DIAG_QUOTED(path);
         if (++w->entries > SKILL_FILES_MAX)
                 return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %d files and folders",
                             shown, SKILL_FILES_MAX);

@@ -66,7 +66,7 @@ int bundle_read_file(const Bundle *b, int dirfd, const char *path, size_t max, c
         _cleanup_close_ int fd = -1;
         _cleanup_free_ char *text = NULL;
         char digest[DIGEST_TEXT_MAX];
-        const char *shown = QUOTED(path);
+        const char *shown = DIAG_QUOTED(path);
         uint8_t hash[HASH_BYTES];
         size_t n;
         int r;
@@ -122,12 +122,12 @@ char *bundle_difference(const Bundle *b, const json_t *recorded) {
                 if (!f && !path)
                         return NULL;
                 if (c != 0)
-                        return text_printf("%s was %s", QUOTED(c < 0 ? f->path : path), c < 0 ? "added" : "removed");
+                        return text_printf("%s was %s", DIAG_QUOTED(c < 0 ? f->path : path), c < 0 ? "added" : "removed");
                 if (strcmp(f->digest, json_text(json_object_get(old, "digest")) ?: "") != 0 ||
                     f->link != json_is_true(json_object_get(old, "link")))
-                        return text_printf("%s has another content", QUOTED(path));
+                        return text_printf("%s has another content", DIAG_QUOTED(path));
                 if (f->executable != json_is_true(json_object_get(old, "executable")))
-                        return text_printf("%s %s executable", QUOTED(path),
+                        return text_printf("%s %s executable", DIAG_QUOTED(path),
                                            f->executable ? "became" : "is no longer");
                 i++;
                 k++;

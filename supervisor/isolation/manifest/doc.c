@@ -312,7 +312,7 @@ void doc_names(Doc *d, const Node *v, size_t most, const NameRule *rule, char **
                 if (!doc_string(d, at, 1, rule->most, &s))
                         continue;
                 if (!rule->valid(s))
-                        doc_fault(d, at, rule->name, "\"%s\": %s", QUOTED(s),
+                        doc_fault(d, at, rule->name, "\"%s\": %s", DIAG_QUOTED(s),
                                   rule->text);
                 else if (strv_has(*ret, s))
                         doc_fault(d, at, "twice", "\"%s\" stands there twice", s);

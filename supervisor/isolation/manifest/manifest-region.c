@@ -138,7 +138,7 @@ static void manifest_read_releases(Doc *d, const Node *v, Manifest *m) {
                         continue;
                 if (!manifest_entry(m, s))
                         doc_fault(d, entry, "release-entry", "\"%s\": \"entry\" has no such name",
-                                  QUOTED(s));
+                                  DIAG_QUOTED(s));
                 else if (manifest_has_release(m, s))
                         doc_fault(d, entry, "twice", "\"%s\" stands there twice: a callback runs once", s);
                 else if ((r->entry = strdup(s)))
@@ -170,7 +170,7 @@ static void manifest_read_gate(Doc *d, const Node *v, const SkillFolder *folder,
                 return;
         else if (!slot_name_valid(s) || !strv_has(m->reads, s))
                 doc_fault(d, slot, "gate-slot", "\"%s\": a gate consults a slot of \"reads\"",
-                          QUOTED(s));
+                          DIAG_QUOTED(s));
         else if (manifest_has_gate(m, s))
                 doc_fault(d, slot, "twice", "\"%s\" stands there twice", s);
         else if ((!max_age->v || doc_duration(d, max_age, &age_rule, &age)) &&

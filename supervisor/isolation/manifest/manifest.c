@@ -64,7 +64,7 @@ static void manifest_read_entry(Doc *d, const Node *v, ManifestEntry *e) {
                         continue;
                 if (i == 0 && !manifest_program_valid(s))
                         doc_fault(d, item, "entry-program", "\"%s\": must name a file, without \"..\" parts",
-                                  QUOTED(s));
+                                  DIAG_QUOTED(s));
                 d->no_memory |= strv_add(&e->argv, s) < 0;
         }
 }

@@ -169,7 +169,7 @@ static int grant_no_such_entry(const Manifest *m, const char *name, Diag *reterr
         for (size_t i = 0; i < m->n_entries && o < sizeof(list); i++)
                 o += (size_t)snprintf(list + o, sizeof(list) - o, "%s%s", i > 0 ? ", " : "", m->entries[i].name);
         return diag(reterr, GRANT_E_USAGE, "no entry \"%s\" in lethe.json; it has: %s",
-                    QUOTED(name), list);
+                    DIAG_QUOTED(name), list);
 }
 
 /* Sets the command: an entry of lethe.json; without entries, the file of --entry. */

@@ -336,7 +336,7 @@ int policy_parse(const char *text, size_t n, const char *path, Policy **ret, Dia
 
         if (!p || !(p->path = strdup(path)))
                 return -ENOMEM;
-        d.file = QUOTED(path);
+        d.file = DIAG_QUOTED(path);
         j = doc_parse(&d, text, n);
         if (j)
                 policy_read_fields(&d, &(Node){.v = j}, p);

@@ -179,7 +179,7 @@ static int program_shown(const char *program, int code, int e, Diag *reterr) {
                 code = REQUEST_E_NOT_EXECUTABLE;
         else if (e != -ENOENT && e != -ENOTDIR && e != -ELOOP && e != -ENAMETOOLONG) /* the path could not be checked */
                 code = REQUEST_E_SOURCE;
-        return diag(reterr, code, "--exec \"%s\": %s", QUOTED(program),
+        return diag(reterr, code, "--exec \"%s\": %s", DIAG_QUOTED(program),
                     quiet_strerror(e));
 }
 
@@ -349,7 +349,7 @@ static int program_led_out(const char *program, const char *out, Diag *reterr) {
                         ;
         return diag(reterr, REQUEST_E_NOT_FOUND,
                     "--exec \"%s\": %s%s leads to %s, which the region does not see; fix: -v %.*s:%.*s as well",
-                    QUOTED(program),
+                    DIAG_QUOTED(program),
                     environment ? "its virtual environment " : "a link", environment ?: "", real, n, real, n, real);
 }
 
@@ -370,7 +370,7 @@ static int program_outside(const char *program, const ProgramView *view, const c
         if (r == -ENOENT && end && view->n_files > 0)
                 return diag(reterr, REQUEST_E_NOT_FOUND,
                             "--exec \"%s\": there is no \"%s\" in the region, and no such program on the host", shown,
-                            QUOTED(end));
+                            DIAG_QUOTED(end));
         if (r != 0)
                 return r < 0 ? program_shown(program, REQUEST_E_NOT_FOUND, r, reterr) : REQUEST_E_BAD;
         /* visible at the same path */
@@ -384,7 +384,7 @@ static int program_outside(const char *program, const ProgramView *view, const c
                 return diag(reterr, REQUEST_E_NOT_FOUND,
                             "--exec \"%s\": \"%s\" is not in the region: %s, which is granted, stands at %s, and has "
                             "no such program",
-                            shown, end ? QUOTED(end) : named, over->source,
+                            shown, end ? DIAG_QUOTED(end) : named, over->source,
                             over->target);
         if (strcmp(named, p->host) == 0)
                 r = (p->path = strdup(named)) ? 0 : -ENOMEM;

@@ -42,7 +42,7 @@ static int request_set_text(char **field, const char *value) {
 /* SRC:DST[:ro|rw] */
 static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
         _cleanup_free_ char *copy = strdup(value), *source = NULL, *target = NULL;
-        const char *shown = QUOTED(value);
+        const char *shown = DIAG_QUOTED(value);
         char *colon, *plain;
         FileGrant *more;
         size_t n = strlen(value);
@@ -62,7 +62,7 @@ static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
         if (colon[1] != '/')
                 return diag(reterr, REQUEST_E_BAD,
                             "-v \"%s\": \"%s\" is neither ro nor rw nor an absolute path of the region", shown,
-                            QUOTED(colon + 1));
+                            DIAG_QUOTED(colon + 1));
         *colon = 0;
         if (r->n_mounts >= LIST_MAX)
                 return diag(reterr, REQUEST_E_BAD, "-v \"%s\": more than %d mounts", shown, LIST_MAX);
@@ -73,7 +73,7 @@ static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
         if (q < 0)
                 return q == -ENOMEM ? q
                                     : diag(reterr, REQUEST_E_SOURCE, "-v \"%s\": %s: %s", shown,
-                                           QUOTED(copy), quiet_strerror(q));
+                                           DIAG_QUOTED(copy), quiet_strerror(q));
         q = path_normalise(plain, &source, reterr); /* refuses paths that no record could show */
         free(plain);
         if (q)
@@ -130,7 +130,7 @@ static int request_set_network(RunRequest *r, const char *value, Diag *reterr) {
                 return diag(reterr, REQUEST_E_BAD,
                             "--network \"%s\": must be none, private or host; --connect ADDRESS:PORT allows one "
                             "address",
-                            QUOTED(value));
+                            DIAG_QUOTED(value));
         r->network_said = true;
         return 0;
 }
@@ -195,12 +195,12 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                                : diag(reterr, REQUEST_E_BAD,
                                       "--name \"%s\": a name has 1 to %d characters of a-z, 0-9, \".\", \"_\" and "
                                       "\"-\", a letter or digit first, and is no region's id",
-                                      QUOTED(value), SCOPE_NAME_BYTES);
+                                      DIAG_QUOTED(value), SCOPE_NAME_BYTES);
         if (strcmp(option, "tier") == 0)
                 return tier_parse(value, &r->tier) == 0
                                ? 0
                                : diag(reterr, REQUEST_E_BAD, "--tier \"%s\": must be namespaces or landlock",
-                                      QUOTED(value));
+                                      DIAG_QUOTED(value));
         if (strcmp(option, "discipline") == 0) {
                 int q = discipline_parse(value, &r->discipline, &r->passes, reterr);
 
@@ -211,7 +211,7 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 r->proc = true;
                 return 0;
         }
-        return diag(reterr, REQUEST_E_BAD, "--%s: no such option", QUOTED(option));
+        return diag(reterr, REQUEST_E_BAD, "--%s: no such option", DIAG_QUOTED(option));
 }
 
 bool request_option_is_plain(const char *option) {

@@ -18,7 +18,7 @@ static json_t *show_list(char *const *v) {
                 json_t *s = json_string(v[i]);
 
                 if (!s) /* an argument need not be UTF-8, JSON must */
-                        s = json_string(QUOTED(v[i]));
+                        s = json_string(DIAG_QUOTED(v[i]));
                 if (json_array_append_new(a, s) < 0)
                         return NULL;
         }

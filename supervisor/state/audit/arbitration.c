@@ -8,18 +8,15 @@
  * disjoint from each other (I-55). Each verdict is the result of the slot's rule (I-56). */
 
 int arbitration_defined(Audit *a, const char *name, const json_t *rule) {
-        FoldedArbitration *f = calloc(1, sizeof(*f));
+        FoldedArbitration *f;
+        ArbitrationRule parsed;
 
+        if (arbitration_rule_parse(rule, &parsed, NULL) != 0)
+                return audit_lacks(a, "slot.defined", "arbitrate, a rule,");
+        f = map_add(&a->arbiters, name, sizeof(*f));
         if (!f)
                 return -ENOMEM;
-        if (arbitration_rule_parse(rule, &f->rule, NULL) != 0) {
-                free(f);
-                return audit_lacks(a, "slot.defined", "arbitrate, a rule,");
-        }
-        if (map_add(&a->arbiters, name, f) < 0) {
-                free(f);
-                return -ENOMEM;
-        }
+        f->rule = parsed;
         return 0;
 }
 
@@ -36,30 +33,28 @@ static const FoldedRegion *arbitration_uppermost(const FoldedRegion *r) {
 /* h: the region's next proposal to be settled. */
 int arbitration_gathered(Audit *a, const json_t *o, const char *name, const FoldedRegion *r, const FoldedHeld *h) {
         FoldedArbitration *f = map_get(&a->arbiters, name);
-        const char *id = entry_text(o, "region"), *tree = json_object_get(o, "tree") ? entry_text(o, "tree") : id;
+        const char *id = json_str(o, "region"), *tree = json_object_get(o, "tree") ? json_str(o, "tree") : id;
         FoldedQuorum *g;
 
-        if (!f || !*entry_text(o, "skill"))
+        if (!f || !*json_str(o, "skill"))
                 return audit_differs(a, "a proposal is gathered for a slot without a rule", "no rule, or no skill",
                                      "a rule, and the region's skill");
         if (r->broke)
                 return audit_differs(a, "a proposal of a region with a broken budget is gathered (I-24)",
                                      "slot.gathered", "slot.discarded");
         for (const FoldedHeld *later = h + 1; later < r->held + r->n_held; later++)
-                if (strcmp(later->slot, name) == 0) {
-                        audit_broken(a, true, "a gathered proposal was replaced by a later one of the same region",
-                                     "the proposal at %" PRIu64, later->seq);
-                        return audit_found(a, "the proposal at %" PRIu64, h->seq);
-                }
+                if (strcmp(later->slot, name) == 0)
+                        return audit_differs(a, "a gathered proposal was replaced by a later one of the same region",
+                                             audit_text("the proposal at %" PRIu64, h->seq).s,
+                                             "the proposal at %" PRIu64, later->seq);
         if (map_get(&a->regions, tree) != arbitration_uppermost(r))
                 return audit_differs(a, "a region is counted alone although its key is shared with others (I-55)", tree,
                                      "the uppermost region with the same key");
         for (size_t i = 0; i < f->n; i++)
-                if (strcmp(f->items[i].tree, tree) == 0) {
-                        audit_broken(a, true, "two gathered proposals are of regions that are not disjoint (I-55)",
-                                     "one of %s", tree);
-                        return audit_found(a, "those of %" PRIu64 " and %" PRIu64, f->items[i].seq, h->seq);
-                }
+                if (strcmp(f->items[i].tree, tree) == 0)
+                        return audit_differs(a, "two gathered proposals are of regions that are not disjoint (I-55)",
+                                             audit_text("those of %" PRIu64 " and %" PRIu64, f->items[i].seq, h->seq).s,
+                                             "one of %s", tree);
         if (f->n >= f->rule.of)
                 return audit_differs(a, "more is gathered than the slot's rule wants", "one more",
                                      "a verdict on %u proposals", f->rule.of);
@@ -67,7 +62,7 @@ int arbitration_gathered(Audit *a, const json_t *o, const char *name, const Fold
         *g = (FoldedQuorum){.seq = h->seq, .gathered = a->seq, .expect = h->expect, .confidence = h->confidence};
         snprintf(g->region, sizeof(g->region), "%s", id);
         snprintf(g->tree, sizeof(g->tree), "%s", tree);
-        snprintf(g->skill, sizeof(g->skill), "%s", entry_text(o, "skill"));
+        snprintf(g->skill, sizeof(g->skill), "%s", json_str(o, "skill"));
         memcpy(g->sha256, h->sha256, sizeof(g->sha256));
         return 0;
 }
@@ -75,7 +70,7 @@ int arbitration_gathered(Audit *a, const json_t *o, const char *name, const Fold
 /* Verifies the reason for discarding a proposal of a region that ended well: no winner is dropped. */
 int arbitration_discarded(Audit *a, const json_t *o, const char *name, const FoldedRegion *r, const FoldedHeld *h) {
         const FoldedArbitration *f = map_get(&a->arbiters, name);
-        const char *reason = entry_text(o, "reason");
+        const char *reason = json_str(o, "reason");
         bool holds = true;
 
         if (strcmp(reason, "superseded") == 0) {
@@ -135,9 +130,8 @@ static int arbitration_hashes(Audit *a, const json_t *o, const FoldedArbitration
         *ret = NULL;
         if (!json_object_get(o, "body"))
                 return 0;
-        r = body_get(a->txn, a->seq, NULL, &body);
-        if (r == 0)
-                r = json_parse_own(body.p, body.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &payload);
+        r = body_get(a->txn, a->seq, NULL, &body)
+                ?: json_parse_own(body.p, body.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &payload);
         if (r < 0)
                 return r;
         if (r > 0 || json_array_size(json_object_get(payload, "values")) != f->n)
@@ -192,36 +186,32 @@ int arbitration_decided(Audit *a, const json_t *o, const char *name, const SlotR
         if (!arbitration_is_same_rule(f, json_object_get(o, "rule")))
                 return audit_differs(a, "the rule of a verdict differs from the slot's rule", "another",
                                      "the rule of slot.defined");
-        if (!json_object_get(o, "who") && f->n != f->rule.of) {
-                audit_broken(a, true, "a verdict that nobody asked for, and for which too little is gathered",
-                             "%u proposals, or an operator (who)", f->rule.of);
-                return audit_found(a, "%zu", f->n);
-        }
-        if (version != slot->version) {
-                audit_broken(a, true, "a verdict on a version that was not the slot's version then", "version %" PRIu64,
-                             slot->version);
-                return audit_found(a, "version %" PRIu64, version);
-        }
+        if (!json_object_get(o, "who") && f->n != f->rule.of)
+                return audit_differs(a, "a verdict that nobody asked for, and for which too little is gathered",
+                                     audit_text("%zu", f->n).s, "%u proposals, or an operator (who)", f->rule.of);
+        if (version != slot->version)
+                return audit_differs(a, "a verdict on a version that was not the slot's version then",
+                                     audit_text("version %" PRIu64, version).s, "version %" PRIu64, slot->version);
         qsort(f->items, f->n, sizeof(f->items[0]), arbitration_by_seq);
         for (size_t i = 0; i < MAX(f->n, json_array_size(list)); i++)
                 if (i >= f->n || json_get_u64(json_object_get(json_array_get(list, i), "seq"), &seq) < 0 ||
                     seq != f->items[i].seq ||
-                    strcmp(entry_text(json_array_get(list, i), "region"), f->items[i].region) != 0) {
-                        audit_broken(a, true, "the proposals of a verdict differ from the gathered proposals (I-56)",
-                                     "%zu, by seq", f->n);
-                        return audit_found(a, "%zu, or a different proposal at place %zu", json_array_size(list), i);
-                }
+                    strcmp(json_str(json_array_get(list, i), "region"), f->items[i].region) != 0)
+                        return audit_differs(a, "the proposals of a verdict differ from the gathered proposals (I-56)",
+                                             audit_text("%zu, or a different proposal at place %zu",
+                                                        json_array_size(list), i).s,
+                                             "%zu, by seq", f->n);
         r = arbitration_decide_again(a, o, f, version, &winner, &reason);
         if (r != 0)
                 return r;
         if ((json_is_null(said)               ? 0
              : json_get_u64(said, &found) < 0 ? UINT64_MAX
                                               : found) != winner ||
-            strcmp(entry_text(o, "reason"), reason) != 0) {
-                audit_broken(a, true, "a verdict is not the one that the slot's rule gives (I-56)",
-                             "%" PRIu64 " (0: none), %s", winner, reason);
-                return audit_found(a, "%s, %s", json_is_null(said) ? "none" : "another", entry_text(o, "reason"));
-        }
+            strcmp(json_str(o, "reason"), reason) != 0)
+                return audit_differs(a, "a verdict is not the one that the slot's rule gives (I-56)",
+                                     audit_text("%s, %s", json_is_null(said) ? "none" : "another",
+                                                json_str(o, "reason")).s,
+                                     "%" PRIu64 " (0: none), %s", winner, reason);
         r = verdict_row_next(a->txn, name, a->seq, &verdict_row, &row_winner);
         if (r < 0 && r != -ENOENT)
                 return r;
@@ -247,14 +237,14 @@ int arbitration_written(Audit *a, const json_t *o, const char *name, SlotRow *sl
             json_get_u64(json_object_get(o, "proposed"), &proposed) < 0)
                 return audit_lacks(a, "slot.written", "arbitrated and proposed");
         if (!f || a->owed != f || f->verdict != verdict || f->won.seq != proposed ||
-            strcmp(f->won.region, entry_text(o, "from")) != 0)
+            strcmp(f->won.region, json_str(o, "from")) != 0)
                 return audit_differs(a, "a slot with a rule is written without its verdict",
                                      "a different verdict, or none",
                                      "a verdict just before, for the same proposal of the same region");
-        if (strcmp(f->won.sha256, entry_text(json_object_get(o, "body"), "sha256")) != 0) {
-                audit_broken(a, true, "the written value differs from the proposed value", "payload %s", f->won.sha256);
-                return audit_found(a, "payload %s", entry_text(json_object_get(o, "body"), "sha256"));
-        }
+        if (strcmp(f->won.sha256, json_str(json_object_get(o, "body"), "sha256")) != 0)
+                return audit_differs(a, "the written value differs from the proposed value",
+                                     audit_text("payload %s", json_str(json_object_get(o, "body"), "sha256")).s,
+                                     "payload %s", f->won.sha256);
         if (version != slot->version + 1)
                 return audit_wrong_version(a, name, slot->version + 1, version);
         a->owed = NULL;
@@ -266,11 +256,11 @@ int arbitration_written(Audit *a, const json_t *o, const char *name, SlotRow *sl
 
 /* Before the entry at hand: the write of the slot follows its verdict at once. */
 int arbitration_owed(Audit *a, const json_t *o) {
-        if (!a->owed || (o && strcmp(entry_text(o, "type"), "slot.written") == 0 && json_object_get(o, "arbitrated")))
+        if (!a->owed || (o && strcmp(json_str(o, "type"), "slot.written") == 0 && json_object_get(o, "arbitrated")))
                 return 0;
-        audit_broken(a, o != NULL, "a verdict is not carried out", "slot.written of the proposal %" PRIu64,
-                     a->owed->won.seq);
-        return audit_found(a, "%s", o ? entry_text(o, "type") : "no more entries");
+        return (o ? audit_differs : audit_store_differs)(a, "a verdict is not carried out",
+                                                         o ? json_str(o, "type") : "no more entries",
+                                                         "slot.written of the proposal %" PRIu64, a->owed->won.seq);
 }
 
 int arbitration_check(Audit *a, uint64_t *ret_gathered) {
@@ -296,11 +286,10 @@ int arbitration_check(Audit *a, uint64_t *ret_gathered) {
                         if (k >= f->n || k >= (size_t)found || rows[k].seq != f->items[k].seq ||
                             rows[k].gathered != f->items[k].gathered ||
                             strcmp(rows[k].region, f->items[k].region) != 0 ||
-                            strcmp(rows[k].tree, f->items[k].tree) != 0) {
-                                audit_broken(a, false, "table gather differs from the ledger", "%s: %zu proposals",
-                                             name, f->n);
-                                return audit_found(a, "%d, or a different proposal", found);
-                        }
+                            strcmp(rows[k].tree, f->items[k].tree) != 0)
+                                return audit_store_differs(a, "table gather differs from the ledger",
+                                                           audit_text("%d, or a different proposal", found).s,
+                                                           "%s: %zu proposals", name, f->n);
                 n += f->n;
         }
         *ret_gathered = n;

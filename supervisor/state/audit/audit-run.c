@@ -10,12 +10,11 @@
 #include <string.h>
 
 static int audit_unequal_hash(Audit *a, unsigned level, uint64_t index, const MerkleHash *expected, Bytes found) {
-        char hex[HASH_HEX_MAX];
+        char hex[HASH_HEX_MAX], other[HASH_HEX_MAX];
 
-        audit_broken(a, true, "a tree hash is not the hash of the entries below it", "level %u index %" PRIu64 ": %s",
-                     level, index, hex_encode(expected->b, HASH_BYTES, hex));
-        return found.n == HASH_BYTES ? audit_found(a, "%s", hex_encode(found.p, HASH_BYTES, hex))
-                                     : audit_found(a, "no hash");
+        return audit_differs(a, "a tree hash is not the hash of the entries below it",
+                             found.n == HASH_BYTES ? hex_encode(found.p, HASH_BYTES, other) : "no hash",
+                             "level %u index %" PRIu64 ": %s", level, index, hex_encode(expected->b, HASH_BYTES, hex));
 }
 
 /* Compares a completed node with table hash. Most rows are of level 0, which a cursor reads in step. */
@@ -64,10 +63,9 @@ static int audit_walk(Audit *a, uint64_t size) {
                         return audit_differs(a, "an entry is missing", "another number", "entry %" PRIu64, w.next);
                 if (r < 0)
                         return r;
-                if (seq >= size) {
-                        audit_broken(a, true, "there are more entries than the tree counts", "%" PRIu64, size);
-                        return audit_found(a, "entry %" PRIu64, seq);
-                }
+                if (seq >= size)
+                        return audit_differs(a, "there are more entries than the tree counts",
+                                             audit_text("entry %" PRIu64, seq).s, "%" PRIu64, size);
                 merkle_leaf(e.p, e.n, &leaf);
                 r = merkle_append(&a->edge, &leaf, audit_check_node, a);
                 if (r < 0)
@@ -96,27 +94,21 @@ static int audit_check_checkpoint(Audit *a, const LedgerTree *tree) {
         Diag d = {0};
         int r;
 
-        if (a->edge.size != tree->edge.size) {
-                audit_broken(a, false, "the tree's number of entries differs from the entries present", "%" PRIu64,
-                             tree->edge.size);
-                return audit_found(a, "%" PRIu64, a->edge.size);
-        }
+        if (a->edge.size != tree->edge.size)
+                return audit_store_differs(a, "the tree's number of entries differs from the entries present",
+                                           audit_text("%" PRIu64, a->edge.size).s, "%" PRIu64, tree->edge.size);
         if (memcmp(a->edge.node, tree->edge.node, a->edge.n * sizeof(MerkleHash)) != 0)
                 return audit_store_differs(a, "the tree's edge (meta, row tree) differs from the entries' edge",
                                            "another", "the recomputed edge");
-        if (clock_parse(a->last_time, &usec) < 0 || usec != tree->last_usec) {
-                audit_broken(a, false, "the time in meta (row tree) differs from the last entry's time", "%s",
-                             a->last_time);
-                return audit_found(a, "%" PRIu64 " usec", tree->last_usec);
-        }
+        if (clock_parse(a->last_time, &usec) < 0 || usec != tree->last_usec)
+                return audit_store_differs(a, "the time in meta (row tree) differs from the last entry's time",
+                                           audit_text("%" PRIu64 " usec", tree->last_usec).s, "%s", a->last_time);
         r = table_rows(a->txn, TABLE_HASH, &rows);
         if (r < 0)
                 return r;
-        if (rows != a->n_hashes) {
-                audit_broken(a, false, "the number of rows in table hash differs from the tree's", "%" PRIu64,
-                             a->n_hashes);
-                return audit_found(a, "%" PRIu64, rows);
-        }
+        if (rows != a->n_hashes)
+                return audit_store_differs(a, "the number of rows in table hash differs from the tree's",
+                                           audit_text("%" PRIu64, rows).s, "%" PRIu64, a->n_hashes);
         merkle_edge_root(&a->edge, &root);
         hex_encode(root.b, HASH_BYTES, a->report->root);
         r = ledger_checkpoint(a->txn, &note);
@@ -129,10 +121,11 @@ static int audit_check_checkpoint(Audit *a, const LedgerTree *tree) {
             memcmp(&c.root, &root, sizeof(root)) != 0) {
                 char hex[HASH_HEX_MAX];
 
-                audit_broken(a, false, "the checkpoint is of a different tree", "%s, %" PRIu64 " entries, root %s",
-                       store_origin(s), a->edge.size, a->report->root);
-                return audit_found(a, "%s, %" PRIu64 " entries, root %s", c.origin, c.size,
-                                    hex_encode(c.root.b, HASH_BYTES, hex));
+                return audit_store_differs(a, "the checkpoint is of a different tree",
+                                           audit_text("%s, %" PRIu64 " entries, root %s", c.origin, c.size,
+                                                      hex_encode(c.root.b, HASH_BYTES, hex)).s,
+                                           "%s, %" PRIu64 " entries, root %s", store_origin(s), a->edge.size,
+                                           a->report->root);
         }
         return 0;
 }
@@ -195,31 +188,20 @@ int audit_run(Store *s, AuditReport *ret) {
                 return r;
         a.txn = t;
         ledger_hash_key(0, 0, from);
-        r = ledger_tree_read(t, &tree);
-        if (r == 0)
-                r = cursor_open(t, TABLE_HASH, BYTES(from, sizeof(from)), &a.hashes);
-        if (r == 0)
-                r = cursor_open(t, TABLE_BODY, BYTES(NULL, 0), &a.bodies);
-        if (r == 0)
-                r = audit_next_body(&a);
-        if (r == 0)
-                r = audit_walk(&a, tree.edge.size);
-        if (r == 0)
-                r = audit_check_checkpoint(&a, &tree);
+        r = ledger_tree_read(t, &tree)
+                ?: cursor_open(t, TABLE_HASH, BYTES(from, sizeof(from)), &a.hashes)
+                ?: cursor_open(t, TABLE_BODY, BYTES(NULL, 0), &a.bodies)
+                ?: audit_next_body(&a)
+                ?: audit_walk(&a, tree.edge.size)
+                ?: audit_check_checkpoint(&a, &tree);
         if (r == 0 && a.next_body != UINT64_MAX)
                 r = audit_store_differs(&a, "table body has a payload without an entry", "one", "no row %" PRIu64,
                                         a.next_body);
         if (r == 0)
-                r = erased_check(&a);
-        if (r == 0)
-                r = audit_check_vkey(&a);
-        if (r == 0)
-                r = tables_check(&a);
-        if (r == -EUCLEAN || r == -ENOENT) {
-                audit_broken(&a, a.edge.size < tree.edge.size, "the store's pages or rows are damaged",
-                       "readable rows");
-                r = audit_found(&a, "%s", store_strerror(-EUCLEAN));
-        }
+                r = erased_check(&a) ?: audit_check_vkey(&a) ?: tables_check(&a);
+        if (r == -EUCLEAN || r == -ENOENT)
+                r = (a.edge.size < tree.edge.size ? audit_differs : audit_store_differs)(
+                        &a, "the store's pages or rows are damaged", store_strerror(-EUCLEAN), "readable rows");
         for (size_t i = 0; i < a.regions.room; i++)
                 if (a.regions.items[i].value)
                         free(((FoldedRegion *)a.regions.items[i].value)->held);
@@ -237,12 +219,8 @@ int audit_fold(Store *s, AuditReport *ret, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         bool newest = true;
         FoldResult f;
-        int r = store_begin(s, false, &t, reterr);
+        int r = store_begin(s, false, &t, reterr) ?: engine_fold_compare(t, &f, reterr) ?: store_is_newest(t, &newest);
 
-        if (r == 0)
-                r = engine_fold_compare(t, &f, reterr);
-        if (r == 0)
-                r = store_is_newest(t, &newest);
         /* The older form of an index by an older Lethe is no damage. */
         if (r != 0 || !f.how || (!newest && (f.table == TABLE_TERM || f.table == TABLE_DOC)))
                 return r;

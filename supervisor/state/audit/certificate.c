@@ -177,8 +177,8 @@ static int certificate_wrong(Diag *reterr, const char *what) {
 /* The entry inside the certificate against the proof inside. */
 static int certificate_check_proof(const json_t *ledger, const uint8_t public_key[static 32], Diag *reterr) {
         const json_t *released = json_object_get(ledger, "released");
-        const char *proof = entry_text(released, "proof"), *entry = entry_text(released, "entry"),
-                   *note = entry_text(ledger, "checkpoint");
+        const char *proof = json_str(released, "proof"), *entry = json_str(released, "entry"),
+                   *note = json_str(ledger, "checkpoint");
         uint64_t seq, index;
         Checkpoint c;
 
@@ -187,7 +187,7 @@ static int certificate_check_proof(const json_t *ledger, const uint8_t public_ke
         if (json_get_u64(json_object_get(released, "seq"), &seq) < 0 || seq != index)
                 return certificate_wrong(reterr, "the proof's entry is not the statement's entry");
         if (strlen(proof) < strlen(note) || strcmp(proof + strlen(proof) - strlen(note), note) != 0 ||
-            strcmp(c.origin, entry_text(ledger, "origin")) != 0)
+            strcmp(c.origin, json_str(ledger, "origin")) != 0)
                 return certificate_wrong(reterr, "the proof's checkpoint is not the statement's checkpoint");
         return 0;
 }
@@ -196,11 +196,11 @@ static int certificate_check_proof(const json_t *ledger, const uint8_t public_ke
 static bool certificate_is_borne_out(const json_t *entry, const json_t *predicate) {
         const json_t *done = json_object_get(predicate, "sanitization"), *tool = json_object_get(done, "tool");
         RegionFacts f = {.teardown = json_object_get(predicate, "teardown"),
-                         .asked = (char *)entry_text(done, "discipline"),
+                         .asked = (char *)json_str(done, "discipline"),
                          .by = (json_t *)tool};
 
-        return clock_parse(entry_text(entry, "time"), &f.released_usec) == 0 &&
-               strcmp(entry_text(tool, "name"), "lethe") == 0 &&
+        return clock_parse(json_str(entry, "time"), &f.released_usec) == 0 &&
+               strcmp(json_str(tool, "name"), "lethe") == 0 &&
                certificate_says(&f, done, json_object_get(predicate, "verification"));
 }
 
@@ -209,7 +209,7 @@ static int certificate_check_claims(const json_t *o, Diag *reterr) {
         const json_t *subject = json_array_get(json_object_get(o, "subject"), 0),
                      *predicate = json_object_get(o, "predicate");
         const json_t *released = json_object_get(json_object_get(predicate, "ledger"), "released");
-        const char *text = entry_text(released, "entry"), *id = entry_text(subject, "name");
+        const char *text = json_str(released, "entry"), *id = json_str(subject, "name");
         _cleanup_json_ json_t *entry = NULL;
         uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
@@ -217,16 +217,16 @@ static int certificate_check_claims(const json_t *o, Diag *reterr) {
 
         hash_bytes(text, strlen(text), hash);
         hex_encode(hash, sizeof(hash), hex);
-        if (strcmp(hex, entry_text(json_object_get(subject, "digest"), "sha256")) != 0 ||
-            strcmp(hex, entry_text(released, "sha256")) != 0)
+        if (strcmp(hex, json_str(json_object_get(subject, "digest"), "sha256")) != 0 ||
+            strcmp(hex, json_str(released, "sha256")) != 0)
                 return certificate_wrong(reterr, "the subject's digest is not the digest of the ledger's entry");
         if (json_parse(text, strlen(text), LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &entry, reterr) != 0)
                 return CERTIFICATE_E_WRONG;
-        if (strcmp(entry_text(entry, "type"), "region.released") != 0 || strcmp(entry_text(entry, "region"), id) != 0 ||
-            strcmp(entry_text(json_object_get(predicate, "media"), "id"), id) != 0)
+        if (strcmp(json_str(entry, "type"), "region.released") != 0 || strcmp(json_str(entry, "region"), id) != 0 ||
+            strcmp(json_str(json_object_get(predicate, "media"), "id"), id) != 0)
                 return certificate_wrong(reterr, "the ledger's entry is not the release of the subject");
         teardown = json_object_get(entry, "teardown");
-        if (strcmp(entry_text(entry, "fields"), "body") != 0 &&
+        if (strcmp(json_str(entry, "fields"), "body") != 0 &&
             !json_equal(teardown ? teardown : json_null(), json_object_get(predicate, "teardown")))
                 return certificate_wrong(reterr, "the evidence differs from the ledger's entry");
         if (!certificate_is_borne_out(entry, predicate))
@@ -238,19 +238,17 @@ int certificate_check(const char *text, size_t n, const uint8_t public_key[stati
         _cleanup_free_ char *payload = NULL;
         _cleanup_json_ json_t *o = NULL;
         size_t n_payload;
-        int r = dsse_open(text, n, CERTIFICATE_PAYLOAD_TYPE, public_key, &payload, &n_payload, reterr);
+        int r = dsse_open(text, n, CERTIFICATE_PAYLOAD_TYPE, public_key, &payload, &n_payload, reterr)
+                ?: json_parse(payload, n_payload, n_payload, JSON_DEPTH_DEFAULT, &o, reterr);
 
-        if (r == 0)
-                r = json_parse(payload, n_payload, n_payload, JSON_DEPTH_DEFAULT, &o, reterr);
         if (r != 0)
                 return r > 0 ? CERTIFICATE_E_WRONG : r;
-        if (strcmp(entry_text(o, "_type"), CERTIFICATE_STATEMENT_TYPE) != 0 ||
-            strcmp(entry_text(o, "predicateType"), CERTIFICATE_PREDICATE_TYPE) != 0 ||
+        if (strcmp(json_str(o, "_type"), CERTIFICATE_STATEMENT_TYPE) != 0 ||
+            strcmp(json_str(o, "predicateType"), CERTIFICATE_PREDICATE_TYPE) != 0 ||
             json_array_size(json_object_get(o, "subject")) != 1)
                 return certificate_wrong(reterr, "the statement is of a different type");
-        r = certificate_check_proof(json_object_get(json_object_get(o, "predicate"), "ledger"), public_key, reterr);
-        if (r == 0)
-                r = certificate_check_claims(o, reterr);
+        r = certificate_check_proof(json_object_get(json_object_get(o, "predicate"), "ledger"), public_key, reterr)
+                ?: certificate_check_claims(o, reterr);
         if (r == 0)
                 *ret = TAKE_PTR(o);
         return r;

@@ -3,11 +3,6 @@
 
 #include "base/json.h"
 
-/* "" when the member is no text. */
-static inline const char *entry_text(const json_t *o, const char *key) {
-        return json_text(json_object_get(o, key)) ?: "";
-}
-
 /* 0 when the member is no number. */
 static inline uint64_t entry_number(const json_t *o, const char *key) {
         uint64_t v;

@@ -47,20 +47,15 @@ int erased_payload(Audit *a, const json_t *o, const char *type, bool there) {
         Payloads *p;
 
         if (strcmp(type, "slot.proposed") == 0 &&
-            (!there || map_get(&a->arbiters, json_text(json_object_get(o, "slot")) ?: "")))
+            (!there || map_get(&a->arbiters, json_str(o, "slot"))))
                 erased_proposal_key(a->seq, key);
         else if (!erased_subject(o, type, key))
                 return there ? 0 : -ENOENT;
         if (strcmp(type, "memory.delete") == 0 && there) /* states the reason of the deletion, and stays */
                 return 0;
-        p = map_get(&a->payloads, key);
-        if (!p) {
-                p = calloc(1, sizeof(*p));
-                if (!p || map_add(&a->payloads, key, p) < 0) {
-                        free(p);
-                        return -ENOMEM;
-                }
-        }
+        p = map_have(&a->payloads, key, sizeof(*p));
+        if (!p)
+                return -ENOMEM;
         if (there && !p->there)
                 p->there = a->seq;
         if (!there && !p->missing)

@@ -1,4 +1,5 @@
 #include "audit/history.h"
+#include "audit/entry.h"
 
 #include <string.h>
 
@@ -17,15 +18,11 @@ const char *proof_name(Proof p) {
 }
 
 uint64_t facts_number(const RegionFacts *f, const char *member) {
-        uint64_t v = 0;
-
-        return json_get_u64(json_object_get(f->teardown, member), &v) < 0 ? 0 : v;
+        return entry_number(f->teardown, member);
 }
 
 const char *facts_text(const RegionFacts *f, const char *member) {
-        const char *s = json_text(json_object_get(f->teardown, member));
-
-        return s ? s : "";
+        return json_str(f->teardown, member);
 }
 
 /* True for a number above 0, an object with a member above 0, or a list with items. */

@@ -8,18 +8,15 @@
 #include <string.h>
 
 static int ask_unknown_word(const char *what, bool region_too, Diag *reterr) {
-        char quoted[400];
-
         return diag(reterr, FLOW_E_WORD,
                     "'%s' names no value: give slot/NAME, BUCKET/ID (as issues/ID), FAMILY/ID (as "
                     "memory_substrate/ID), section/REGION/NAME or note/RUN, each with @VERSION or without%s",
-                    diag_quote(what, strlen(what), quoted, sizeof(quoted)), region_too ? ", or a region's id" : "");
+                    DIAG_QUOTED(what), region_too ? ", or a region's id" : "");
 }
 
 /* Splits "…@3": *ret_n is the length before the '@'. Returns 0 or FLOW_E_WORD. */
 static int ask_take_version(const char *what, size_t *ret_n, uint64_t *ret, Diag *reterr) {
         const char *at = strrchr(what, '@');
-        char quoted[400];
 
         *ret = 0;
         *ret_n = strlen(what);
@@ -31,25 +28,19 @@ static int ask_take_version(const char *what, size_t *ret_n, uint64_t *ret, Diag
                         *ret = *ret * 10 + (uint64_t)(*p - '0');
         if (*ret > 0)
                 return 0;
-        return diag(reterr, FLOW_E_WORD, "'%s' is not a version: a number from 1 on",
-                    diag_quote(at + 1, strlen(at + 1), quoted, sizeof(quoted)));
+        return diag(reterr, FLOW_E_WORD, "'%s' is not a version: a number from 1 on", DIAG_QUOTED(at + 1));
 }
 
 /* A record's scope. */
 static int ask_find_scope(const Flow *f, const char *scope, uint64_t *ret, Diag *reterr) {
-        char quoted[400];
-
         *ret = flow_scope(f, scope);
         if (*ret > 0 || strcmp(scope, SCOPE_DEFAULT) == 0)
                 return 0;
-        return diag(reterr, FLOW_E_UNKNOWN, "scope '%s' is not in the ledger",
-                    diag_quote(scope, strlen(scope), quoted, sizeof(quoted)));
+        return diag(reterr, FLOW_E_UNKNOWN, "scope '%s' is not in the ledger", DIAG_QUOTED(scope));
 }
 
 static int ask_not_there(const char *name, const char *why, Diag *reterr) {
-        char quoted[400];
-
-        return diag(reterr, FLOW_E_UNKNOWN, "%s: %s", diag_quote(name, strlen(name), quoted, sizeof(quoted)), why);
+        return diag(reterr, FLOW_E_UNKNOWN, "%s: %s", DIAG_QUOTED(name), why);
 }
 
 /* *ret: false when the region's record lists all sections of its manifest, without the asked section. */

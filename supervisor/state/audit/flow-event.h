@@ -40,7 +40,7 @@ static inline FlowNode *event_region_in_bytes(const FlowEvent *e) {
 }
 
 static inline FlowNode *event_region(const FlowEvent *e) {
-        return flow_region(e->f, entry_text(e->o, "region"));
+        return flow_region(e->f, json_str(e->o, "region"));
 }
 
 static inline FlowNode *event_value(const FlowEvent *e, uint64_t scope, const char *name, uint64_t version) {

@@ -29,7 +29,7 @@ static void flow_key(uint64_t scope, const char *name, char ret[static KEY_MAX])
 
 static FlowNode *flow_new_node(Map *m, const char *key, const char *name, FlowKind kind, uint64_t born) {
         size_t n = strlen(name) + 1;
-        FlowNode *node = calloc(1, sizeof(*node) + n);
+        FlowNode *node = map_add(m, key, sizeof(*node) + n);
 
         if (!node)
                 return NULL;
@@ -37,10 +37,7 @@ static FlowNode *flow_new_node(Map *m, const char *key, const char *name, FlowKi
         node->born = born;
         node->ended = UINT64_MAX;
         memcpy(node->name, name, n);
-        if (map_add(m, key, node) == 0)
-                return node;
-        free(node);
-        return NULL;
+        return node;
 }
 
 FlowNode *flow_region(const Flow *f, const char *id) {
@@ -65,22 +62,11 @@ FlowNode *flow_add_person(Flow *f, const char *who) {
         return n ? n : flow_new_node(&f->maps->people, who, who, FLOW_PERSON, 0);
 }
 
-static FlowItem *flow_add_item(Flow *f, const char *key) {
-        FlowItem *item = map_get(&f->maps->items, key);
-
-        if (item || !(item = calloc(1, sizeof(*item))))
-                return item;
-        if (map_add(&f->maps->items, key, item) == 0)
-                return item;
-        free(item);
-        return NULL;
-}
-
 int flow_know(Flow *f, uint64_t scope, const char *name) {
         char key[KEY_MAX];
 
         flow_key(scope, name, key);
-        return flow_add_item(f, key) ? 0 : -ENOMEM;
+        return map_have(&f->maps->items, key, sizeof(FlowItem)) ? 0 : -ENOMEM;
 }
 
 bool flow_knows(const Flow *f, uint64_t scope, const char *name) {
@@ -97,7 +83,7 @@ static FlowNode *flow_put_version(Flow *f, uint64_t scope, const char *name, uin
         FlowNode *n;
 
         flow_key(scope, name, key);
-        *ret_item = item = flow_add_item(f, key);
+        *ret_item = item = map_have(&f->maps->items, key, sizeof(*item));
         if (!item)
                 return NULL;
         if (item->last && item->last->version == version) /* nearly always the last version */
@@ -177,29 +163,19 @@ const char *flow_scope_name(const Flow *f, uint64_t scope, uint64_t *ret_before)
 }
 
 int flow_add_scope(Flow *f, const char *name, uint64_t number) {
-        uint64_t *newest = map_get(&f->maps->scopes, name);
+        uint64_t *newest = map_have(&f->maps->scopes, name, sizeof(*newest));
         size_t n = strlen(name) + 1;
-        FlowScope *s = calloc(1, sizeof(*s) + n);
+        FlowScope *s;
         char key[24];
 
         flow_scope_key(number, key);
-        if (!s || map_add(&f->maps->names, key, s) < 0) {
-                free(s);
+        s = newest ? map_add(&f->maps->names, key, sizeof(*s) + n) : NULL;
+        if (!s)
                 return -ENOMEM;
-        }
         memcpy(s->name, name, n);
-        if (newest) {
-                s->before = *newest;
-                *newest = number;
-                return 0;
-        }
-        newest = malloc(sizeof(*newest));
-        if (newest)
-                *newest = number;
-        if (newest && map_add(&f->maps->scopes, name, newest) == 0)
-                return 0;
-        free(newest);
-        return -ENOMEM;
+        s->before = *newest;
+        *newest = number;
+        return 0;
 }
 
 /* Uses of a section stand in two records. */
@@ -273,19 +249,12 @@ void flow_mark(const FlowAsked *a) {
 
 typedef struct NodeList {
         FlowNode **v;
-        size_t n, room;
+        size_t n;
 } NodeList;
 
 static int flow_append(NodeList *l, FlowNode *n) {
-        if (l->n == l->room) {
-                size_t room = l->room ? 2 * l->room : 64;
-                FlowNode **v = reallocarray(l->v, room, sizeof(*v));
-
-                if (!v)
-                        return -ENOMEM;
-                l->v = v;
-                l->room = room;
-        }
+        if (!GROW(l->v, l->n))
+                return -ENOMEM;
         l->v[l->n++] = n;
         return 0;
 }

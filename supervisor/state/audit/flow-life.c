@@ -36,7 +36,7 @@ int flow_took_allocated(FlowEvent *e) {
         if (!n)
                 return -ENOMEM;
         n->entry = e->entry;
-        snprintf(n->skill, sizeof(n->skill), "%s", entry_text(o, "name"));
+        snprintf(n->skill, sizeof(n->skill), "%s", json_str(o, "name"));
         if (!utf8_valid(n->skill, strlen(n->skill), &whole)) /* the name was cut inside a character */
                 n->skill[whole] = 0;
         n->stats = event_text(grant, "lineage", word, sizeof(word)) && strcmp(word, "stats") == 0;

@@ -1,6 +1,7 @@
 /* Runs: CLI. From the ledger's entries to nodes and edges. The type alone decides for most entries. Entries of a
  * region's life are long: only the few relevant members are read from the bytes. */
 #include "audit/flow-event.h"
+#include "record/event.h"
 #include "record/kind.h"
 #include "ledger/ledger.h"
 #include "store/hooks.h"
@@ -16,7 +17,7 @@ static FlowNode *flow_region_or_refused(const FlowEvent *e) {
 
         if (n)
                 return n;
-        n = flow_add_region(e->f, entry_text(e->o, "region"), e->seq);
+        n = flow_add_region(e->f, json_str(e->o, "region"), e->seq);
         if (n)
                 n->refused = true;
         return n;
@@ -25,7 +26,7 @@ static FlowNode *flow_region_or_refused(const FlowEvent *e) {
 static FlowNode *flow_slot_version(const FlowEvent *e, uint64_t born) {
         char name[sizeof(FLOW_SLOT) + SLOT_NAME_MAX];
 
-        snprintf(name, sizeof(name), FLOW_SLOT "%s", entry_text(e->o, "slot"));
+        snprintf(name, sizeof(name), FLOW_SLOT "%s", json_str(e->o, "slot"));
         return flow_add_value(e->f, 0, name, entry_number(e->o, "version"), born);
 }
 
@@ -46,19 +47,16 @@ static int flow_took_gate(FlowEvent *e) {
 static int flow_add_voices(FlowEvent *e, FlowNode *value) {
         _cleanup_json_ json_t *o = NULL;
         const json_t *list;
-        Bytes entry;
-        int r = ledger_get(e->f->txn, entry_number(e->o, "arbitrated"), &entry);
+        int r = event_get(e->f->txn, entry_number(e->o, "arbitrated"), &o);
 
-        if (r == 0)
-                r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
-        if (r != 0)
-                return r > 0 || r == -ENOENT ? -EUCLEAN : r;
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
         list = json_object_get(o, "proposals");
         for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
                 const json_t *one = json_array_get(list, i);
-                FlowNode *by = flow_region(e->f, entry_text(one, "region"));
+                FlowNode *by = flow_region(e->f, json_str(one, "region"));
 
-                if (by && strcmp(by->name, entry_text(e->o, "from")) != 0) /* the winner has an edge already */
+                if (by && strcmp(by->name, json_str(e->o, "from")) != 0) /* the winner has an edge already */
                         r = event_edge(e, by, value, FLOW_SAID, entry_number(one, "seq"), 0);
         }
         return r;
@@ -72,17 +70,17 @@ static int flow_took_slot_written(FlowEvent *e) {
 
         if (r < 0)
                 return r;
-        if (!by && *entry_text(e->o, "from"))
-                by = flow_region(e->f, entry_text(e->o, "from"));
+        if (!by && *json_str(e->o, "from"))
+                by = flow_region(e->f, json_str(e->o, "from"));
         if (!by)
-                by = *entry_text(e->o, "who") ? flow_add_person(e->f, entry_text(e->o, "who")) : NULL;
+                by = *json_str(e->o, "who") ? flow_add_person(e->f, json_str(e->o, "who")) : NULL;
         return by || !value ? event_edge(e, by, value, FLOW_WROTE,
                                          by && by->kind == FLOW_REGION && proposed ? proposed : e->seq, 0)
                             : 0;
 }
 
 static int flow_took_scope(FlowEvent *e) {
-        return flow_add_scope(e->f, entry_text(e->o, "name"), e->seq);
+        return flow_add_scope(e->f, json_str(e->o, "name"), e->seq);
 }
 
 static int flow_add_note(FlowEvent *e, const char *run, uint64_t number, FlowNode **ret) {
@@ -98,7 +96,7 @@ static int flow_add_note(FlowEvent *e, const char *run, uint64_t number, FlowNod
 
 /* A row that an advisor made of a note belongs to the advisor's region, too. */
 static int flow_add_advisor(FlowEvent *e, FlowNode *value) {
-        FlowNode *advisor = flow_region(e->f, entry_text(e->o, "advisor"));
+        FlowNode *advisor = flow_region(e->f, json_str(e->o, "advisor"));
 
         return advisor ? event_edge(e, advisor, value, FLOW_WROTE, UINT64_MAX, 0) : 0;
 }
@@ -112,7 +110,7 @@ static FlowNode *flow_add_pending(FlowEvent *e, uint64_t seq) {
 
 /* A pending note. Later events name the note by the number of its event. */
 static int flow_took_note(FlowEvent *e) {
-        const char *run = entry_text(e->o, "run");
+        const char *run = json_str(e->o, "run");
         FlowNode *note, *waits = flow_add_pending(e, e->seq);
         int r = waits ? flow_add_advisor(e, waits) : -ENOMEM;
 
@@ -138,7 +136,7 @@ static FlowNode *flow_add_pass(FlowEvent *e, uint64_t scope, uint64_t number) {
 
 /* A region proposed the changes of the pass. */
 static int flow_took_pass(FlowEvent *e) {
-        FlowNode *by = flow_region(e->f, entry_text(e->o, "proposed_by"));
+        FlowNode *by = flow_region(e->f, json_str(e->o, "proposed_by"));
 
         return by ? event_edge(e, by, flow_add_pass(e, entry_number(e->o, "scope"), entry_number(e->o, "pass")),
                                FLOW_WROTE, UINT64_MAX, 0)
@@ -147,8 +145,8 @@ static int flow_took_pass(FlowEvent *e) {
 
 /* canon.*, memory.*, kernel.patch: a version of a record. */
 static int flow_took_record(FlowEvent *e) {
-        const char *type = entry_text(e->o, "type"), *kind = entry_text(e->o, "kind"), *id = entry_text(e->o, "id"),
-                   *run = entry_text(e->o, "run"), *who = entry_text(e->o, "who");
+        const char *type = json_str(e->o, "type"), *kind = json_str(e->o, "kind"), *id = json_str(e->o, "id"),
+                   *run = json_str(e->o, "run"), *who = json_str(e->o, "who");
         FlowNode *value, *before, *note, *by = event_region(e);
         uint64_t scope = entry_number(e->o, "scope"), version = entry_number(e->o, "version");
         char name[2 * RECORD_ID_MAX];
@@ -194,7 +192,7 @@ static int flow_add_read(FlowEvent *e, FlowNode *n, const char *scope, const cha
 
 /* belief.read, memory.read: {scope: {kind: {id: [version…]}}} */
 static int flow_took_reads(FlowEvent *e) {
-        bool belief = strcmp(entry_text(e->o, "type"), "memory.read") != 0;
+        bool belief = strcmp(json_str(e->o, "type"), "memory.read") != 0;
         const json_t *read = json_object_get(e->o, "read");
         FlowNode *n = event_region(e);
         const char *scope, *kind, *id;
@@ -226,7 +224,7 @@ static int flow_took_reads(FlowEvent *e) {
 static int flow_took_context_read(FlowEvent *e) {
         FlowNode *n = event_region(e), *note;
         uint64_t number = entry_number(e->o, "note");
-        int r = n && number > 0 ? flow_add_note(e, entry_text(e->o, "run"), number, &note) : 0;
+        int r = n && number > 0 ? flow_add_note(e, json_str(e->o, "run"), number, &note) : 0;
 
         if (r == 0 && n && number > 0)
                 r = event_edge(e, note, n, FLOW_READ, 0, n->born);
@@ -235,8 +233,8 @@ static int flow_took_context_read(FlowEvent *e) {
 
 /* Both regions record the same use, when both have lineage handles. */
 static int flow_took_handle(FlowEvent *e) {
-        const char *by = entry_text(e->o, "by"), *of = entry_text(e->o, "of"), *section = entry_text(e->o, "section"),
-                   *region = entry_text(e->o, "region");
+        const char *by = json_str(e->o, "by"), *of = json_str(e->o, "of"), *section = json_str(e->o, "section"),
+                   *region = json_str(e->o, "region");
         FlowNode *user = flow_region(e->f, *by ? by : region), *value;
         uint64_t version = entry_number(e->o, "version");
         char name[300];
@@ -262,7 +260,7 @@ static int flow_took_dropped(FlowEvent *e) {
 static int flow_know_name(FlowEvent *e, const char *prefix, const char *key) {
         char name[300];
 
-        snprintf(name, sizeof(name), "%s%s", prefix, entry_text(e->o, key));
+        snprintf(name, sizeof(name), "%s%s", prefix, json_str(e->o, key));
         return flow_know(e->f, 0, name);
 }
 

@@ -28,7 +28,6 @@ static int unknown_add_family(UnknownQuestion *a, const FlowNode *n) {
         const char *slash = strchr(n->name, '/');
         char kind[64] = "";
         uint64_t before;
-        UnknownFamily *more;
         Kind k;
 
         memcpy(kind, n->name, MIN((size_t)(slash - n->name), sizeof(kind) - 1));
@@ -38,11 +37,9 @@ static int unknown_add_family(UnknownQuestion *a, const FlowNode *n) {
                         a->families[i].born = MIN(a->families[i].born, n->born);
                         return 0;
                 }
-        more = reallocarray(a->families, a->n + 1, sizeof(*more));
-        if (!more)
+        if (!GROW(a->families, a->n))
                 return -ENOMEM;
-        a->families = more;
-        more[a->n++] = (UnknownFamily){
+        a->families[a->n++] = (UnknownFamily){
                 .scope = n->scope, .born = n->born, .scope_name = flow_scope_name(a->f, n->scope, &before), .kind = k};
         return 0;
 }
@@ -217,9 +214,7 @@ int flow_unknown(Flow *f, const FlowAsked *asked, FlowUnknownFn fn, void *userda
         for (const FlowNode *u = f->regions; u && r == 0; u = u->next) {
                 if (u->refused || unknown_counts_whole(u, asked))
                         continue;
-                r = unknown_slots(&a, u);
-                if (r == 0)
-                        r = unknown_records(&a, u);
+                r = unknown_slots(&a, u) ?: unknown_records(&a, u);
         }
         free(a.families);
         return r;

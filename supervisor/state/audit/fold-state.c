@@ -6,49 +6,44 @@
 #include <stdio.h>
 #include <string.h>
 
-static void _printf_(4, 0) audit_record(Audit *a, bool at, const char *what, const char *expected_fmt, va_list ap) {
+static int _printf_(5, 0) audit_record(Audit *a, bool at, const char *what, const char *found, const char *expected_fmt,
+                                      va_list ap) {
         a->report->at_entry = at;
         a->report->seq = a->seq;
         snprintf(a->report->what, AUDIT_TEXT_MAX, "%s", what);
         vsnprintf(a->report->expected, AUDIT_TEXT_MAX, expected_fmt, ap);
-}
-
-int audit_broken(Audit *a, bool at, const char *what, const char *expected_fmt, ...) {
-        va_list ap;
-
-        va_start(ap, expected_fmt);
-        audit_record(a, at, what, expected_fmt, ap);
-        va_end(ap);
+        diag_quote(found, strnlen(found, AUDIT_TEXT_MAX - 1), a->report->found, AUDIT_TEXT_MAX);
         return AUDIT_E_BROKEN;
 }
 
-int audit_found(Audit *a, const char *fmt, ...) {
-        char text[AUDIT_TEXT_MAX];
+AuditText audit_text(const char *fmt, ...) {
+        AuditText text;
         va_list ap;
 
         va_start(ap, fmt);
-        vsnprintf(text, sizeof(text), fmt, ap);
+        vsnprintf(text.s, sizeof(text.s), fmt, ap);
         va_end(ap);
-        diag_quote(text, strlen(text), a->report->found, AUDIT_TEXT_MAX);
-        return AUDIT_E_BROKEN;
+        return text;
 }
 
 int audit_differs(Audit *a, const char *what, const char *found, const char *expected_fmt, ...) {
         va_list ap;
+        int r;
 
         va_start(ap, expected_fmt);
-        audit_record(a, true, what, expected_fmt, ap);
+        r = audit_record(a, true, what, found, expected_fmt, ap);
         va_end(ap);
-        return audit_found(a, "%s", found);
+        return r;
 }
 
 int audit_store_differs(Audit *a, const char *what, const char *found, const char *expected_fmt, ...) {
         va_list ap;
+        int r;
 
         va_start(ap, expected_fmt);
-        audit_record(a, false, what, expected_fmt, ap);
+        r = audit_record(a, false, what, found, expected_fmt, ap);
         va_end(ap);
-        return audit_found(a, "%s", found);
+        return r;
 }
 
 int audit_lacks(Audit *a, const char *type, const char *field) {
@@ -57,9 +52,8 @@ int audit_lacks(Audit *a, const char *type, const char *field) {
 }
 
 int audit_wrong_version(Audit *a, const char *slot, uint64_t expected, uint64_t found) {
-        audit_broken(a, true, "a slot's versions do not follow one another", "version %" PRIu64 " of %s", expected,
-                     slot);
-        return audit_found(a, "version %" PRIu64, found);
+        return audit_differs(a, "a slot's versions do not follow one another", audit_text("version %" PRIu64, found).s,
+                             "version %" PRIu64 " of %s", expected, slot);
 }
 
 int audit_next_body(Audit *a) {

@@ -34,7 +34,7 @@ typedef struct FoldedArbitration {
 } FoldedArbitration;
 
 typedef struct FoldedRegion {
-        uint64_t n_held, room, n_settled;
+        uint64_t n_held, n_settled;
         FoldedHeld *held; /* owned */
         struct FoldedRegion *parent; /* borrowed; NULL: no region started it */
         uint64_t n_below;            /* regions below without an end */
@@ -60,12 +60,15 @@ typedef struct Audit {
         uint64_t seq;       /* of the entry at hand */
 } Audit;
 
-/* Record the first failure and return AUDIT_E_BROKEN. Pairs: audit_broken() has what and expected, audit_found() the
- * rest; at: at the entry at hand. In one: audit_differs() at the entry at hand, audit_store_differs() elsewhere. */
-int audit_broken(Audit *a, bool at, const char *what, const char *expected_fmt, ...) _printf_(4, 5);
-int audit_found(Audit *a, const char *fmt, ...) _printf_(2, 3);
+/* Record the first failure and return AUDIT_E_BROKEN: audit_differs() at the entry at hand, audit_store_differs()
+ * elsewhere. */
 int audit_differs(Audit *a, const char *what, const char *found, const char *expected_fmt, ...) _printf_(4, 5);
 int audit_store_differs(Audit *a, const char *what, const char *found, const char *expected_fmt, ...) _printf_(4, 5);
+/* A text for `found`. */
+typedef struct AuditText {
+        char s[AUDIT_TEXT_MAX];
+} AuditText;
+AuditText audit_text(const char *fmt, ...) _printf_(1, 2);
 int audit_lacks(Audit *a, const char *type, const char *field);
 int audit_wrong_version(Audit *a, const char *slot, uint64_t expected, uint64_t found);
 /* Steps to the next row of table body. Returns 0 or -errno. */

@@ -31,22 +31,20 @@ static int fold_check_body(Audit *a, const json_t *o, const char *type, const js
         r = erased_payload(a, o, type, a->next_body == a->seq);
         if (r != -ENOENT && (r < 0 || a->next_body != a->seq))
                 return r;
-        if (r == -ENOENT) {
-                audit_broken(a, true, "the entry commits to a missing payload", "a row %" PRIu64 " in table body",
-                       a->seq);
-                return a->next_body == UINT64_MAX ? audit_found(a, "no more rows")
-                                                  : audit_found(a, "row %" PRIu64 " next", a->next_body);
-        }
-        if (a->body.n < BODY_NONCE_BYTES || a->body.n - BODY_NONCE_BYTES != bytes) {
-                audit_broken(a, true, "the payload's length differs from the entry", "%" PRIu64 " bytes", bytes);
-                return audit_found(a, "%zu bytes with the nonce", a->body.n);
-        }
+        if (r == -ENOENT)
+                return audit_differs(
+                        a, "the entry commits to a missing payload",
+                        a->next_body == UINT64_MAX ? "no more rows"
+                                                   : audit_text("row %" PRIu64 " next", a->next_body).s,
+                        "a row %" PRIu64 " in table body", a->seq);
+        if (a->body.n < BODY_NONCE_BYTES || a->body.n - BODY_NONCE_BYTES != bytes)
+                return audit_differs(a, "the payload's length differs from the entry",
+                                     audit_text("%zu bytes with the nonce", a->body.n).s, "%" PRIu64 " bytes", bytes);
         hash_bytes(a->body.p, a->body.n, hash);
         hex_encode(hash, sizeof(hash), hex);
-        if (strcmp(hex, said) != 0) {
-                audit_broken(a, true, "the payload's hash differs from the entry", "sha256 %s", said);
-                return audit_found(a, "sha256 %s", hex);
-        }
+        if (strcmp(hex, said) != 0)
+                return audit_differs(a, "the payload's hash differs from the entry", audit_text("sha256 %s", hex).s,
+                                     "sha256 %s", said);
         return audit_next_body(a);
 }
 
@@ -55,11 +53,9 @@ static int fold_slot_defined(Audit *a, const char *name, const json_t *rule) {
 
         if (map_get(&a->slots, name))
                 return audit_differs(a, "a slot is defined twice", "two", "no definition of %s before", name);
-        row = calloc(1, sizeof(*row));
-        if (!row || map_add(&a->slots, name, row) < 0) {
-                free(row);
+        row = map_add(&a->slots, name, sizeof(*row));
+        if (!row)
                 return -ENOMEM;
-        }
         row->defined = a->seq;
         row->arbitrated = rule;
         a->report->slots++;
@@ -75,19 +71,14 @@ static int fold_slot_proposed(Audit *a, const json_t *o, const char *name, SlotR
 
         if (!r || !sha)
                 return audit_lacks(a, "slot.proposed", "region and body");
-        if (slot->held_version && strcmp(slot->held_by, id) != 0) {
-                audit_broken(a, true, "a slot is proposed by two regions at once", "only region %s", slot->held_by);
-                return audit_found(a, "region %s", id);
-        }
+        if (slot->held_version && strcmp(slot->held_by, id) != 0)
+                return audit_differs(a, "a slot is proposed by two regions at once", audit_text("region %s", id).s,
+                                     "only region %s", slot->held_by);
         if (version != (slot->held_version ? slot->held_version : slot->version) + 1)
                 return audit_wrong_version(a, name, (slot->held_version ? slot->held_version : slot->version) + 1,
                                           version);
-        if (r->n_held == r->room) {
-                h = reallocarray(r->held, r->room = r->room ? r->room * 2 : 8, sizeof(*h));
-                if (!h)
-                        return -ENOMEM;
-                r->held = h;
-        }
+        if (!GROW(r->held, r->n_held))
+                return -ENOMEM;
         h = &r->held[r->n_held++];
         *h = (FoldedHeld){
                 .seq = a->seq, .version = version, .expect = -1, .confidence = sure ? json_number_value(sure) : -1};
@@ -109,13 +100,13 @@ static int fold_check_hist(Audit *a, const char *name, const SlotRow *slot) {
 
         if (r < 0 && r != -ENOENT)
                 return r;
-        if (r == -ENOENT || written != slot->written || body != slot->body) {
-                audit_broken(a, true, "table hist lacks the version",
-                       "version %" PRIu64 " of %s written at %" PRIu64 ", payload of %" PRIu64, slot->version, name,
-                       slot->written, slot->body);
-                return r == -ENOENT ? audit_found(a, "no row")
-                                    : audit_found(a, "written at %" PRIu64 ", payload of %" PRIu64, written, body);
-        }
+        if (r == -ENOENT || written != slot->written || body != slot->body)
+                return audit_differs(
+                        a, "table hist lacks the version",
+                        r == -ENOENT ? "no row"
+                                     : audit_text("written at %" PRIu64 ", payload of %" PRIu64, written, body).s,
+                        "version %" PRIu64 " of %s written at %" PRIu64 ", payload of %" PRIu64, slot->version, name,
+                        slot->written, slot->body);
         a->n_hist++;
         a->report->versions++;
         return 0;
@@ -134,11 +125,11 @@ static int fold_slot_settled(Audit *a, const json_t *o, const char *name, SlotRo
                 return audit_differs(a, "a slot is written without a proposal", "no open proposal",
                                      "a slot.proposed of the same region before");
         h = &r->held[r->n_settled++];
-        if (h->seq != proposed || h->version != version || strcmp(h->slot, name) != 0) {
-                audit_broken(a, true, "a proposal is settled out of its turn",
-                       "version %" PRIu64 " of %s, proposed at %" PRIu64, h->version, h->slot, h->seq);
-                return audit_found(a, "version %" PRIu64 " of %s, proposed at %" PRIu64, version, name, proposed);
-        }
+        if (h->seq != proposed || h->version != version || strcmp(h->slot, name) != 0)
+                return audit_differs(a, "a proposal is settled out of its turn",
+                                     audit_text("version %" PRIu64 " of %s, proposed at %" PRIu64, version, name,
+                                                proposed).s,
+                                     "version %" PRIu64 " of %s, proposed at %" PRIu64, h->version, h->slot, h->seq);
         if (keep && r->broke)
                 return audit_differs(a, "a write of a region whose changes must be discarded was kept (I-24, I-78)",
                                      "slot.written", "slot.discarded");
@@ -150,10 +141,9 @@ static int fold_slot_settled(Audit *a, const json_t *o, const char *name, SlotRo
         if (slot->arbitrated)
                 return audit_differs(a, "a slot with a rule is written without its verdict", "slot.written",
                                      "slot.gathered");
-        if (!sha || strcmp(sha, h->sha256) != 0) {
-                audit_broken(a, true, "the written value differs from the proposed value", "payload %s", h->sha256);
-                return audit_found(a, "payload %s", sha ? sha : "none");
-        }
+        if (!sha || strcmp(sha, h->sha256) != 0)
+                return audit_differs(a, "the written value differs from the proposed value",
+                                     audit_text("payload %s", sha ? sha : "none").s, "payload %s", h->sha256);
         if (version != slot->version + 1)
                 return audit_wrong_version(a, name, slot->version + 1, version);
         slot->version = version;
@@ -174,19 +164,16 @@ static int fold_slot_gathered(Audit *a, const json_t *o, const char *name) {
                 return audit_differs(a, "a proposal is gathered that was never made", "no open proposal",
                                      "a slot.proposed of the same region before");
         h = &r->held[r->n_settled++];
-        if (h->seq != proposed || strcmp(h->slot, name) != 0) {
-                audit_broken(a, true, "a proposal is settled out of its turn", "%s, proposed at %" PRIu64, h->slot,
-                             h->seq);
-                return audit_found(a, "%s, proposed at %" PRIu64, name, proposed);
-        }
+        if (h->seq != proposed || strcmp(h->slot, name) != 0)
+                return audit_differs(a, "a proposal is settled out of its turn",
+                                     audit_text("%s, proposed at %" PRIu64, name, proposed).s,
+                                     "%s, proposed at %" PRIu64, h->slot, h->seq);
         return arbitration_gathered(a, o, name, r, h);
 }
 
 static int fold_slot_written(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version) {
         if (json_object_get(o, "arbitrated") && !json_object_get(o, "region") && !fold_text(o, "who")) {
-                int r = arbitration_written(a, o, name, slot, version);
-
-                return r == 0 ? fold_check_hist(a, name, slot) : r;
+                return arbitration_written(a, o, name, slot, version) ?: fold_check_hist(a, name, slot);
         }
         if (json_object_get(o, "region"))
                 return fold_slot_settled(a, o, name, slot, version, true);
@@ -210,11 +197,11 @@ static int fold_slot_read(Audit *a, const SlotRow *slot, const json_t *o, const 
 
         if (json_get_u64(json_object_get(o, "written"), &written) < 0)
                 return audit_lacks(a, "slot.read", "written");
-        if (version != slot->version || written != slot->written) {
-                audit_broken(a, true, "a region read a version that was not valid then (I-20)",
-                       "version %" PRIu64 " of %s, written at %" PRIu64, slot->version, name, slot->written);
-                return audit_found(a, "version %" PRIu64 ", written at %" PRIu64, version, written);
-        }
+        if (version != slot->version || written != slot->written)
+                return audit_differs(a, "a region read a version that was not valid then (I-20)",
+                                     audit_text("version %" PRIu64 ", written at %" PRIu64, version, written).s,
+                                     "version %" PRIu64 " of %s, written at %" PRIu64, slot->version, name,
+                                     slot->written);
         return 0;
 }
 
@@ -260,11 +247,9 @@ static int fold_region_allocated(Audit *a, const json_t *o, const char *id) {
         if (json_object_get(o, "parent") && (!parent || parent->released))
                 return audit_differs(a, "the parent of a region is not there", above ? above : "none",
                                      "a parent, allocated and not released");
-        r = calloc(1, sizeof(*r));
-        if (!r || map_add(&a->regions, id, r) < 0) {
-                free(r);
+        r = map_add(&a->regions, id, sizeof(*r));
+        if (!r)
                 return -ENOMEM;
-        }
         r->callback = json_object_get(o, "callback");
         r->broke = json_object_get(o, "discards"); /* below a broken budget: all changes are discarded (I-98) */
         r->success = json_text_is(json_object_get(json_object_get(o, "grant"), "commit"), "success");
@@ -346,11 +331,10 @@ static int fold_gate(Audit *a, const json_t *o, const char *region) {
 
         if (!region || !name || !verdict || json_get_u64(json_object_get(o, "version"), &version) < 0)
                 return audit_lacks(a, "gate.evaluated", "region, slot, verdict and version");
-        if (version != (slot ? slot->version : 0)) {
-                audit_broken(a, true, "a gate was evaluated on a version that was not valid then (I-52)",
-                             "version %" PRIu64 " of %s", slot ? slot->version : 0, name);
-                return audit_found(a, "version %" PRIu64, version);
-        }
+        if (version != (slot ? slot->version : 0))
+                return audit_differs(a, "a gate was evaluated on a version that was not valid then (I-52)",
+                                     audit_text("version %" PRIu64, version).s, "version %" PRIu64 " of %s",
+                                     slot ? slot->version : 0, name);
         if (strcmp(verdict, "pass") != 0 && map_get(&a->regions, region))
                 return audit_differs(a, "a region runs although one of its gates failed (I-50)", verdict,
                                      "verdict pass");

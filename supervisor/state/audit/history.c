@@ -43,12 +43,12 @@ int history_unfold(Txn *t, uint64_t seq, json_t *o) {
         Bytes body, nonce;
         int r;
 
-        if (strcmp(entry_text(o, "fields"), "body") != 0)
+        if (strcmp(json_str(o, "fields"), "body") != 0)
                 return 0;
         r = body_get(t, seq, &nonce, &body);
         if (r == 0) {
                 hash_bytes(nonce.p, nonce.n + body.n, hash); /* one row: the payload follows its nonce */
-                if (strcmp(hex_encode(hash, sizeof(hash), hex), entry_text(json_object_get(o, "body"), "sha256")) != 0)
+                if (strcmp(hex_encode(hash, sizeof(hash), hex), json_str(json_object_get(o, "body"), "sha256")) != 0)
                         return -EUCLEAN;
                 r = json_parse(body.p, body.n, body.n, JSON_DEPTH_DEFAULT, &fields, NULL);
         }
@@ -61,16 +61,16 @@ int history_unfold(Txn *t, uint64_t seq, json_t *o) {
 
 static int history_take_allocated(RegionFacts *f, const json_t *o) {
         const json_t *grant = json_object_get(o, "grant"), *skill = json_object_get(o, "skill");
-        const char *scope = entry_text(grant, "key_scope");
+        const char *scope = json_str(grant, "key_scope");
 
-        f->skill = strdup(entry_text(skill, "name"));
-        f->digest = strdup(entry_text(skill, "digest"));
-        f->tier = strdup(entry_text(o, "tier"));
-        f->asked = strdup(entry_text(grant, "discipline"));
+        f->skill = strdup(json_str(skill, "name"));
+        f->digest = strdup(json_str(skill, "digest"));
+        f->tier = strdup(json_str(o, "tier"));
+        f->asked = strdup(json_str(grant, "discipline"));
         f->scope = strdup(*scope ? scope : "invocation");
         f->exit_code = -1;
-        snprintf(f->parent, sizeof(f->parent), "%s", entry_text(o, "parent"));
-        snprintf(f->name, sizeof(f->name), "%s", entry_text(grant, "name"));
+        snprintf(f->parent, sizeof(f->parent), "%s", json_str(o, "parent"));
+        snprintf(f->name, sizeof(f->name), "%s", json_str(grant, "name"));
         f->trace = json_incref(json_object_get(grant, "trace"));
         f->beyond = json_incref(json_object_get(grant, "beyond_parent"));
         f->outcome = strdup("");
@@ -82,7 +82,7 @@ static int history_take_allocated(RegionFacts *f, const json_t *o) {
 }
 
 static int history_take_ended(RegionFacts *f, const json_t *o) {
-        char *outcome = strdup(entry_text(o, "outcome")), *reason = strdup(entry_text(o, "reason"));
+        char *outcome = strdup(json_str(o, "outcome")), *reason = strdup(json_str(o, "reason"));
 
         free(f->outcome);
         free(f->reason);
@@ -111,7 +111,7 @@ static int history_add_region(HistoryFold *fold, const json_t *o, uint64_t seq, 
         const HistoryQuery *q = fold->q;
         History *h = fold->h;
         RegionFacts *f = calloc(1, sizeof(*f)), **p;
-        const char *id = entry_text(o, "region");
+        const char *id = json_str(o, "region");
         int r;
 
         if (!f)
@@ -125,21 +125,14 @@ static int history_add_region(HistoryFold *fold, const json_t *o, uint64_t seq, 
                 history_free_facts(f);
                 return r;
         }
-        if (h->n % 64 == 0) {
-                p = reallocarray(h->regions, h->n + 64, sizeof(*p));
-                if (!p) {
-                        history_free_facts(f);
-                        return -ENOMEM;
-                }
-                h->regions = p;
-        }
-        h->regions[h->n++] = f;
-        /* The map frees its values: the value is a heap copy of the pointer. */
-        p = malloc(sizeof(*p));
-        if (!p || map_add(&fold->alive, id, p) < 0) {
-                free(p);
+        if (!GROW(h->regions, h->n)) {
+                history_free_facts(f);
                 return -ENOMEM;
         }
+        h->regions[h->n++] = f;
+        p = map_add(&fold->alive, id, sizeof(*p));
+        if (!p)
+                return -ENOMEM;
         *p = f;
         return 0;
 }
@@ -195,8 +188,8 @@ static int history_fold_entry(void *arg, uint64_t seq, Bytes e) {
         r = json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        type = entry_text(o, "type");
-        if (clock_parse(entry_text(o, "time"), &usec) < 0)
+        type = json_str(o, "type");
+        if (clock_parse(json_str(o, "time"), &usec) < 0)
                 return -EUCLEAN;
         if (seq == 0)
                 h->first_usec = usec;
@@ -207,12 +200,12 @@ static int history_fold_entry(void *arg, uint64_t seq, Bytes e) {
         if (strcmp(type, "region.allocated") == 0)
                 return history_add_region(fold, o, seq, usec);
         h->refused |=
-                strcmp(type, "region.refused") == 0 && q->region && strcmp(q->region, entry_text(o, "region")) == 0;
+                strcmp(type, "region.refused") == 0 && q->region && strcmp(q->region, json_str(o, "region")) == 0;
         if (strcmp(type, "skill.registered") == 0) {
-                h->knows_skill |= q->skill && strcmp(q->skill, entry_text(json_object_get(o, "skill"), "name")) == 0;
+                h->knows_skill |= q->skill && strcmp(q->skill, json_str(json_object_get(o, "skill"), "name")) == 0;
                 return 0;
         }
-        f = map_get(&fold->alive, entry_text(o, "region"));
+        f = map_get(&fold->alive, json_str(o, "region"));
         return f ? history_take_event(*f, type, o, seq, usec) : 0;
 }
 
@@ -287,9 +280,7 @@ int history_each(Txn *t, uint64_t n, int (*fn)(void *arg, uint64_t seq, Bytes en
                 if (r < 0)
                         break;
                 merkle_leaf(entry.p, entry.n, &leaf);
-                r = merkle_append(&edge, &leaf, NULL, NULL);
-                if (r == 0)
-                        r = fn(arg, seq, entry);
+                r = merkle_append(&edge, &leaf, NULL, NULL) ?: fn(arg, seq, entry);
         }
         return r == 0 ? history_check_root(t, &edge, ret, reterr) : r;
 }
@@ -306,14 +297,11 @@ static int history_read_region(HistoryFold *f, Diag *reterr) {
         _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
         LedgerTree tree;
         Bytes e;
-        int r = ledger_tree_read(f->t, &tree);
+        int r = ledger_tree_read(f->t, &tree)
+                ?: history_check_root(f->t, &tree.edge, f->h->root, reterr)
+                ?: ledger_get(f->t, 0, &e)
+                ?: history_read_one(f, 0, e, reterr);
 
-        if (r == 0)
-                r = history_check_root(f->t, &tree.edge, f->h->root, reterr);
-        if (r == 0)
-                r = ledger_get(f->t, 0, &e);
-        if (r == 0)
-                r = history_read_one(f, 0, e, reterr);
         if (r != 0)
                 return r;
         r = region_events(f->t, f->q->region, &w);
@@ -323,9 +311,7 @@ static int history_read_region(HistoryFold *f, Diag *reterr) {
                 _cleanup_json_ json_t *o = NULL;
                 uint64_t seq;
 
-                r = region_events_next(&w, &seq, &e, &o);
-                if (r == 0)
-                        r = history_read_one(f, seq, e, reterr);
+                r = region_events_next(&w, &seq, &e, &o) ?: history_read_one(f, seq, e, reterr);
         }
         return r == -ENOENT ? 0 : r;
 }

@@ -1,7 +1,6 @@
 #include "audit/map.h"
 #include "base/siphash.h"
 
-#include <errno.h>
 #include <string.h>
 
 static size_t map_place(const struct MapItem *items, size_t room, const char *key) {
@@ -16,30 +15,36 @@ void *map_get(const Map *m, const char *key) {
         return m->room ? m->items[map_place(m->items, m->room, key)].value : NULL;
 }
 
-int map_add(Map *m, const char *key, void *value) {
-        size_t i;
+static bool map_make_room(Map *m) {
+        size_t room = m->room ? m->room * 2 : 64;
+        struct MapItem *items;
 
-        if (m->n * 2 >= m->room) {
-                size_t room = m->room ? m->room * 2 : 64;
-                struct MapItem *items = calloc(room, sizeof(*items));
+        if (m->n * 2 < m->room)
+                return true;
+        items = calloc(room, sizeof(*items));
+        if (!items)
+                return false;
+        for (size_t k = 0; k < m->room; k++)
+                if (m->items[k].key)
+                        items[map_place(items, room, m->items[k].key)] = m->items[k];
+        free(m->items);
+        m->items = items;
+        m->room = room;
+        return true;
+}
 
-                if (!items)
-                        return -ENOMEM;
-                for (size_t k = 0; k < m->room; k++)
-                        if (m->items[k].key)
-                                items[map_place(items, room, m->items[k].key)] = m->items[k];
-                free(m->items);
-                m->items = items;
-                m->room = room;
-        }
-        i = map_place(m->items, m->room, key);
-        assert(!m->items[i].key);
-        m->items[i].key = strdup(key);
-        if (!m->items[i].key)
-                return -ENOMEM;
-        m->items[i].value = value;
+void *map_add(Map *m, const char *key, size_t n) {
+        _cleanup_free_ char *copy = strdup(key);
+        _cleanup_free_ void *value = calloc(1, n);
+        struct MapItem *item;
+
+        if (!copy || !value || !map_make_room(m))
+                return NULL;
+        item = &m->items[map_place(m->items, m->room, key)];
+        assert(!item->key);
         m->n++;
-        return 0;
+        *item = (struct MapItem){TAKE_PTR(copy), TAKE_PTR(value)};
+        return item->value;
 }
 
 void map_deinit(Map *m) {

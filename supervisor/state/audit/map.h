@@ -12,6 +12,10 @@ typedef struct Map {
 } Map;
 
 void *map_get(const Map *m, const char *key);
-/* The key must be new. Takes the value. Returns 0 or -ENOMEM (the value is not taken). */
-int map_add(Map *m, const char *key, void *value);
+/* Adds a value of n zeros; the key must be new. NULL: no memory. */
+void *map_add(Map *m, const char *key, size_t n);
+/* The value, added when there is none. NULL: no memory. */
+static inline void *map_have(Map *m, const char *key, size_t n) {
+        return map_get(m, key) ?: map_add(m, key, n);
+}
 void map_deinit(Map *m);

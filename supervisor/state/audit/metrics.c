@@ -195,13 +195,11 @@ static void metrics_fold_event(Metrics *m, const char *type, const json_t *o) {
 
 static int metrics_fold_entry(Metrics *m, Txn *t, uint64_t seq, Bytes e) {
         _cleanup_json_ json_t *o = NULL;
-        int r = json_parse(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, NULL);
+        int r = json_parse(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, NULL) ?: history_unfold(t, seq, o);
 
-        if (r == 0)
-                r = history_unfold(t, seq, o);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        metrics_fold_event(m, json_text(json_object_get(o, "type")) ?: "", o);
+        metrics_fold_event(m, json_str(o, "type"), o);
         return m->error;
 }
 
@@ -269,9 +267,7 @@ static int metrics_fold_rest(Metrics *m, Txn *t, uint64_t entries) {
                 uint64_t seq;
                 Bytes e;
 
-                r = ledger_next(&w, &seq, &e);
-                if (r == 0)
-                        r = metrics_fold_entry(m, t, seq, e);
+                r = ledger_next(&w, &seq, &e) ?: metrics_fold_entry(m, t, seq, e);
                 if (r == 0)
                         m->entries++;
         }

@@ -181,10 +181,9 @@ static void chart_outcomes(Report *r) {
         for (size_t i = 0; i < r->h->n; i++) {
                 const RegionFacts *f = r->h->regions[i];
                 const char *outcome = f->ended ? f->outcome : f->orphan ? "supervisor gone" : "alive";
-                uint64_t *n = map_get(&map, outcome);
+                uint64_t *n = map_have(&map, outcome, sizeof(*n));
 
-                if (!n && (!(n = calloc(1, sizeof(*n))) || map_add(&map, outcome, n) < 0)) {
-                        free(n);
+                if (!n) {
                         r->error = -ENOMEM;
                         return;
                 }

@@ -1,5 +1,4 @@
 #include "audit/report-html.h"
-#include "base/clock.h"
 #include "base/size.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 #include "audit/report-html.h"
 #include "audit/map.h"
-#include "base/clock.h"
 #include "base/size.h"
 
 #include <errno.h>
@@ -16,13 +15,10 @@ typedef struct ReportSum {
 
 /* The sum under a name; a new name gets a new sum. NULL, and r->error is set, when out of memory. */
 static ReportSum *report_sum(Report *r, Map *m, const char *name) {
-        ReportSum *s = map_get(m, name);
+        ReportSum *s = map_have(m, name, sizeof(*s));
 
-        if (!s && (!(s = calloc(1, sizeof(*s))) || map_add(m, name, s) < 0)) {
+        if (!s)
                 r->error = -ENOMEM;
-                free(s);
-                return NULL;
-        }
         return s;
 }
 

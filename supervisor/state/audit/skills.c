@@ -44,13 +44,9 @@ int skills_fold(Audit *a, const json_t *o) {
         if (!f && replaces)
                 return audit_differs(a, "a registration replaces a skill that was never registered",
                                      old ? old : "something", "nothing");
-        if (!f) {
-                f = calloc(1, sizeof(*f));
-                if (!f || map_add(&a->skills, name, f) < 0) {
-                        free(f);
-                        return -ENOMEM;
-                }
-        }
+        f = map_have(&a->skills, name, sizeof(*f));
+        if (!f)
+                return -ENOMEM;
         f->seq = a->seq;
         strcpy(f->digest, digest);
         return 0;
@@ -70,16 +66,14 @@ int skills_check(Audit *a) {
                         return -EUCLEAN;
                 memcpy(name, k.p, k.n);
                 f = map_get(&a->skills, name);
-                if (!f || f->seq != be64_get(v.p)) {
-                        audit_broken(a, false, "table skill differs from the ledger", "%s: registered at %" PRIu64,
-                                     name, f ? f->seq : 0);
-                        return audit_found(a, "%" PRIu64, be64_get(v.p));
-                }
+                if (!f || f->seq != be64_get(v.p))
+                        return audit_store_differs(a, "table skill differs from the ledger",
+                                                   audit_text("%" PRIu64, be64_get(v.p)).s,
+                                                   "%s: registered at %" PRIu64, name, f ? f->seq : 0);
                 n++;
         }
-        if (r == -ENOENT && n != a->skills.n) {
-                audit_broken(a, false, "table skill lacks rows of the ledger", "%zu rows", a->skills.n);
-                return audit_found(a, "%" PRIu64, n);
-        }
+        if (r == -ENOENT && n != a->skills.n)
+                return audit_store_differs(a, "table skill lacks rows of the ledger", audit_text("%" PRIu64, n).s,
+                                           "%zu rows", a->skills.n);
         return r == -ENOENT ? 0 : r;
 }

@@ -1,4 +1,5 @@
 #include "audit/span.h"
+#include "audit/entry.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -83,19 +84,13 @@ static json_t *span_new(const SpanIds *ids, const char *name, uint64_t from, uin
         return o;
 }
 
-static uint64_t span_usage(const RegionFacts *f, const char *member) {
-        uint64_t n;
-
-        return json_get_u64(json_object_get(f->usage, member), &n) < 0 ? 0 : n;
-}
-
 static json_t *span_region_attributes(const RegionFacts *f) {
         json_t *a = json_pack("[o, o, o, o, o, o, o, o]", span_text("lethe.region", f->id),
                               span_text("lethe.skill.name", f->skill), span_text("lethe.skill.digest", f->digest),
                               span_text("lethe.tier", f->tier), span_text("lethe.outcome", f->outcome),
                               span_number("lethe.ledger.seq", f->allocated),
-                              span_number("lethe.cpu_usec", span_usage(f, "cpu_usec")),
-                              span_number("lethe.peak_memory_bytes", span_usage(f, "peak_memory_bytes")));
+                              span_number("lethe.cpu_usec", entry_number(f->usage, "cpu_usec")),
+                              span_number("lethe.peak_memory_bytes", entry_number(f->usage, "peak_memory_bytes")));
 
         if (a && f->exit_code >= 0 &&
             json_array_append_new(a, span_number("process.exit.code", (uint64_t)f->exit_code)) < 0) {
@@ -117,7 +112,7 @@ static int span_set_status(json_t *o, const RegionFacts *f) {
 
 /* region.released is recorded at the teardown's end; the run ended at the teardown's beginning. */
 static json_t *span_list(const RegionFacts *f, const SpanIds *ids) {
-        uint64_t teardown = facts_number(f, "usec"), wall = span_usage(f, "wall_usec"), from, to;
+        uint64_t teardown = facts_number(f, "usec"), wall = entry_number(f->usage, "wall_usec"), from, to;
         SpanIds below = *ids;
         char name[256];
         json_t *a = json_array(), *o;

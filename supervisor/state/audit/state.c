@@ -1,13 +1,11 @@
 #include "audit/state.h"
-#include "engine/engine.h"
 #include "engine/fold.h"
 #include "engine/dead-letter.h"
-#include "engine/mutate.h"
 #include "engine/note.h"
 #include "engine/project.h"
 #include "engine/wait.h"
 #include "ledger/ledger.h"
-#include "record/event.h"
+#include "record/rows.h"
 #include "store/hooks.h"
 
 #include <errno.h>
@@ -17,7 +15,7 @@
 #include <string.h>
 
 #define NUMBER_MAX 24
-#define EVENT_OF_RUN "\"run\":\"" /* in each entry about a run; entries without this text are skipped unparsed */
+#define EVENT_OF_RUN "\"run\":\"" /* in each entry about a run */
 
 /* The open runs after all entries: {run: {"agent","scope","events":{note's number: [seq, outcome]}}}. */
 static int state_take_run_event(json_t *runs, uint64_t seq, const json_t *o) {
@@ -50,7 +48,9 @@ static int state_take_run_event(json_t *runs, uint64_t seq, const json_t *o) {
                        : 0;
 }
 
-static int state_read_runs(Txn *t, json_t *runs) {
+/* Calls fn for each entry with the text `part`; other entries are skipped unparsed. */
+static int state_each_entry(Txn *t, const char *part, int (*fn)(json_t *arg, uint64_t seq, const json_t *o),
+                            json_t *arg) {
         _cleanup_walk_ LedgerWalk w = {0};
         uint64_t seq;
         Bytes entry;
@@ -59,13 +59,8 @@ static int state_read_runs(Txn *t, json_t *runs) {
         while (r == 0 && (r = ledger_next(&w, &seq, &entry)) == 0) {
                 _cleanup_json_ json_t *o = NULL;
 
-                if (!memmem(entry.p, entry.n, EVENT_OF_RUN, strlen(EVENT_OF_RUN)))
-                        continue;
-                r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
-                if (r == 0)
-                        r = state_take_run_event(runs, seq, o);
-                if (r > 0)
-                        r = -EUCLEAN;
+                if (memmem(entry.p, entry.n, part, strlen(part)))
+                        r = json_row_parse(entry, LEDGER_ENTRY_MAX, &o) ?: fn(arg, seq, o);
         }
         return r == -ENOENT ? 0 : r;
 }
@@ -174,10 +169,8 @@ _printf_(3, 4) static int state_note(json_t *found, const char *check, const cha
 static int state_check_fold(Txn *t, json_t *found, Diag *reterr) {
         FoldResult f;
         bool newest = true;
-        int r = engine_fold_compare(t, &f, reterr);
+        int r = engine_fold_compare(t, &f, reterr) ?: store_is_newest(t, &newest);
 
-        if (r == 0)
-                r = store_is_newest(t, &newest);
         if (r == 0 && f.how && !newest && (f.table == TABLE_TERM || f.table == TABLE_DOC))
                 r = state_note(found, "projection",
                                "the index has the form of an older Lethe: `lethe rebuild` converts the index, and "
@@ -236,7 +229,7 @@ static int state_check_runs(Txn *t, json_t *found) {
         _cleanup_free_ NoteRun *rows = NULL;
         size_t n = 0;
         Diag what;
-        int r = runs ? state_read_runs(t, runs) : -ENOMEM;
+        int r = runs ? state_each_entry(t, EVENT_OF_RUN, state_take_run_event, runs) : -ENOMEM;
 
         if (r == 0)
                 r = engine_run_list(t, &rows, &n);
@@ -263,27 +256,18 @@ static bool state_is_of_regions(const json_t *o, const char *type) {
                json_object_get(o, "arbitrated");
 }
 
+static int state_check_cause(json_t *found, uint64_t seq, const json_t *o) {
+        const char *type = json_text(json_object_get(o, "type"));
+
+        return type && (project_concerns(type) || strncmp(type, "slot.", 5) == 0) && !json_object_get(o, "region") &&
+                               !json_object_get(o, "who") && !state_is_of_regions(o, type)
+                       ? state_note(found, "cause", "event %" PRIu64 " (%s) has neither a region nor a person", seq, type)
+                       : 0;
+}
+
 /* Each event with a change has a cause: a region, or a person. */
 static int state_check_causes(Txn *t, json_t *found) {
-        _cleanup_walk_ LedgerWalk w = {0};
-        uint64_t seq;
-        Bytes entry;
-        int r = ledger_walk(t, 0, &w);
-
-        while (r == 0 && (r = ledger_next(&w, &seq, &entry)) == 0) {
-                _cleanup_json_ json_t *o = NULL;
-                const char *type;
-
-                r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
-                if (r != 0)
-                        return r > 0 ? -EUCLEAN : r;
-                type = json_text(json_object_get(o, "type"));
-                if (type && (project_concerns(type) || strncmp(type, "slot.", 5) == 0) &&
-                    !json_object_get(o, "region") && !json_object_get(o, "who") && !state_is_of_regions(o, type))
-                        r = state_note(found, "cause", "event %" PRIu64 " (%s) has neither a region nor a person", seq,
-                                       type);
-        }
-        return r == -ENOENT ? 0 : r;
+        return state_each_entry(t, "", state_check_cause, found);
 }
 
 int audit_state(Txn *t, json_t **ret, Diag *reterr) {

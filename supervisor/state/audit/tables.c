@@ -12,8 +12,7 @@
 
 static int tables_unequal(Audit *a, const char *what, const char *name, const char *field, uint64_t expected,
                           uint64_t found) {
-        audit_broken(a, false, what, "%s: %s %" PRIu64, name, field, expected);
-        return audit_found(a, "%" PRIu64, found);
+        return audit_store_differs(a, what, audit_text("%" PRIu64, found).s, "%s: %s %" PRIu64, name, field, expected);
 }
 
 static int tables_count(Audit *a, Table table, uint64_t expected) {
@@ -32,18 +31,15 @@ static int tables_check_schema(Audit *a, const char *name, const SlotRow *row) {
         _cleanup_json_ json_t *text = NULL, *value = NULL;
         Bytes body;
         Diag d = {0};
-        int r = body_get(a->txn, row->defined, NULL, &body);
+        int r = body_get(a->txn, row->defined, NULL, &body)
+                ?: json_parse(body.p, body.n, SLOT_VALUE_MAX, JSONSCHEMA_DEPTH_MAX, &text, &d)
+                ?: jsonschema_compile(text, &schema, &d);
 
-        if (r == 0)
-                r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSONSCHEMA_DEPTH_MAX, &text, &d);
-        if (r == 0)
-                r = jsonschema_compile(text, &schema, &d);
         if (r == 0 && row->version > 0) {
                 r = body_get(a->txn, row->body, NULL, &body);
                 if (r == 0)
-                        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, &value, &d);
-                if (r == 0)
-                        r = jsonschema_validate(schema, value, &d);
+                        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, &value, &d)
+                                ?: jsonschema_validate(schema, value, &d);
         }
         if (r > 0)
                 return audit_store_differs(a, "a slot's schema or value does not agree with its definition", d.text,
@@ -72,10 +68,10 @@ static int tables_check_slot(Audit *a, const char *name, const SlotRow *row) {
         for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
                 if (fields[i].expected != fields[i].found)
                         return tables_unequal(a, differs, name, fields[i].name, fields[i].expected, fields[i].found);
-        if (f->held_version && (row->held_seq != f->held_seq || strcmp(row->held_by, f->held_by) != 0)) {
-                audit_broken(a, false, differs, "%s: held by %s since %" PRIu64, name, f->held_by, f->held_seq);
-                return audit_found(a, "held by %s since %" PRIu64, row->held_by, row->held_seq);
-        }
+        if (f->held_version && (row->held_seq != f->held_seq || strcmp(row->held_by, f->held_by) != 0))
+                return audit_store_differs(a, differs,
+                                           audit_text("held by %s since %" PRIu64, row->held_by, row->held_seq).s,
+                                           "%s: held by %s since %" PRIu64, name, f->held_by, f->held_seq);
         return tables_check_schema(a, name, row);
 }
 
@@ -91,9 +87,7 @@ static int tables_check_slots(Audit *a) {
                 if (k.n > SLOT_NAME_MAX)
                         return -EUCLEAN;
                 memcpy(name, k.p, k.n);
-                r = slot_row_decode(v, &row);
-                if (r == 0)
-                        r = tables_check_slot(a, name, &row);
+                r = slot_row_decode(v, &row) ?: tables_check_slot(a, name, &row);
         }
         return r == -ENOENT ? tables_count(a, TABLE_SLOT, a->slots.n) : r;
 }
@@ -116,11 +110,10 @@ static int tables_check_held(Audit *a, uint64_t *ret_n) {
                 for (uint64_t i = f && f->held ? f->n_settled : UINT64_MAX; f && f->held && i < f->n_held && !h; i++)
                         if (f->held[i].seq == row.seq)
                                 h = &f->held[i];
-                if (!h || h->version != row.version || strcmp(h->slot, row.name) != 0) {
-                        audit_broken(a, false, "table held has a proposal that is not open in the ledger",
-                               "no row of region %s, seq %" PRIu64, row.region, row.seq);
-                        return audit_found(a, "version %" PRIu64 " of %s", row.version, row.name);
-                }
+                if (!h || h->version != row.version || strcmp(h->slot, row.name) != 0)
+                        return audit_store_differs(a, "table held has a proposal that is not open in the ledger",
+                                                   audit_text("version %" PRIu64 " of %s", row.version, row.name).s,
+                                                   "no row of region %s, seq %" PRIu64, row.region, row.seq);
                 n++;
         }
         for (size_t i = 0; i < a->regions.room; i++) {
@@ -144,12 +137,12 @@ static int tables_check_alive(Audit *a, const RegionRow *row) {
         r = history_is_there_now(a->txn, row->region, &there);
         if (r < 0 || !there)
                 return r;
-        audit_broken(a, false, "a region was allocated and never released, and its supervisor is gone (I-60)",
-               "region.released of %s, or its supervisor %" PRIu64 " alive", row->region, row->supervisor_pid);
         f = map_get(&a->regions, row->region);
-        if (f && f->left)
-                return audit_found(a, "region.left: the next 'lethe run' after the end of its processes records that");
-        return audit_found(a, "neither; the next 'lethe run' on this store recovers it");
+        return audit_store_differs(
+                a, "a region was allocated and never released, and its supervisor is gone (I-60)",
+                f && f->left ? "region.left: the next 'lethe run' after the end of its processes records that"
+                             : "neither; the next 'lethe run' on this store recovers it",
+                "region.released of %s, or its supervisor %" PRIu64 " alive", row->region, row->supervisor_pid);
 }
 
 static int tables_check_regions(Audit *a) {
@@ -177,23 +170,14 @@ static int tables_check_regions(Audit *a) {
 
 int tables_check(Audit *a) {
         uint64_t held = 0, gathered = 0;
-        int r = tables_check_slots(a);
 
-        if (r == 0)
-                r = tables_check_held(a, &held);
-        if (r == 0)
-                r = tables_count(a, TABLE_HELD, held);
-        if (r == 0)
-                r = tables_count(a, TABLE_HIST, a->n_hist);
-        if (r == 0)
-                r = arbitration_check(a, &gathered);
-        if (r == 0)
-                r = tables_count(a, TABLE_GATHER, gathered);
-        if (r == 0)
-                r = tables_count(a, TABLE_VERDICT, a->n_verdicts);
-        if (r == 0)
-                r = tables_check_regions(a);
-        if (r == 0)
-                r = skills_check(a);
-        return r;
+        return tables_check_slots(a)
+                ?: tables_check_held(a, &held)
+                ?: tables_count(a, TABLE_HELD, held)
+                ?: tables_count(a, TABLE_HIST, a->n_hist)
+                ?: arbitration_check(a, &gathered)
+                ?: tables_count(a, TABLE_GATHER, gathered)
+                ?: tables_count(a, TABLE_VERDICT, a->n_verdicts)
+                ?: tables_check_regions(a)
+                ?: skills_check(a);
 }

@@ -4,8 +4,6 @@
 #include "belief/cues.h"
 #include "engine/payload.h"
 #include "engine/scope.h"
-#include "engine/slug.h"
-#include "index/tokenizer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +11,8 @@
 
 #define REASON_REOPEN "reopen"
 #define REASON_DAMAGED "damaged"
+#define SLUG_WORDS 6
+#define SLUG_BYTES 48
 
 void applied_deinit(Applied *a) {
         json_decref(a->source_ref);
@@ -106,12 +106,56 @@ static bool apply_row_is_damaged(Txn *t, const Applying *a, const char *id) {
         return record_get(t, &key, &rec) == -EUCLEAN;
 }
 
-/* Makes an id that a person can name: a few words of the row's text, and a number when the id exists already. */
-static int apply_new_id(Txn *t, const Applying *a, char ret[static RECORD_ID_MAX]) {
-        const char *text =
-                json_text(json_object_get(a->request->payload, payload_main(a->request->kind, a->request->op)));
+/* The first words of the text as an id (G-22). */
+static void apply_make_slug(const char *text, Kind kind, char out[static SLUG_BYTES + 1]) {
+        size_t n = 0, words = 0;
+        bool in_word = false;
 
-        return slug_new(t, a->scope, a->request->kind, text ? text : "", ret);
+        for (; *text && n < SLUG_BYTES; text++) {
+                char c = *text >= 'A' && *text <= 'Z' ? (char)(*text + 32) : *text;
+                bool letter = c >= 'a' && c <= 'z', part = letter || (c >= '0' && c <= '9');
+
+                if (part && !in_word) {
+                        if (words == SLUG_WORDS || (n == 0 && !letter))
+                                break;
+                        words++;
+                        if (n > 0)
+                                out[n++] = '_';
+                }
+                if (part && n < SLUG_BYTES)
+                        out[n++] = c;
+                in_word = part;
+        }
+        while (n > 0 && out[n - 1] == '_')
+                n--;
+        out[n] = '\0';
+        if (n < 2)
+                snprintf(out, SLUG_BYTES + 1, "%s", kind_name(kind));
+}
+
+/* Makes an id that a person can name: a few words of the row's text; _2, _3 … follow for an id used now or before. */
+static int apply_new_id(Txn *t, const Applying *a, char ret[static RECORD_ID_MAX]) {
+        const BeliefRequest *q = a->request;
+        char base[SLUG_BYTES + 1];
+
+        apply_make_slug(json_text(json_object_get(q->payload, payload_main(q->kind, q->op))) ?: "", q->kind, base);
+        for (unsigned i = 1; i; i++) {
+                _cleanup_change_walk_ ChangeWalk w = {0};
+                RecordKey key;
+                uint64_t seq;
+                Op op;
+                int r;
+
+                if (i == 1)
+                        snprintf(ret, RECORD_ID_MAX, "%s", base);
+                else
+                        snprintf(ret, RECORD_ID_MAX, "%s_%u", base, i);
+                key = record_key_of(a->scope, q->kind, ret);
+                r = change_walk(t, &key, &w) ?: change_walk_next(&w, &seq, &op);
+                if (r < 0)
+                        return r == -ENOENT ? 0 : r;
+        }
+        return -ENOSPC;
 }
 
 /* A pending item may wait for this row to change, so the old row is kept for belief_settle(). */

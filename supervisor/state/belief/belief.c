@@ -1,6 +1,7 @@
 #include "belief/belief.h"
 
 #include "record/event.h"
+#include "record/rows.h"
 #include "engine/dead-letter.h"
 
 #include <errno.h>
@@ -19,12 +20,8 @@ static int belief_row(Txn *t, const Record *rec, json_t **ret) {
         o = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:O*}", "bucket", kind_name(rec->key.kind), "id", rec->key.id,
                       "state", record_state_name(rec->state), "version", json_u64(rec->version), "created",
                       json_u64(rec->created), "last", json_u64(rec->last), "payload", payload);
-        if (!o)
+        if (!o || JSON_ROW_KEEP(o, rec->row, kept) < 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-                if (json_object_get(rec->row, kept[i]) &&
-                    json_object_set(o, kept[i], json_object_get(rec->row, kept[i])) < 0)
-                        return -ENOMEM;
         *ret = TAKE_PTR(o);
         return 0;
 }
@@ -127,10 +124,8 @@ int belief_list(Txn *t, uint64_t scope, Kind bucket, RecordState state, json_t *
 }
 
 static int belief_none(Kind bucket, const char *id, Diag *reterr) {
-        char quoted[400];
-
         return diag(reterr, ENGINE_E_NO_RECORD, "there is no \"%s\" among the %s of this scope",
-                    diag_quote(id, strlen(id), quoted, sizeof(quoted)), kind_name(bucket));
+                    DIAG_QUOTED(id), kind_name(bucket));
 }
 
 int belief_get(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr) {
@@ -151,22 +146,15 @@ static int belief_change(Txn *t, uint64_t seq, Op op, uint64_t unapplied, json_t
         };
         static const char *const of_body[] = {"raw_input", "source_ref", "interpreted", "payload"};
         _cleanup_json_ json_t *entry = NULL, *body = NULL, *o = NULL;
-        int r = event_get(t, seq, &entry);
+        int r = event_get(t, seq, &entry) ?: record_body(t, seq, &body);
 
-        if (r == 0)
-                r = record_body(t, seq, &body);
         if (r < 0 && r != -ENOENT)
                 return r;
         o = json_pack("{s:o, s:s, s:b}", "seq", json_u64(seq), "operation", op_name(op), "applied", unapplied != seq);
-        for (size_t i = 0; o && i < ARRAY_SIZE(of_entry); i++)
-                if (json_object_get(entry, of_entry[i]) &&
-                    json_object_set(o, of_entry[i], json_object_get(entry, of_entry[i])) < 0)
-                        return -ENOMEM;
-        for (size_t i = 0; o && i < ARRAY_SIZE(of_body); i++)
-                if (json_object_get(body, of_body[i]) &&
-                    json_object_set(o, of_body[i], json_object_get(body, of_body[i])) < 0)
-                        return -ENOMEM;
-        return o && json_array_append(list, o) == 0 ? 0 : -ENOMEM;
+        return o && JSON_ROW_KEEP(o, entry, of_entry) == 0 && JSON_ROW_KEEP(o, body, of_body) == 0 &&
+                               json_array_append(list, o) == 0
+                       ? 0
+                       : -ENOMEM;
 }
 
 int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr) {

@@ -56,9 +56,7 @@ int bucket_lexicon(Bucket *b, Lexicon **ret) {
         if (r == 0 && !b->lexicon) {
                 Tokenizer *bag;
 
-                r = index_bag(b->txn, &bag);
-                if (r == 0)
-                        r = lexicon_new(bucket_count_rows, b, bag, &b->lexicon);
+                r = index_bag(b->txn, &bag) ?: lexicon_new(bucket_count_rows, b, bag, &b->lexicon);
         }
         if (r < 0)
                 return r;
@@ -139,9 +137,7 @@ int bucket_row(Bucket *b, const char *id, const BucketRow **ret) {
                 return 0;
         }
         key = record_key_of(b->scope, b->kind, id);
-        r = record_get(b->txn, &key, &rec);
-        if (r == 0)
-                r = bucket_make_room(b);
+        r = record_get(b->txn, &key, &rec) ?: bucket_make_room(b);
         if (r < 0)
                 return r;
         at = bucket_place(b, rec.created);
@@ -163,10 +159,8 @@ int bucket_row(Bucket *b, const char *id, const BucketRow **ret) {
 static int bucket_id(const Bucket *b, uint64_t number, char ret[static RECORD_ID_MAX]) {
         DocReader doc;
         Bytes v;
-        int r = index_doc(b->txn, b->scope, (uint8_t)b->kind, number, &v);
+        int r = index_doc(b->txn, b->scope, (uint8_t)b->kind, number, &v) ?: doc_open(v, &doc);
 
-        if (r == 0)
-                r = doc_open(v, &doc);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         if (doc.n_id >= RECORD_ID_MAX)
@@ -185,9 +179,7 @@ int bucket_numbered(Bucket *b, uint64_t number, const BucketRow **ret) {
                 *ret = b->last = there;
                 return 0;
         }
-        r = bucket_id(b, number, id);
-        if (r == 0)
-                r = bucket_row(b, id, ret);
+        r = bucket_id(b, number, id) ?: bucket_row(b, id, ret);
         return r < 0 ? r : (*ret)->number == number ? 0 : -EUCLEAN;
 }
 

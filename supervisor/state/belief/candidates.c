@@ -170,9 +170,8 @@ static int candidates_consider_all(Bucket *b, Lexicon *l, const ResolveEvidence 
         }
         n_named = c->n;
         if (r == 0)
-                r = candidates_consider(b, l, e, &f->live, NULL, asked->op, n_named, c);
-        if (r == 0)
-                r = candidates_consider(b, l, e, &f->list, &f->live, asked->op, n_named, c);
+                r = candidates_consider(b, l, e, &f->live, NULL, asked->op, n_named, c)
+                        ?: candidates_consider(b, l, e, &f->list, &f->live, asked->op, n_named, c);
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
@@ -180,10 +179,8 @@ static int candidates_consider_all(Bucket *b, Lexicon *l, const ResolveEvidence 
 static int candidates_take_target(Bucket *b, const ResolveQuestion *asked, Candidates *c) {
         RecordKey key = record_key_of(b->scope, b->kind, asked->target);
         _cleanup_record_ Record rec = RECORD_NULL;
-        int r = candidates_make_room(c, 1);
+        int r = candidates_make_room(c, 1) ?: record_get(b->txn, &key, &rec);
 
-        if (r == 0)
-                r = record_get(b->txn, &key, &rec);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         if (kind_next_state(b->kind, asked->op, rec.state) == RECORD_NONE) {
@@ -211,9 +208,7 @@ static int candidates_look_up(Bucket *b, const ResolveQuestion *asked, Candidate
         if (r < 0)
                 return r;
         b->counting = &counted;
-        r = candidates_find_alike(b, l, &e, asked->op, &f);
-        if (r == 0)
-                r = candidates_consider_all(b, l, &e, &f, asked, c);
+        r = candidates_find_alike(b, l, &e, asked->op, &f) ?: candidates_consider_all(b, l, &e, &f, asked, c);
         b->counting = NULL;
         return r;
 }

@@ -104,9 +104,7 @@ int concern_row(Bucket *b, const char *id, const BucketRow *was, const ResolveQu
         r = bucket_lexicon(b, &l);
         if (r <= 0)
                 return r;
-        r = bucket_row(b, id, &row);
-        if (r == 0)
-                r = evidence_init(l, asked, &e);
+        r = bucket_row(b, id, &row) ?: evidence_init(l, asked, &e);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         is_now = concern_weigh(b, l, &e, asked->op, row, &c[0]);

@@ -239,9 +239,7 @@ int cues_grammar(Piece note, bool from_tool, BeliefRequest *ret, Diag *reterr) {
         body.s = malloc(text.n + note.n + 2);
         if (!body.s)
                 return -ENOMEM;
-        r = draft_init(&d, f->kind, f->op, 1);
-        if (r == 0)
-                r = grammar_take_slug(f, slug, &d, reterr);
+        r = draft_init(&d, f->kind, f->op, 1) ?: grammar_take_slug(f, slug, &d, reterr);
         if (r == 0 && strcmp(f->text, f->body) == 0)
                 grammar_body_add(&body, text);
         while (r == 0 && piece_line(&note, &line))

@@ -256,7 +256,7 @@ static const Cue *natural_find_cue(const Sentence *s, Match *ret, bool *ret_more
 
 /* A quotation may begin or end inside of the cut piece. */
 static void natural_drop_quotes(Draft *d) {
-        _cleanup_free_ char *s = strdup(json_text(json_object_get(d->value, "reference_text")) ?: "");
+        _cleanup_free_ char *s = strdup(json_str(d->value, "reference_text"));
         size_t n = 0;
 
         for (size_t i = 0; s && s[i]; i++)
@@ -310,10 +310,6 @@ static void natural_take(const Cue *c, const Sentence *s, const Match *m, Draft 
                 draft_put(d, d->payload, "status", piece_json_line(sentence_piece(s, m->last - 1, m->last)));
                 break;
         }
-}
-
-static int natural_several(Diag *reterr) {
-        return diag(reterr, BELIEF_E_SEVERAL, "the note says more than one thing: write one note for each");
 }
 
 /* m: the match of the cue in s, or NULL: `reference` is the subject. */
@@ -417,7 +413,8 @@ int cues_natural(Piece note, BeliefRequest *ret, Diag *reterr) {
                 if (!c)
                         continue;
                 if (cue || more)
-                        return natural_several(reterr);
+                        return diag(reterr, BELIEF_E_SEVERAL,
+                                    "the note says more than one thing: write one note for each");
                 cue = c;
                 found = s;
                 match = m;

@@ -69,16 +69,12 @@ int cues_interpret(const char *text, size_t n, CueRole role, BeliefRequest *ret,
         return 0;
 }
 
-static bool cues_ends_clause(char c) {
-        return c == '.' || c == '!' || c == '?' || c == ';';
-}
-
 void cues_first_clause(const char *text, size_t n, const char **ret, size_t *ret_n) {
         Piece rest = piece_trim((Piece){text, n}), line = PIECE_NULL;
 
         if (piece_line(&rest, &line))
                 for (size_t i = 0; i < line.n; i++)
-                        if (cues_ends_clause(line.s[i]) && (i + 1 == line.n || line.s[i + 1] == ' '))
+                        if (line.s[i] && strchr(".!?;", line.s[i]) && (i + 1 == line.n || line.s[i + 1] == ' '))
                                 line.n = i;
         line = piece_trim(line);
         *ret = line.s;

@@ -1,6 +1,5 @@
 #include "belief/evidence.h"
 #include "belief/cues.h"
-#include "index/tokenizer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,14 +24,10 @@ static int evidence_collect_slugs(const char *text, size_t n, ResolveEvidence *e
         Word w;
 
         while (word_next(text, n, &at, &w)) {
-                void *more;
-
                 if (w.n >= RECORD_ID_MAX || !memchr(w.p, '_', w.n))
                         continue;
-                more = reallocarray(e->slugs, e->n_slugs + 1, sizeof(*e->slugs));
-                if (!more)
+                if (!GROW(e->slugs, e->n_slugs))
                         return -ENOMEM;
-                e->slugs = more;
                 memcpy(e->slugs[e->n_slugs], w.p, w.n);
                 e->slugs[e->n_slugs++][w.n] = 0;
         }
@@ -53,9 +48,7 @@ int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret
         cues_first_clause(text, asked->n_text, &clause, &n_clause);
         e.n_mentions = found;
         e.saying.settles = asked->op == OP_RESOLVE || asked->op == OP_INVALIDATE;
-        r = evidence_collect_slugs(text, asked->n_text, &e);
-        if (r == 0)
-                r = saying_text(l, &e.saying, text, asked->n_text);
+        r = evidence_collect_slugs(text, asked->n_text, &e) ?: saying_text(l, &e.saying, text, asked->n_text);
         if (r == 0)
                 r = asked->reference ? saying_reference(l, &e.saying, asked->reference, strlen(asked->reference))
                                      : saying_reference(l, &e.saying, clause, n_clause);
@@ -128,10 +121,8 @@ int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, c
 int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_t *aliases, const json_t *phrases,
                       EvidenceRow *ret) {
         _cleanup_evidence_row_ EvidenceRow row = {.id = id, .title = title};
-        int r = naming_read(l, title, strlen(title), &row.naming);
+        int r = naming_read(l, title, strlen(title), &row.naming) ?: evidence_row_known_as(l, &row, aliases, phrases);
 
-        if (r == 0)
-                r = evidence_row_known_as(l, &row, aliases, phrases);
         if (r < 0)
                 return r;
         *ret = row;

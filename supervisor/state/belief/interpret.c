@@ -112,9 +112,8 @@ static int interpret_ask(const Advisor *a, const char *line, CueRole role, unsig
         i->raw[time] = interpret_kept(answer);
         if (!i->raw[time])
                 return -ENOMEM;
-        r = belief_request_parse(answer, strlen(answer), &request, &i->fault_why);
-        if (r == 0)
-                r = interpret_check_role(&request, role, &i->fault_why);
+        r = belief_request_parse(answer, strlen(answer), &request, &i->fault_why)
+                ?: interpret_check_role(&request, role, &i->fault_why);
         if (r != 0)
                 return r;
         i->request = request;
@@ -136,9 +135,8 @@ static int interpret_by_advisor(const Advisor *a, const char *note, size_t n, Cu
         for (unsigned time = 0; time < ARRAY_SIZE(i->raw); time++) {
                 _cleanup_free_ char *line = NULL;
 
-                r = interpret_line(note, n, role, context, i->fault, &first, time > 0 ? i->raw[time - 1] : NULL, &line);
-                if (r == 0)
-                        r = interpret_ask(a, line, role, time, i);
+                r = interpret_line(note, n, role, context, i->fault, &first, time > 0 ? i->raw[time - 1] : NULL, &line)
+                        ?: interpret_ask(a, line, role, time, i);
                 if (r == 0) {
                         i->repaired = time > 0;
                         i->fault_why = first;

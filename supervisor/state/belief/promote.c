@@ -183,9 +183,7 @@ static int promote_persist(Store *s, const Promoting *p, const NoteRun *run, Rea
 
         *ret_store = r != 0;
         if (r == 0)
-                r = engine_index_need(t, reterr);
-        if (r == 0)
-                r = scope_name_of(t, run->scope, scope_name);
+                r = engine_index_need(t, reterr) ?: scope_name_of(t, run->scope, scope_name);
         for (size_t i = 0; r == 0 && i < n; i++) {
                 r = promote_one(t, p, run, scope_name, &ready[i]);
                 /* promoted by another process, or the run ended, since the note was read */

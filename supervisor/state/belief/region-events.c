@@ -1,24 +1,17 @@
 #include "belief/region-events.h"
 
 #include "base/clock.h"
+#include "record/event.h"
+#include "record/rows.h"
 
 #include <errno.h>
 #include <string.h>
 
-static int region_events_parse(Bytes entry, json_t **ret) {
-        int r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret);
-
-        return r > 0 ? -EUCLEAN : r;
-}
-
 static int region_events_time(Txn *t, uint64_t seq, uint64_t *ret_usec) {
         _cleanup_json_ json_t *o = NULL;
         const char *time;
-        Bytes entry;
-        int r = ledger_get(t, seq, &entry);
+        int r = event_get(t, seq, &o);
 
-        if (r == 0)
-                r = region_events_parse(entry, &o);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         time = json_text(json_object_get(o, "time"));
@@ -52,7 +45,7 @@ static int region_events_own(const char *region, Bytes entry, json_t **ret_o) {
         *ret_o = NULL;
         if (!memmem(entry.p, entry.n, region, REGION_ID_LEN))
                 return 0;
-        r = region_events_parse(entry, &o);
+        r = json_row_parse(entry, LEDGER_ENTRY_MAX, &o);
         if (r == 0 && json_text_is(json_object_get(o, "region"), region))
                 *ret_o = TAKE_PTR(o);
         return r;
@@ -86,9 +79,7 @@ static int region_events_find(Txn *t, const char *region, uint64_t from, uint64_
                 _cleanup_json_ json_t *o = NULL;
                 Bytes entry;
 
-                r = ledger_next(&w, ret, &entry);
-                if (r == 0)
-                        r = region_events_own(region, entry, &o);
+                r = ledger_next(&w, ret, &entry) ?: region_events_own(region, entry, &o);
                 if (r == 0 && o)
                         return region_events_is_first(t, region, *ret, o, ret_begins);
         }
@@ -103,9 +94,8 @@ int region_events(Txn *t, const char *region, RegionEvents *ret) {
 
         if (r < 0)
                 return r;
-        r = region_events_since(t, e.size, region_id_usec(region), &first);
-        if (r == 0)
-                r = region_events_find(t, region, first, e.size, &e.first, &begins);
+        r = region_events_since(t, e.size, region_id_usec(region), &first)
+                ?: region_events_find(t, region, first, e.size, &e.first, &begins);
         /* The clock was set back after the id was made: an earlier event is possible. */
         if ((r == 0 && !begins) || r == -ENOENT)
                 r = region_events_find(t, region, 0, e.size, &e.first, &begins);
@@ -122,10 +112,8 @@ int region_events(Txn *t, const char *region, RegionEvents *ret) {
 int region_events_next(RegionEvents *e, uint64_t *ret_seq, Bytes *ret_entry, json_t **ret_o) {
         while (!e->over && e->walk.next < e->size) {
                 json_t *o;
-                int r = ledger_next(&e->walk, ret_seq, ret_entry);
+                int r = ledger_next(&e->walk, ret_seq, ret_entry) ?: region_events_own(e->region, *ret_entry, &o);
 
-                if (r == 0)
-                        r = region_events_own(e->region, *ret_entry, &o);
                 if (r < 0)
                         return r == -ENOENT ? -EUCLEAN : r;
                 if (o) {

@@ -112,10 +112,7 @@ static int request_read_line(const char *name, const json_t *v, size_t max, cons
 }
 
 static int request_bad_word(int code, const char *name, const char *word, const char *rule, Diag *reterr) {
-        char quoted[400];
-
-        return diag(reterr, code, "%s is \"%s\": %s", name, diag_quote(word, strlen(word), quoted, sizeof(quoted)),
-                    rule);
+        return diag(reterr, code, "%s is \"%s\": %s", name, DIAG_QUOTED(word), rule);
 }
 
 static int request_read_decision(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
@@ -198,32 +195,33 @@ static int request_read_rationale(BeliefRequest *r, const char *name, json_t *v,
         return request_read_line(name, v, CANON_PHRASE_BYTES, &r->rationale, reterr);
 }
 
-static int request_read_list(const char *name, const json_t *v, size_t max, Diag *reterr) {
+static int request_read_list(const char *name, json_t *v, size_t max,
+                             int (*read)(const char *name, json_t *v, Diag *reterr), Diag *reterr) {
+        int e = 0;
+
         if (!json_is_array(v))
                 return request_wrong_type(name, v, "an array", reterr);
         if (json_array_size(v) > max)
                 return diag(reterr, BELIEF_E_TOO_LARGE, "%s has %zu entries: at most %zu are allowed", name,
                             json_array_size(v), max);
-        return 0;
+        for (size_t i = 0; e == 0 && i < json_array_size(v); i++) {
+                char at[64];
+
+                snprintf(at, sizeof(at), "%s[%zu]", name, i);
+                e = read(at, json_array_get(v, i), reterr);
+        }
+        return e;
+}
+
+static int request_read_alias(const char *name, json_t *v, Diag *reterr) {
+        const char *s;
+
+        return request_read_line(name, v, CANON_ALIAS_BYTES, &s, reterr);
 }
 
 static int request_read_aliases(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        int e = request_read_list(name, v, CANON_ALIASES_MAX, reterr);
-        const char *s;
-        json_t *entry;
-        size_t i;
-
-        json_array_foreach(v, i, entry) {
-                char at[64];
-
-                if (e != 0)
-                        break;
-                snprintf(at, sizeof(at), "%s[%zu]", name, i);
-                e = request_read_line(at, entry, CANON_ALIAS_BYTES, &s, reterr);
-        }
-        if (e == 0)
-                r->aliases = v;
-        return e;
+        r->aliases = v;
+        return request_read_list(name, v, CANON_ALIASES_MAX, request_read_alias, reterr);
 }
 
 static int request_read_confidence(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
@@ -270,21 +268,8 @@ static int request_read_one_read(const char *name, json_t *v, Diag *reterr) {
 }
 
 static int request_read_reads(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        int e = request_read_list(name, v, CANON_READS_MAX, reterr);
-        json_t *entry;
-        size_t i;
-
-        json_array_foreach(v, i, entry) {
-                char at[64];
-
-                if (e != 0)
-                        break;
-                snprintf(at, sizeof(at), "%s[%zu]", name, i);
-                e = request_read_one_read(at, entry, reterr);
-        }
-        if (e == 0)
-                r->reads = v;
-        return e;
+        r->reads = v;
+        return request_read_list(name, v, CANON_READS_MAX, request_read_one_read, reterr);
 }
 
 /* In the order of checks, so that a message names the first wrong field of this order. */

@@ -26,19 +26,16 @@ static void settle_item_deinit(PendingItem *k) {
 }
 
 static int settle_read_item(Txn *t, const Wait *w, PendingItem *ret) {
-        int r = record_body(t, w->id, &ret->body);
+        int r = record_body(t, w->id, &ret->body)
+                ?: belief_request_read(json_object_get(ret->body, "request"), &ret->request, NULL);
 
-        if (r == 0)
-                r = belief_request_read(json_object_get(ret->body, "request"), &ret->request, NULL);
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
 /* The rest of the item, needed to apply the request but not to look at the item. */
 static int settle_read_origin(Txn *t, const Wait *w, PendingItem *ret) {
-        int r = event_get(t, w->id, &ret->entry);
+        int r = event_get(t, w->id, &ret->entry) ?: scope_name_of(t, w->scope, ret->scope_name);
 
-        if (r == 0)
-                r = scope_name_of(t, w->scope, ret->scope_name);
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
@@ -70,10 +67,8 @@ static int settle_apply(Txn *t, Bucket *b, const Wait *w, PendingItem *k, const 
 
 static int settle_try(Txn *t, Bucket *b, const Wait *w, const char *target, const Trying *by, Applied *ret) {
         _cleanup_(settle_item_deinit) PendingItem k = {0};
-        int r = settle_read_item(t, w, &k);
+        int r = settle_read_item(t, w, &k) ?: settle_read_origin(t, w, &k);
 
-        if (r == 0)
-                r = settle_read_origin(t, w, &k);
         return r < 0 ? r : settle_apply(t, b, w, &k, target, by, ret);
 }
 
@@ -195,10 +190,8 @@ static int settle_retry_one(Txn *t, Bucket *b, const Wait *w, const Trying *by, 
         _cleanup_applied_ Applied done = {0};
         _cleanup_(settle_item_deinit) PendingItem k = {0};
         uint64_t more;
-        int r = settle_read_item(t, w, &k);
+        int r = settle_read_item(t, w, &k) ?: settle_read_origin(t, w, &k);
 
-        if (r == 0)
-                r = settle_read_origin(t, w, &k);
         if (r == -EUCLEAN) {
                 c->damaged++;
                 return 0;

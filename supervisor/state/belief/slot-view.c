@@ -13,12 +13,10 @@ static int slot_view_unclean(int r) {
 }
 
 static int slot_view_row(Txn *t, const char *name, SlotRow *ret, Diag *reterr) {
-        char quoted[400];
         int r;
 
         if (!slot_name_valid(name))
-                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not a slot's name",
-                            diag_quote(name, strlen(name), quoted, sizeof(quoted)));
+                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not a slot's name", DIAG_QUOTED(name));
         r = slot_row_get(t, name, ret);
         return r == -ENOENT ? diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name) : r;
 }
@@ -32,14 +30,8 @@ static int slot_view_origin(Txn *t, uint64_t version, uint64_t written, json_t *
         if (r < 0)
                 return slot_view_unclean(r);
         o = json_pack("{s:o, s:o}", "version", json_u64(version), "seq", json_u64(written));
-        if (!o)
+        if (!o || JSON_ROW_KEEP(o, e, keys) < 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-                json_t *v = json_object_get(e, keys[i]);
-
-                if (v && json_object_set(o, keys[i], v) < 0)
-                        return -ENOMEM;
-        }
         /* A verdict wrote the value after the end of the region that had proposed the value. */
         if (json_object_get(e, "arbitrated") &&
             (json_object_set(o, "arbitrated", json_object_get(e, "arbitrated")) < 0 ||
@@ -68,9 +60,8 @@ int belief_slot_get(Txn *t, const char *name, uint64_t version, json_t **ret, Di
                 return diag(reterr, ENGINE_E_NO_VALUE, "slot %s has no version %" PRIu64 ": it has 1 to %" PRIu64, name,
                             version, row.version);
         if (r == 0)
-                r = body_get(t, body, NULL, &text);
-        if (r == 0)
-                r = slot_view_origin(t, version ? version : row.version, written, &o, NULL);
+                r = body_get(t, body, NULL, &text)
+                        ?: slot_view_origin(t, version ? version : row.version, written, &o, NULL);
         if (r == 0 && json_object_set_new(o, "slot", json_string(name)) < 0)
                 r = -ENOMEM;
         if (r < 0)
@@ -156,11 +147,9 @@ int belief_slot_history(Txn *t, const char *name, json_t **ret, Diag *reterr) {
                 _cleanup_json_ json_t *o = NULL, *body = NULL;
                 uint64_t written, at;
 
-                r = cursor_next(c, &k, &v);
-                if (r == 0)
-                        r = hist_row_decode(v, &written, &at);
-                if (r == 0)
-                        r = slot_view_origin(t, version, written, &o, &body);
+                r = cursor_next(c, &k, &v)
+                        ?: hist_row_decode(v, &written, &at)
+                        ?: slot_view_origin(t, version, written, &o, &body);
                 if (r == 0 && (json_object_update(o, body) < 0 || json_array_append(list, o) < 0))
                         r = -ENOMEM;
         }
@@ -231,9 +220,8 @@ int belief_verdict_list(Txn *t, const char *name, json_t **ret, Diag *reterr) {
         for (seq = 0; r == 0; seq++) {
                 _cleanup_json_ json_t *e = NULL;
 
-                r = verdict_row_next(t, name, seq, &seq, &winner);
-                if (r == 0)
-                        r = slot_view_unclean(belief_verdict_after(t, name, seq, &e));
+                r = verdict_row_next(t, name, seq, &seq, &winner)
+                        ?: slot_view_unclean(belief_verdict_after(t, name, seq, &e));
                 if (r == 0 && json_array_append(list, e) < 0)
                         r = -ENOMEM;
         }

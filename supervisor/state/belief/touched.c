@@ -84,19 +84,11 @@ static int touched_ask_names(TouchedSearch *k, const Bucket *b, const char *id) 
         return r;
 }
 
-static int touched_weigh(Lexicon *l, const Naming *x) {
-        int r = lexicon_weigh(l, x->area, x->n_area);
-
-        if (r == 0)
-                r = lexicon_weigh(l, x->words, x->n_words);
-        return r == 0 && x->lead != LEAD_NONE ? lexicon_weigh(l, &x->lead_word, 1) : r;
-}
-
 static int touched_weigh_row(Lexicon *l, const BucketRow *row) {
-        int r = row ? touched_weigh(l, &row->evidence.naming) : 0;
+        int r = row ? naming_weigh(l, &row->evidence.naming) : 0;
 
         for (size_t i = 0; row && r == 0 && i < row->evidence.n_memory; i++)
-                r = touched_weigh(l, &row->evidence.memory[i]);
+                r = naming_weigh(l, &row->evidence.memory[i]);
         return r;
 }
 

@@ -1,7 +1,6 @@
 #include "engine/arbitration.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 static const char *const words[ARBITRATION_WORDS_] = {

@@ -6,7 +6,6 @@
 #include "store/hooks.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define ROW_MAX 4096
 
@@ -62,19 +61,15 @@ int dead_letter_project(Txn *t, uint64_t seq, const json_t *entry, const json_t 
                 return 0;
         }
         reason = r == -EUCLEAN ? "a row does not fit the event" : store_strerror(r);
-        r = table_restore(t, &save);
-        if (r == 0)
-                r = dead_letter_put(t, seq, entry, reason);
+        r = table_restore(t, &save) ?: dead_letter_put(t, seq, entry, reason);
         return r < 0 ? r : 1;
 }
 
 static int dead_letter_retry(Txn *t, uint64_t seq) {
         _cleanup_json_ json_t *entry = NULL, *body = NULL;
         uint8_t key[8];
-        int r = event_get(t, seq, &entry);
+        int r = event_get(t, seq, &entry) ?: record_body(t, seq, &body);
 
-        if (r == 0)
-                r = record_body(t, seq, &body);
         if (r == -ENOENT)
                 r = 0;
         if (r == 0)
@@ -91,9 +86,7 @@ int engine_retry_dead_letters(Txn *t, uint64_t *ret_applied, uint64_t *ret_left)
                 Bytes k, v;
                 int r;
 
-                r = cursor_open(t, TABLE_UNAPPLIED, seq_key(next, from), &c);
-                if (r == 0)
-                        r = cursor_next(c, &k, &v);
+                r = cursor_open(t, TABLE_UNAPPLIED, seq_key(next, from), &c) ?: cursor_next(c, &k, &v);
                 if (r == -ENOENT)
                         break;
                 if (r < 0)
@@ -129,9 +122,7 @@ int engine_retry_dead_letters_at_start(Store *s, Diag *reterr) {
 
         if (r != 0 || left == 0)
                 return r;
-        r = store_begin(s, true, &t, reterr);
-        if (r == 0)
-                r = engine_retry_dead_letters(t, &applied, &left);
+        r = store_begin(s, true, &t, reterr) ?: engine_retry_dead_letters(t, &applied, &left);
         if (r == 0 && applied > 0)
                 return store_commit(TAKE_PTR(t), reterr);
         return r == -EUCLEAN ? 0 : r;

@@ -121,9 +121,7 @@ int engine_delete(Txn *t, const Deletion *given, json_t **ret, Diag *reterr) {
         d.scope = d.scope ? d.scope : SCOPE_DEFAULT;
         if (!went)
                 return -ENOMEM;
-        r = delete_scan(&d, reterr);
-        if (r == 0)
-                r = scope_find(t, d.scope, &scope, reterr);
+        r = delete_scan(&d, reterr) ?: scope_find(t, d.scope, &scope, reterr);
         if (r == 0 && !kind_has_op(d.kind, OP_DELETE))
                 r = diag(reterr, ENGINE_E_BAD_OPERATION, "a record of %s is not deleted: %s", kind_name(d.kind),
                          kind_class(d.kind) == CLASS_KERNEL ? "a kernel goes with its scope"

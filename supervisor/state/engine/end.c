@@ -5,7 +5,6 @@
 #include "engine/lineage.h"
 #include "engine/note.h"
 #include "engine/region-row.h"
-#include "engine/slot.h"
 #include "ledger/ledger.h"
 
 #include <errno.h>
@@ -40,9 +39,7 @@ static int end_settle(Txn *t, const HeldRow *h, bool keep, const char *reason, b
         int r;
 
         *ret_full = false;
-        r = event_get(t, h->seq, &proposed);
-        if (r == 0)
-                r = slot_row_get(t, h->name, &row);
+        r = event_get(t, h->seq, &proposed) ?: slot_row_get(t, h->name, &row);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         if (row.arbitrated && keep) {
@@ -71,10 +68,8 @@ static int end_settle_all(Txn *t, const char *region, bool keep, const char *rea
         for (;;) {
                 bool is_full;
                 HeldRow h;
-                int r = end_next_held(t, region, 0, NULL, &h);
+                int r = end_next_held(t, region, 0, NULL, &h) ?: end_settle(t, &h, keep, reason, &is_full);
 
-                if (r == 0)
-                        r = end_settle(t, &h, keep, reason, &is_full);
                 if (r < 0)
                         return r == -ENOENT ? 0 : r;
                 if (is_full && json_array_append_new(full, json_string(h.name)) < 0)
@@ -122,20 +117,15 @@ static int end_region(Txn *t, const json_t *row, const RegionEnd *e, const json_
                 r = end_drop_notes(t, e->region);
         if (r == 0)
                 r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = released},
-                                 ret_released, NULL);
+                                 ret_released);
         if (r == 0 && recovered)
                 r = event_append(t, &(Event){.type = "region.recovered", .region = e->region, .fields = recovered},
-                                 NULL, NULL);
-        if (r == 0)
-                r = event_append(t, &(Event){.type = "invocation.ended", .region = e->region, .fields = ended},
-                                 ret_ended, NULL);
-        if (r == 0)
-                r = region_json_del(t, e->region);
-        if (r == 0)
-                r = end_decide_all(t, full);
-        if (r == 0)
-                r = ledger_want_anchor(t);
-        return r;
+                                 NULL);
+        return r ?: event_append(t, &(Event){.type = "invocation.ended", .region = e->region, .fields = ended},
+                                 ret_ended)
+                        ?: region_json_del(t, e->region)
+                        ?: end_decide_all(t, full)
+                        ?: ledger_want_anchor(t);
 }
 
 int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64_t *ret_ended, Diag *reterr) {
@@ -149,9 +139,8 @@ int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64
 
 int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DISCARDS_MAX]) {
         _cleanup_json_ json_t *row = NULL;
-        int r = region_json_get(t, region, &row);
 
-        return r == 0 ? region_broke_above(t, row, ret) : r;
+        return region_json_get(t, region, &row) ?: region_broke_above(t, row, ret);
 }
 
 int engine_region_discard(Txn *t, const char *region, const char *who, Diag *reterr) {
@@ -164,8 +153,8 @@ int engine_region_discard(Txn *t, const char *region, const char *who, Diag *ret
                 return r;
         if (!fields || json_object_set_new(row, "discard_asked", json_string(who)) < 0)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = "region.discard_asked", .region = region, .fields = fields}, NULL, NULL);
-        return r == 0 ? region_json_put(t, region, row, false) : r;
+        return event_append(t, &(Event){.type = "region.discard_asked", .region = region, .fields = fields}, NULL)
+                ?: region_json_put(t, region, row, false);
 }
 
 int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Diag *reterr) {

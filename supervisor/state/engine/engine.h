@@ -1,9 +1,9 @@
 /* Runs: supervisor. The only writer of persistent state. A function with a Txn works inside the caller's LMDB write
  * transaction; nothing is durable before store_commit() returned 0.
  *
- * A region's writes are held. engine_propose() checks and records the proposal (event slot.proposed, durable with the
- * acknowledgement) and reserves the slot. engine_region_end() projects all of a region's proposals as slot.written, or
- * discards all of a region that broke a budget (I-24). Recovery projects the proposals of a region whose supervisor
+ * A region's writes are held. engine_slot_propose() checks and records the proposal (event slot.proposed, durable with
+ * the acknowledgement) and reserves the slot. engine_region_end() projects all of a region's proposals as slot.written,
+ * or discards all of a region that broke a budget (I-24). Recovery projects the proposals of a region whose supervisor
  * died.
  *
  * No region reserves a slot with a rule of arbitration (arbitration.h). The region's end gathers its proposals for the
@@ -73,20 +73,16 @@ int engine_region_refuse(Txn *t, const char *region, const char *skill, const ch
 int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup_or_null,
                       const char *scratch_or_null);
 
-/* A held proposal. keys: of the living regions, or NULL; searched for first. Returns 0 with *ret_seq of slot.proposed
- * and the slot's future version. A refusal appends slot.refused (code, message, slot) and returns the code: commit. */
-int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect_version,
-                   const KeySet *keys_or_null, uint64_t *ret_seq, uint64_t *ret_version, Diag *reterr);
-/* The same with a confidence, 0 to 1, for slots with the rule "confidence"; NULL: none. For a slot with a rule
- * *ret_version is the version after a win, and *ret_arbitrated is set: a new proposal of the same region replaces the
- * old one. */
 typedef struct SlotProposal {
         const char *region, *name;
         const json_t *value;
-        int64_t expect; /* -1: any */
-        const double *confidence;
-        const KeySet *keys; /* or NULL */
+        int64_t expect;           /* version; -1: any */
+        const double *confidence; /* 0 to 1, for slots with the rule "confidence"; NULL: none */
+        const KeySet *keys;       /* of the living regions, or NULL; searched for first */
 } SlotProposal;
+/* A held proposal. Returns 0 with *ret_seq of slot.proposed and the slot's future version. A refusal appends
+ * slot.refused (code, message, slot) and returns the code: commit. For a slot with a rule *ret_version is the version
+ * after a win, and *ret_arbitrated (may be NULL) is set: a new proposal of the same region replaces the old one. */
 int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64_t *ret_version, bool *ret_arbitrated,
                         Diag *reterr);
 /* Any other event of a region: request.refused, region.faulted, region.denied, log …; fields borrowed. Below the

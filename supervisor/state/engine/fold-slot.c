@@ -69,12 +69,8 @@ static int fold_held_del(Txn *t, const Fact *f, uint64_t seq) {
 static int fold_slot_discarded(Txn *t, const Fact *f) {
         uint64_t proposal;
         SlotRow row;
-        int r = fact_row(t, f, &row);
+        int r = fact_row(t, f, &row) ?: fact_number(f, "proposed", &proposal) ?: fold_held_del(t, f, proposal);
 
-        if (r == 0)
-                r = fact_number(f, "proposed", &proposal);
-        if (r == 0)
-                r = fold_held_del(t, f, proposal);
         if (r < 0 || row.held_version == 0 || row.held_seq != proposal)
                 return r;
         row.held_version = 0;
@@ -85,10 +81,8 @@ static int fold_slot_discarded(Txn *t, const Fact *f) {
 static int fold_slot_written(Txn *t, const Fact *f) {
         uint64_t version, body = f->seq;
         SlotRow row;
-        int r = fact_row(t, f, &row);
+        int r = fact_row(t, f, &row) ?: fact_number(f, "version", &version);
 
-        if (r == 0)
-                r = fact_number(f, "version", &version);
         if (r == 0 && json_object_get(f->o, "proposed"))
                 r = fact_number(f, "proposed", &body);
         if (r == 0 && body != f->seq && !json_object_get(f->o, "arbitrated"))
@@ -182,10 +176,8 @@ int fold_slot_event(Txn *t, uint64_t seq, const json_t *entry) {
 
 int fold_slot_append(Txn *t, const Event *e, uint64_t *ret_seq) {
         uint64_t seq;
-        int r = event_append(t, e, &seq, NULL);
+        int r = event_append(t, e, &seq) ?: fold_slot_fact(t, seq, e->type, e->region, e->fields);
 
-        if (r == 0)
-                r = fold_slot_fact(t, seq, e->type, e->region, e->fields);
         if (r == 0 && ret_seq)
                 *ret_seq = seq;
         return r;

@@ -1,7 +1,6 @@
 #include "engine/fold.h"
 
 #include "base/clock.h"
-#include "record/event.h"
 #include "engine/fold-slot.h"
 #include "engine/project.h"
 #include "record/record.h"
@@ -40,9 +39,8 @@ static int fold_replay(Txn *from, Txn *to, uint64_t seq, Bytes entry) {
 /* Uncommitted rows are in memory: commits and begins anew. */
 static int fold_commit_and_begin(Txn **t, Diag *reterr) {
         Store *s = txn_store(*t);
-        int r = store_commit(TAKE_PTR(*t), reterr);
 
-        return r == 0 ? store_begin(s, true, t, reterr) : r;
+        return store_commit(TAKE_PTR(*t), reterr) ?: store_begin(s, true, t, reterr);
 }
 
 static int fold_ledger(Txn *from, Txn **to, uint64_t *ret_events, Diag *reterr) {
@@ -120,10 +118,8 @@ typedef struct Comparing {
 
 static int fold_continue(Comparing *m, Diag *reterr) {
         uint64_t n, last;
-        int r = fold_commit_and_begin(&m->t, reterr);
+        int r = fold_commit_and_begin(&m->t, reterr) ?: ledger_state(m->t, &n, &last);
 
-        if (r == 0)
-                r = ledger_state(m->t, &n, &last);
         return r == 0 && n != m->events ? -EAGAIN : r;
 }
 
@@ -148,14 +144,11 @@ static int fold_mend(Comparing *m, Table table, Side *ours, const Side *fold, in
 
 static int fold_compare_table(Comparing *m, Table table, FoldResult *ret, Diag *reterr) {
         Side a = {0}, b = {0};
-        int r = side_open(m->t, table, BYTES(NULL, 0), &a);
+        int r = side_open(m->t, table, BYTES(NULL, 0), &a)
+                ?: side_open(m->fold, table, BYTES(NULL, 0), &b)
+                ?: side_step(&a)
+                ?: side_step(&b);
 
-        if (r == 0)
-                r = side_open(m->fold, table, BYTES(NULL, 0), &b);
-        if (r == 0)
-                r = side_step(&a);
-        if (r == 0)
-                r = side_step(&b);
         while (r == 0 && !(a.over && b.over)) {
                 int c = side_order(&a, &b);
                 bool same = c == 0 && a.v.n == b.v.n && memcmp(a.v.p, b.v.p, a.v.n) == 0;
@@ -180,11 +173,9 @@ static int fold_compare_table(Comparing *m, Table table, FoldResult *ret, Diag *
 
 /* Folds the ledger of t into tables beside the store, in a transaction of their own. */
 static int fold_beside(Txn *t, Store **ret_beside, Txn **ret_fold, uint64_t *ret_events, Diag *reterr) {
-        int r = store_scratch(txn_store(t), ret_beside, reterr);
-
-        if (r == 0)
-                r = store_begin(*ret_beside, true, ret_fold, reterr);
-        return r == 0 ? fold_ledger(t, ret_fold, ret_events, reterr) : r;
+        return store_scratch(txn_store(t), ret_beside, reterr)
+                ?: store_begin(*ret_beside, true, ret_fold, reterr)
+                ?: fold_ledger(t, ret_fold, ret_events, reterr);
 }
 
 static int fold_run(Txn *t, const Table *tables, bool repair, FoldResult *ret, Diag *reterr) {
@@ -210,10 +201,8 @@ int engine_fold_compare(Txn *t, FoldResult *ret, Diag *reterr) {
 
 int engine_fold_rebuild(Txn *t, FoldResult *ret, Diag *reterr) {
         bool newest;
-        int r = fold_run(t, projected_tables, true, ret, reterr);
+        int r = fold_run(t, projected_tables, true, ret, reterr) ?: store_is_newest(t, &newest);
 
-        if (r == 0)
-                r = store_is_newest(t, &newest);
         return r == 0 && !newest ? store_made_newest(t) : r;
 }
 
@@ -257,17 +246,13 @@ static int fold_renew_alone(Store *s, Diag *reterr) {
                 r = store_is_newest(t, &newest); /* another process was faster */
         if (r != 0 || newest)
                 return r;
-        r = fold_beside(t, &beside, &fold, &m.events, reterr);
-        if (r == 0)
-                r = ledger_state(t, &n, &last);
+        r = fold_beside(t, &beside, &fold, &m.events, reterr) ?: ledger_state(t, &n, &last);
         if (r == 0 && n != m.events) /* missing events: a retry would not help */
                 r = -EUCLEAN;
         store_abort(TAKE_PTR(t));
         m.fold = fold;
         if (r == 0)
-                r = store_begin(s, true, &m.t, reterr);
-        if (r == 0)
-                r = fold_renew(&m, reterr);
+                r = store_begin(s, true, &m.t, reterr) ?: fold_renew(&m, reterr);
         if (m.t)
                 store_abort(m.t);
         return r;
@@ -276,10 +261,8 @@ static int fold_renew_alone(Store *s, Diag *reterr) {
 int engine_index_renew(Store *s, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         bool newest;
-        int r = store_begin_at_once(s, &t, reterr);
+        int r = store_begin_at_once(s, &t, reterr) ?: store_is_newest(t, &newest);
 
-        if (r == 0)
-                r = store_is_newest(t, &newest);
         store_abort(TAKE_PTR(t));
         if (r != 0 || newest)
                 return r;

@@ -6,10 +6,8 @@
 #include "engine/slot.h"
 #include "record/rows.h"
 #include "schema/jsonschema.h"
-#include "schema/limits.h"
 
 #include <errno.h>
-#include <string.h>
 
 void gates_deinit(Gates *g) {
         json_decref(g->rows);

@@ -55,7 +55,7 @@ static int lineage_count(json_t *row, const Event *e) {
 
 int lineage_event(Txn *t, json_t *row, const Event *e, uint64_t *ret_seq, bool *ret_counted) {
         *ret_counted = row && lineage_row_level(row) < lineage_type_level(e->type);
-        return *ret_counted ? lineage_count(row, e) : event_append(t, e, ret_seq, NULL);
+        return *ret_counted ? lineage_count(row, e) : event_append(t, e, ret_seq);
 }
 
 int lineage_event_of(Txn *t, const Event *e, uint64_t *ret_seq) {

@@ -4,7 +4,6 @@
 #include "refs/graph.h"
 #include "engine/lineage.h"
 #include "engine/payload.h"
-#include "engine/project.h"
 #include "refs/ref.h"
 #include "engine/scope.h"
 #include "engine/dead-letter.h"
@@ -45,7 +44,6 @@ static int mutation_scan(const Mutation *m, Diag *reterr) {
 
 /* The present record; state RECORD_NONE: no record. */
 static int mutation_find(Txn *t, const Mutation *m, RecordKey *key, Record *ret, Diag *reterr) {
-        char quoted[400];
         uint64_t seq;
         int r;
 
@@ -64,8 +62,7 @@ static int mutation_find(Txn *t, const Mutation *m, RecordKey *key, Record *ret,
         } else {
                 if (!record_id_valid(m->kind, m->id))
                         return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s",
-                                    diag_quote(m->id, strlen(m->id), quoted, sizeof(quoted)), kind_name(m->kind),
-                                    record_id_rule(m->kind));
+                                    DIAG_QUOTED(m->id), kind_name(m->kind), record_id_rule(m->kind));
                 strcpy(key->id, m->id);
                 r = 0;
         }
@@ -213,21 +210,14 @@ static int mutation_run(Txn *t, const Mutation *m, bool judged, Mutated *ret, Di
         reterr = reterr ? reterr : &own;
         if (!m->who)
                 snprintf(of_region, sizeof(of_region), "region:%s", m->region ? m->region : "");
-        r = mutation_scan(m, reterr);
-        if (r == 0)
-                r = engine_scope_need(t, m->who ? m->who : of_region, scope, &key.scope, reterr);
-        if (r == 0)
-                r = mutation_find(t, m, &key, &rec, reterr);
-        if (r == 0)
-                r = mutation_check_state(m, scope, &rec, &to, reterr);
-        if (r == 0)
-                r = mutation_check_judged(m, judged, reterr);
-        if (r == 0)
-                r = mutation_check_payload(m, &rec, reterr);
-        if (r == 0)
-                r = mutation_check_refs(t, m, scope, &key, reterr);
-        if (r == 0)
-                r = mutation_body(m, &body, &text, &n, reterr);
+        r = mutation_scan(m, reterr)
+                ?: engine_scope_need(t, m->who ? m->who : of_region, scope, &key.scope, reterr)
+                ?: mutation_find(t, m, &key, &rec, reterr)
+                ?: mutation_check_state(m, scope, &rec, &to, reterr)
+                ?: mutation_check_judged(m, judged, reterr)
+                ?: mutation_check_payload(m, &rec, reterr)
+                ?: mutation_check_refs(t, m, scope, &key, reterr)
+                ?: mutation_body(m, &body, &text, &n, reterr);
         if (r > 0)
                 return mutation_refuse(t, m, r);
         if (r == 0)
@@ -269,8 +259,7 @@ int engine_erase(Txn *t, const RecordKey *k, uint64_t *ret_n) {
 
                 if (op == OP_DELETE) /* the event of a deletion keeps its body, the reason */
                         continue;
-                be64_put(key, seq);
-                r = table_del(t, TABLE_BODY, BYTES(key, 8));
+                r = table_del(t, TABLE_BODY, seq_key(seq, key));
                 n += r == 0;
                 if (r == -ENOENT)
                         r = 0;

@@ -43,9 +43,8 @@ size_t note_length(const Note *n) {
 static int note_row_put(Txn *t, Table table, Bytes key, const json_t *row, const json_t *over) {
         _cleanup_free_ char *text = NULL;
         size_t n;
-        int r = json_canonical_over(row, over, &text, &n);
 
-        return r < 0 ? r : table_put(t, table, key, BYTES(text, n));
+        return json_canonical_over(row, over, &text, &n) ?: table_put(t, table, key, BYTES(text, n));
 }
 
 static int run_put(Txn *t, const NoteRun *run) {
@@ -78,13 +77,11 @@ static int run_decode(Bytes k, Bytes v, NoteRun *ret) {
 }
 
 int engine_run_get(Txn *t, const char *id, NoteRun *ret, Diag *reterr) {
-        char quoted[400];
         Bytes v;
         int r = region_id_valid(id) ? table_get(t, TABLE_RUN, BYTES_STR(id), &v) : -ENOENT;
 
         if (r == -ENOENT)
-                return diag(reterr, ENGINE_E_NO_RECORD, "there is no open run \"%s\"",
-                            diag_quote(id, strlen(id), quoted, sizeof(quoted)));
+                return diag(reterr, ENGINE_E_NO_RECORD, "there is no open run \"%s\"", DIAG_QUOTED(id));
         return r < 0 ? r : run_decode(BYTES_STR(id), v, ret);
 }
 
@@ -96,11 +93,8 @@ int engine_run_list(Txn *t, NoteRun **ret, size_t *ret_n) {
         int r = cursor_open(t, TABLE_RUN, BYTES(NULL, 0), &c);
 
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
-                NoteRun *more = reallocarray(runs, n + 1, sizeof(*runs));
-
-                if (!more)
+                if (!GROW(runs, n))
                         return -ENOMEM;
-                runs = more;
                 r = run_decode(k, v, &runs[n++]);
         }
         if (r != -ENOENT)
@@ -116,12 +110,12 @@ static int run_event(Txn *t, const char *type, const char *who, const char *regi
 
         if (!fields || (more && json_object_update_new(fields, more) < 0))
                 return -ENOMEM;
-        return event_append(t, &(Event){.type = type, .who = who, .region = region, .fields = fields}, NULL, NULL);
+        return event_append(t, &(Event){.type = type, .who = who, .region = region, .fields = fields}, NULL);
 }
 
 int engine_run_begin(Txn *t, const char *who, const char *region, const char *id, const char *agent, const char *scope,
                      NoteRun *ret, Diag *reterr) {
-        char quoted[400], of_region[REGION_ID_MAX + 8];
+        char of_region[REGION_ID_MAX + 8];
         NoteRun run = {0};
         Bytes v;
         int r;
@@ -129,10 +123,10 @@ int engine_run_begin(Txn *t, const char *who, const char *region, const char *id
         if (!scope_name_valid(agent)) /* agents follow the rule of scopes */
                 return diag(reterr, ENGINE_E_BAD_NAME,
                             "\"%s\" is not an agent's name: a-z or 0-9, then at most 63 of a-z 0-9 . _ -",
-                            diag_quote(agent, strlen(agent), quoted, sizeof(quoted)));
+                            DIAG_QUOTED(agent));
         if (id && !region_id_valid(id))
                 return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not a run's id: 26 letters and digits",
-                            diag_quote(id, strlen(id), quoted, sizeof(quoted)));
+                            DIAG_QUOTED(id));
         snprintf(of_region, sizeof(of_region), "region:%s", region ? region : "");
         r = engine_scope_need(t, who ? who : of_region, scope ? scope : SCOPE_DEFAULT, &run.scope, reterr);
         if (r != 0)
@@ -179,11 +173,9 @@ int engine_run_end(Txn *t, const char *who, const char *region, const char *id, 
                             "run %s has %" PRIu64 " unprocessed note%s: promote the notes, or end the run with --drop",
                             id, left, left == 1 ? "" : "s");
         r = run_event(t, "run.ended", who, region, &run,
-                      json_pack("{s:o, s:o}", "notes", json_u64(run.notes), "dropped", json_u64(left)));
-        if (r == 0)
-                r = table_del_prefix(t, TABLE_NOTE, BYTES(note_key(id, 0, key).p, RUN_ID_MAX));
-        if (r == 0)
-                r = table_del(t, TABLE_RUN, BYTES_STR(id));
+                      json_pack("{s:o, s:o}", "notes", json_u64(run.notes), "dropped", json_u64(left)))
+                ?: table_del_prefix(t, TABLE_NOTE, BYTES(note_key(id, 0, key).p, RUN_ID_MAX))
+                ?: table_del(t, TABLE_RUN, BYTES_STR(id));
         if (r == 0)
                 *ret_dropped = left;
         return r;
@@ -239,9 +231,7 @@ int engine_note_add(Txn *t, const char *id, NoteRole role, const char *text, siz
         if (!row)
                 return -ENOMEM;
         run.notes++;
-        r = note_row_put(t, TABLE_NOTE, note_key(id, run.notes, key), row, NULL);
-        if (r == 0)
-                r = run_put(t, &run);
+        r = note_row_put(t, TABLE_NOTE, note_key(id, run.notes, key), row, NULL) ?: run_put(t, &run);
         if (r == 0)
                 *ret_number = run.notes;
         return r;

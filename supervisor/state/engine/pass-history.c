@@ -11,20 +11,17 @@
 
 static int pass_scope_row(Txn *t, const char *name, json_t **ret) {
         Bytes v;
-        int r = table_get(t, TABLE_SCOPE, BYTES_STR(name), &v);
 
-        return r < 0 ? r : json_row_parse(v, ROW_MAX, ret);
+        return table_get(t, TABLE_SCOPE, BYTES_STR(name), &v) ?: json_row_parse(v, ROW_MAX, ret);
 }
 
 int pass_last(Txn *t, uint64_t scope, uint64_t *ret_number, uint64_t *ret_seq) {
         _cleanup_json_ json_t *row = NULL;
         char name[SCOPE_NAME_MAX];
-        int r = scope_name_of(t, scope, name);
+        int r = scope_name_of(t, scope, name)
+                ?: pass_scope_row(t, name, &row)
+                ?: json_row_number(row, "passes", ret_number);
 
-        if (r == 0)
-                r = pass_scope_row(t, name, &row);
-        if (r == 0)
-                r = json_row_number(row, "passes", ret_number);
         return r < 0 ? r : json_row_number(row, "pass", ret_seq);
 }
 
@@ -36,9 +33,7 @@ int pass_project(Txn *t, uint64_t seq, const json_t *entry) {
 
         if (!name || json_get_u64(json_object_get(entry, "pass"), &number) < 0)
                 return -EUCLEAN;
-        r = pass_scope_row(t, name, &row);
-        if (r == 0)
-                r = json_row_number(row, "passes", &last);
+        r = pass_scope_row(t, name, &row) ?: json_row_number(row, "passes", &last);
         if (r < 0 || !json_equal(json_object_get(row, "created"), json_object_get(entry, "scope")) ||
             number != last + 1)
                 return r < 0 && r != -ENOENT ? r : -EUCLEAN;
@@ -50,9 +45,8 @@ int pass_project(Txn *t, uint64_t seq, const json_t *entry) {
 
 int pass_before(Txn *t, uint64_t seq, uint64_t *ret) {
         _cleanup_json_ json_t *entry = NULL;
-        int r = event_get(t, seq, &entry);
 
-        return r < 0 ? r : json_row_number(entry, "before", ret);
+        return event_get(t, seq, &entry) ?: json_row_number(entry, "before", ret);
 }
 
 int pass_erase(Txn *t, uint64_t scope) {

@@ -44,18 +44,16 @@ static int payload_check_text(const char *at, const json_t *v, size_t max, bool 
 
 static int payload_check_id(const char *at, Kind kind, const json_t *v, Diag *reterr) {
         int r = payload_check_text(at, v, RECORD_ID_MAX - 1, true, reterr);
-        char quoted[400];
 
         if (r == 0 && !record_id_valid(kind, json_text(v)))
                 r = diag(reterr, PAYLOAD_E_ID, "%s is \"%s\": an id is %s", at,
-                         diag_quote(json_bytes(v), json_string_length(v), quoted, sizeof(quoted)),
-                         record_id_rule(kind));
+                         DIAG_QUOTED_N(json_bytes(v), json_string_length(v)), record_id_rule(kind));
         return r;
 }
 
 static int payload_check_choice(const char *const *choices, const char *at, const json_t *v, Diag *reterr) {
         const char *s = json_bytes(v);
-        char quoted[400], words[200] = "";
+        char words[200] = "";
 
         if (!s)
                 return diag(reterr, PAYLOAD_E_TYPE, "%s is not a string", at);
@@ -65,7 +63,7 @@ static int payload_check_choice(const char *const *choices, const char *at, cons
                 snprintf(words + strlen(words), sizeof(words) - strlen(words), "%s%s", *words ? ", " : "", *c);
         }
         return diag(reterr, PAYLOAD_E_VALUE, "%s is \"%s\": allowed are %s", at,
-                    diag_quote(s, json_string_length(v), quoted, sizeof(quoted)), words);
+                    DIAG_QUOTED_N(s, json_string_length(v)), words);
 }
 
 static int payload_check_list(const char *at, const json_t *v, size_t most, const char *of, Diag *reterr) {
@@ -97,7 +95,6 @@ static int payload_check_members(const char *at, const json_t *o, const char *co
         if (!json_is_object(o))
                 return diag(reterr, PAYLOAD_E_TYPE, "%s is not an object", at);
         json_object_foreach((json_t *)o, key, v) {
-                char quoted[400];
                 bool known = false;
 
                 for (const char *const *n = names; *n; n++)
@@ -107,7 +104,7 @@ static int payload_check_members(const char *at, const json_t *o, const char *co
                                        ? diag(reterr, PAYLOAD_E_OWNED,
                                               "%s.%s is filled in by the service: no payload may hold it", at, key)
                                        : diag(reterr, PAYLOAD_E_UNKNOWN, "%s.%s is an unknown field", at,
-                                              diag_quote(key, strlen(key), quoted, sizeof(quoted)));
+                                              DIAG_QUOTED(key));
         }
         for (const char *const *n = names; *n; n++)
                 if (!json_object_get(o, *n))
@@ -209,7 +206,6 @@ static int payload_check_field(const PayloadField *f, const json_t *v, Diag *ret
 
 /* Only records of memory have a type, from a short list. */
 static int payload_check_type(Kind kind, Op op, const char *type, Diag *reterr) {
-        char quoted[400];
         bool has = type && *type;
 
         if (op != OP_SAVE)
@@ -222,7 +218,7 @@ static int payload_check_type(Kind kind, Op op, const char *type, Diag *reterr) 
                 if (strcmp(*t, type) == 0)
                         return 0;
         return diag(reterr, PAYLOAD_E_VALUE, "the type is \"%s\": episodic, semantic or observational is allowed",
-                    diag_quote(type, strlen(type), quoted, sizeof(quoted)));
+                    DIAG_QUOTED(type));
 }
 
 int payload_check(Kind kind, Op op, const char *type, const json_t *payload, Diag *reterr) {
@@ -236,14 +232,13 @@ int payload_check(Kind kind, Op op, const char *type, const json_t *payload, Dia
                 return diag(reterr, PAYLOAD_E_TYPE, "payload is not an object");
         json_object_foreach((json_t *)payload, key, v) {
                 const PayloadField *f = payload_field_find(kind, op, type, key);
-                char quoted[400];
 
                 if (!f && reserved_name_is(key))
                         return diag(reterr, PAYLOAD_E_OWNED,
                                     "payload.%s is filled in by the service: no payload may hold it", key);
                 if (!f)
                         return diag(reterr, PAYLOAD_E_UNKNOWN, "payload.%s is no field of %s%s%s %s",
-                                    diag_quote(key, strlen(key), quoted, sizeof(quoted)), type ? type : "",
+                                    DIAG_QUOTED(key), type ? type : "",
                                     type && *type ? " " : "", kind_name(kind), op_name(op));
                 r = payload_check_field(f, v, reterr);
                 if (r != 0)
@@ -300,10 +295,8 @@ static int payload_add_text(const json_t *v, Buf *out) {
 
 int payload_text(const json_t *payload, char **ret, size_t *ret_n) {
         _cleanup_buf_ Buf out = {0};
-        int r = payload_add_text(payload, &out);
+        int r = payload_add_text(payload, &out) ?: buf_add(&out, "", 0);
 
-        if (r == 0)
-                r = buf_add(&out, "", 0);
         if (r < 0)
                 return r;
         *ret_n = out.n;

@@ -47,9 +47,7 @@ static int project_scope_created(Txn *t, uint64_t seq, const json_t *entry) {
                 return -ENOMEM;
         if (!name || !scope_name_valid(name))
                 return -EUCLEAN;
-        r = json_canonical(row, &text, &n);
-        if (r == 0)
-                r = table_add(t, TABLE_SCOPE, BYTES_STR(name), BYTES(text, n));
+        r = json_canonical(row, &text, &n) ?: table_add(t, TABLE_SCOPE, BYTES_STR(name), BYTES(text, n));
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kernels); i++) {
                 _cleanup_record_ Record rec = {.key = record_key_of(seq, kernels[i], "kernel"),
                                                .state = RECORD_ACTIVE,
@@ -73,9 +71,8 @@ static int project_scope_deleted(Txn *t, const json_t *entry) {
         if (!name || json_get_u64(json_object_get(entry, "scope"), &scope) < 0)
                 return -EUCLEAN;
         r = table_del(t, TABLE_SCOPE, BYTES_STR(name));
-        be64_put(key, scope);
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(owned); i++)
-                r = table_del_prefix(t, owned[i], BYTES(key, 8));
+                r = table_del_prefix(t, owned[i], seq_key(scope, key));
         if (r == 0)
                 r = wait_project_forget(t, scope);
         return r == -ENOENT ? -EUCLEAN : r;
@@ -141,9 +138,7 @@ static int project_record_changed(Txn *t, const ProjectStep *s, Record *rec) {
         rec->version++;
         rec->last = s->seq;
         if (r == 0)
-                r = project_refs(t, s, rec);
-        if (r == 0)
-                r = change_put(t, &rec->key, s->seq, s->op);
+                r = project_refs(t, s, rec) ?: change_put(t, &rec->key, s->seq, s->op);
         if (r == 0)
                 r = s->op == OP_DELETE ? record_del(t, &rec->key) : record_put(t, rec);
         if (r == 0)

@@ -9,10 +9,9 @@
 
 int quorum_rule(Txn *t, const SlotRow *row, ArbitrationRule *ret) {
         _cleanup_json_ json_t *entry = NULL;
-        int r = event_get(t, row->defined, &entry);
+        int r = event_get(t, row->defined, &entry)
+                ?: arbitration_rule_parse(json_object_get(entry, "arbitrate"), ret, NULL);
 
-        if (r == 0)
-                r = arbitration_rule_parse(json_object_get(entry, "arbitrate"), ret, NULL);
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
@@ -60,9 +59,7 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
         *ret_full = false;
         if (newer)
                 return quorum_discard(t, h, "superseded");
-        r = quorum_rule(t, row, &rule);
-        if (r == 0)
-                r = region_json_get(t, h->region, &region);
+        r = quorum_rule(t, row, &rule) ?: region_json_get(t, h->region, &region);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
         tree = json_text(json_object_get(region, "tree")) ?: h->region;
@@ -104,12 +101,10 @@ static int gathered_read(Txn *t, Gathered *g, size_t i) {
         const json_t *v;
         uint64_t expect;
         Bytes body;
-        int r = event_get(t, g->rows[i].gathered, &g->skills[i]);
+        int r = event_get(t, g->rows[i].gathered, &g->skills[i])
+                ?: event_get(t, g->rows[i].seq, &g->entries[i])
+                ?: body_get(t, g->rows[i].seq, NULL, &body);
 
-        if (r == 0)
-                r = event_get(t, g->rows[i].seq, &g->entries[i]);
-        if (r == 0)
-                r = body_get(t, g->rows[i].seq, NULL, &body);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         *p = (ArbitrationProposal){.seq = g->rows[i].seq, .region = g->rows[i].region, .expect = -1, .confidence = -1};
@@ -131,13 +126,9 @@ static json_t *gathered_json(const Gathered *g, size_t i, ArbitrationWord word) 
         json_t *o = json_pack("{s:o, s:s, s:s, s:s}", "seq", json_u64(g->rows[i].seq), "region", g->rows[i].region,
                               "skill", g->proposals[i].skill, "verdict", arbitration_word(word));
 
-        for (size_t k = 0; o && k < ARRAY_SIZE(keys); k++) {
-                json_t *v = json_object_get(g->entries[i], keys[k]);
-
-                if (v && json_object_set(o, keys[k], v) < 0) {
-                        json_decref(o);
-                        return NULL;
-                }
+        if (o && JSON_ROW_KEEP(o, g->entries[i], keys) < 0) {
+                json_decref(o);
+                return NULL;
         }
         return o;
 }
@@ -185,11 +176,10 @@ static int quorum_record(Txn *t, const char *name, const char *who, const SlotRo
                            arbitration_word(v.reason));
         if (!fields)
                 return -ENOMEM;
-        r = gather_hashes(g, &hashes, &n_hashes);
-        if (r == 0)
-                r = fold_slot_append(t,
-                                     &(Event){.type = "slot.arbitrated", .who = who, .fields = fields,
-                                              .payload = hashes, .n_payload = n_hashes}, ret_seq);
+        r = gather_hashes(g, &hashes, &n_hashes)
+                ?: fold_slot_append(t,
+                                    &(Event){.type = "slot.arbitrated", .who = who, .fields = fields,
+                                             .payload = hashes, .n_payload = n_hashes}, ret_seq);
         if (r == 0 && v.winner != ARBITRATION_NOBODY) {
                 written = json_pack("{s:s, s:o, s:o, s:o, s:s}", "slot", name, "version", json_u64(row->version + 1),
                                     "proposed", json_u64(g->rows[v.winner].seq), "arbitrated", json_u64(*ret_seq),

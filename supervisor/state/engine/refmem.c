@@ -102,9 +102,8 @@ size_t refmem_hash(const char *id, const char **ret) {
 static int refmem_index_payload(Tokenizer *bag, const json_t *payload) {
         _cleanup_free_ char *text = NULL;
         size_t n;
-        int r = payload_text(payload, &text, &n);
 
-        return r < 0 ? r : tokenizer_add(bag, INDEX_TEXT, text, n);
+        return payload_text(payload, &text, &n) ?: tokenizer_add(bag, INDEX_TEXT, text, n);
 }
 
 /* A change of state alone: takes the text's terms from the index. -ENOENT: not in the index. */
@@ -112,10 +111,8 @@ static int refmem_index_again(Txn *t, const Record *rec, Tokenizer *bag) {
         DocReader doc;
         Bytes row;
         Term term;
-        int r = index_doc(t, rec->key.scope, (uint8_t)rec->key.kind, rec->created, &row);
+        int r = index_doc(t, rec->key.scope, (uint8_t)rec->key.kind, rec->created, &row) ?: doc_open(row, &doc);
 
-        if (r == 0)
-                r = doc_open(row, &doc);
         while (r >= 0 && (r = doc_next(&doc, &term)) > 0 && term.field == INDEX_TEXT) {
                 r = tokenizer_take(bag, &term);
                 tokenizer_set_length(bag, INDEX_TEXT, doc.length);

@@ -87,18 +87,13 @@ static int region_row_text(const json_t *row, const char *key, char **ret) {
 
 static int region_row_decode(const char *id, json_t *row, RegionRow *ret) {
         RegionRow out = {.detail = json_incref(row)};
-        int r = json_row_number(row, "supervisor", &out.supervisor_pid);
+        int r = json_row_number(row, "supervisor", &out.supervisor_pid)
+                ?: json_row_number(row, "lock", &out.supervisor_lock)
+                ?: json_row_number(row, "pid", &out.pid)
+                ?: json_row_number(row, "start_ticks", &out.start_ticks)
+                ?: region_row_text(row, "cgroup", &out.cgroup)
+                ?: region_row_text(row, "scratch", &out.scratch);
 
-        if (r == 0)
-                r = json_row_number(row, "lock", &out.supervisor_lock);
-        if (r == 0)
-                r = json_row_number(row, "pid", &out.pid);
-        if (r == 0)
-                r = json_row_number(row, "start_ticks", &out.start_ticks);
-        if (r == 0)
-                r = region_row_text(row, "cgroup", &out.cgroup);
-        if (r == 0)
-                r = region_row_text(row, "scratch", &out.scratch);
         if (r < 0) {
                 region_row_deinit(&out);
                 return r;
@@ -127,7 +122,7 @@ int engine_region_count(Txn *t, uint64_t *ret) {
 int engine_region_list(Txn *t, RegionRow **ret, size_t *ret_n) {
         _cleanup_cursor_ Cursor *c = NULL;
         RegionRow *rows = NULL;
-        size_t n = 0, room = 0;
+        size_t n = 0;
         Bytes k, v;
         int r = cursor_open(t, TABLE_REGION, BYTES(NULL, 0), &c);
 
@@ -140,18 +135,7 @@ int engine_region_list(Txn *t, RegionRow **ret, size_t *ret_n) {
                         break;
                 }
                 memcpy(id, k.p, REGION_ID_LEN);
-                if (n == room) {
-                        RegionRow *p = reallocarray(rows, room = room ? room * 2 : 16, sizeof(*p));
-
-                        if (!p) {
-                                r = -ENOMEM;
-                                break;
-                        }
-                        rows = p;
-                }
-                r = json_row_parse(v, ROW_MAX, &row);
-                if (r == 0)
-                        r = region_row_decode(id, row, &rows[n]);
+                r = !GROW(rows, n) ? -ENOMEM : json_row_parse(v, ROW_MAX, &row) ?: region_row_decode(id, row, &rows[n]);
                 if (r == 0)
                         n++;
         }

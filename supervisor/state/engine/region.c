@@ -1,14 +1,12 @@
 #include "engine/engine.h"
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "engine/fold-slot.h"
 #include "engine/gate.h"
 #include "engine/quorum.h"
 #include "engine/lineage.h"
 #include "engine/region-row.h"
 #include "engine/slot.h"
-#include "ledger/ledger.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -48,10 +46,7 @@ static int region_copy_slot(Txn *t, const RegionStart *s, json_t *region_row, co
         int r;
 
         if (!slot_name_valid(name)) {
-                char quoted[400];
-
-                return diag(reterr, ENGINE_E_BAD_NAME, "reads: \"%s\" is not a slot's name",
-                            diag_quote(name, strlen(name), quoted, sizeof(quoted)));
+                return diag(reterr, ENGINE_E_BAD_NAME, "reads: \"%s\" is not a slot's name", DIAG_QUOTED(name));
         }
         r = slot_value_get(t, name, &row, &value);
         if (r < 0)
@@ -79,8 +74,7 @@ static int region_refuse_start(Txn *t, const RegionStart *s, const Gates *g, Dia
         int r = fields ? gates_record(t, NULL, s->region, g) : -ENOMEM;
 
         if (r == 0)
-                r = event_append(t, &(Event){.type = "region.refused", .region = s->region, .fields = fields}, NULL,
-                                 NULL);
+                r = event_append(t, &(Event){.type = "region.refused", .region = s->region, .fields = fields}, NULL);
         return r < 0 ? r : diag(reterr, ENGINE_E_GATE, "%s", g->why.text);
 }
 
@@ -89,8 +83,7 @@ int engine_region_refuse(Txn *t, const char *region, const char *skill, const ch
         _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s?}, s:s, s:s, s:s*}", "skill", "name", skill, "digest",
                                                   digest, "code", code, "message", message, "name", name);
 
-        return fields ? event_append(t, &(Event){.type = "region.refused", .region = region, .fields = fields}, NULL,
-                                     NULL)
+        return fields ? event_append(t, &(Event){.type = "region.refused", .region = region, .fields = fields}, NULL)
                       : -ENOMEM;
 }
 
@@ -173,9 +166,8 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                            s->parent, "callback", s->callback, "by", s->by, "discards", *broke ? broke : NULL);
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
-        if (r == 0)
-                r = region_define_slots(t, s, reterr);
+        r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq)
+                ?: region_define_slots(t, s, reterr);
         if (r != 0)
                 return r;
         lends = json_text_is(json_object_get(s->grant, "key_scope"), "invocation-tree");
@@ -279,13 +271,6 @@ static int propose_check_escape(const KeySet *keys, const char **name, const jso
         return in_name || in_value ? diag(reterr, ENGINE_E_KEY_ESCAPE,
                                           "a region's key must not leave the region: the write was not taken")
                                    : 0;
-}
-
-int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect,
-                   const KeySet *keys, uint64_t *ret_seq, uint64_t *ret_version, Diag *reterr) {
-        const SlotProposal p = {.region = region, .name = name, .value = value, .expect = expect, .keys = keys};
-
-        return engine_slot_propose(t, &p, ret_seq, ret_version, NULL, reterr);
 }
 
 int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64_t *ret_version, bool *ret_arbitrated,

@@ -19,9 +19,8 @@ int engine_scope_create(Txn *t, const char *who, const char *name, uint64_t *ret
         fields = json_pack("{s:s}", "name", name);
         if (!fields)
                 return -ENOMEM;
-        r = event_record(t, &(Event){.type = "scope.created", .who = who, .fields = fields}, &seq, &entry);
-        if (r == 0)
-                r = project_event(t, seq, entry, NULL, NULL);
+        r = event_record(t, &(Event){.type = "scope.created", .who = who, .fields = fields}, &seq, &entry)
+                ?: project_event(t, seq, entry, NULL, NULL);
         if (r == 0)
                 *ret_scope = seq;
         return r;

@@ -7,7 +7,6 @@
 #include "record/event.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* Erases the payloads of all events about the scope: of records, passes and pending requests. */
 static int scope_erase(Txn *t, uint64_t scope) {
@@ -35,10 +34,8 @@ int engine_scope_delete(Txn *t, const char *who, const char *name, const char *r
         _cleanup_record_walk_ RecordWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
         uint64_t scope, seq, n = 0;
-        int r = scope_find(t, name, &scope, reterr);
+        int r = scope_find(t, name, &scope, reterr) ?: engine_runs_end(t, who, scope, reterr);
 
-        if (r == 0)
-                r = engine_runs_end(t, who, scope, reterr);
         if (r != 0)
                 return r;
         r = record_walk(t, scope, KIND_NONE, &w);
@@ -51,9 +48,8 @@ int engine_scope_delete(Txn *t, const char *who, const char *name, const char *r
                            "reason", reason);
         r = fields ? scope_erase(t, scope) : -ENOMEM;
         if (r == 0)
-                r = event_record(t, &(Event){.type = "scope.deleted", .who = who, .fields = fields}, &seq, &entry);
-        if (r == 0)
-                r = project_event(t, seq, entry, NULL, NULL);
+                r = event_record(t, &(Event){.type = "scope.deleted", .who = who, .fields = fields}, &seq, &entry)
+                        ?: project_event(t, seq, entry, NULL, NULL);
         if (r < 0)
                 return r;
         *ret_seq = seq;

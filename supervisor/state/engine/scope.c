@@ -21,19 +21,13 @@ int scope_get(Txn *t, const char *name, uint64_t *ret_scope) {
         return r < 0 ? r : scope_row_number(v, ret_scope);
 }
 
-static int scope_bad_name(const char *name, Diag *reterr) {
-        char quoted[400];
-
-        return diag(reterr, ENGINE_E_BAD_NAME,
-                    "\"%s\" is not a scope's name: a-z or 0-9, then at most 63 of a-z 0-9 . _ -",
-                    diag_quote(name, strlen(name), quoted, sizeof(quoted)));
-}
-
 int scope_find(Txn *t, const char *name, uint64_t *ret_scope, Diag *reterr) {
         int r;
 
         if (!scope_name_valid(name))
-                return scope_bad_name(name, reterr);
+                return diag(reterr, ENGINE_E_BAD_NAME,
+                            "\"%s\" is not a scope's name: a-z or 0-9, then at most 63 of a-z 0-9 . _ -",
+                            DIAG_QUOTED(name));
         r = scope_get(t, name, ret_scope);
         return r == -ENOENT ? diag(reterr, ENGINE_E_NO_SCOPE, "there is no scope %s", name) : r;
 }
@@ -84,9 +78,7 @@ int scope_list(Txn *t, json_t **ret) {
                 _cleanup_json_ json_t *entry = NULL;
                 uint64_t seq;
 
-                r = scope_row_number(v, &seq);
-                if (r == 0)
-                        r = event_get(t, seq, &entry);
+                r = scope_row_number(v, &seq) ?: event_get(t, seq, &entry);
                 if (r == 0 &&
                     json_array_append_new(list, json_pack("{s:s%, s:o, s:O, s:O*}", "scope", k.p, (size_t)k.n, "seq",
                                                           json_u64(seq), "time", json_object_get(entry, "time"), "who",

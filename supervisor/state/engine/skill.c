@@ -37,21 +37,16 @@ static int skill_row_read(Txn *t, Bytes v, SkillRow *ret) {
         if (v.n != 8)
                 return -EUCLEAN;
         row.seq = be64_get(v.p);
-        r = event_get(t, row.seq, &entry);
-        if (r == 0)
-                r = skill_text(json_object_get(entry, "skill"), "name", &row.name);
-        if (r == 0)
-                r = skill_text(json_object_get(entry, "skill"), "digest", &row.digest);
-        if (r == 0)
-                r = skill_text(entry, "folder", &row.folder);
-        if (r == 0)
-                r = skill_text(entry, "time", &row.time);
+        r = event_get(t, row.seq, &entry)
+                ?: skill_text(json_object_get(entry, "skill"), "name", &row.name)
+                ?: skill_text(json_object_get(entry, "skill"), "digest", &row.digest)
+                ?: skill_text(entry, "folder", &row.folder)
+                ?: skill_text(entry, "time", &row.time);
         if (r == 0 && !json_is_null(json_object_get(entry, "manifest")))
                 r = skill_text(entry, "manifest", &row.manifest);
         if (r == 0)
-                r = body_get(t, row.seq, NULL, &body);
-        if (r == 0)
-                r = json_parse(body.p, body.n, BODY_MAX, JSON_DEPTH_DEFAULT, &row.files, NULL);
+                r = body_get(t, row.seq, NULL, &body)
+                        ?: json_parse(body.p, body.n, BODY_MAX, JSON_DEPTH_DEFAULT, &row.files, NULL);
         if (r != 0)
                 return r > 0 || r == -ENOENT ? -EUCLEAN : r;
         *ret = row;
@@ -61,30 +56,22 @@ static int skill_row_read(Txn *t, Bytes v, SkillRow *ret) {
 
 int engine_skill_get(Txn *t, const char *name, SkillRow *ret) {
         Bytes v;
-        int r;
 
         if (!*name || strlen(name) > SKILL_NAME_MAX)
                 return -ENOENT;
-        r = table_get(t, TABLE_SKILL, BYTES_STR(name), &v);
-        return r < 0 ? r : skill_row_read(t, v, ret);
+        return table_get(t, TABLE_SKILL, BYTES_STR(name), &v) ?: skill_row_read(t, v, ret);
 }
 
 int engine_skill_list(Txn *t, SkillRow **ret, size_t *ret_n) {
         _cleanup_cursor_ Cursor *c = NULL;
-        SkillRow *rows = NULL, *more;
+        SkillRow *rows = NULL;
         size_t n = 0;
         Bytes k, v;
         int r = cursor_open(t, TABLE_SKILL, BYTES(NULL, 0), &c);
 
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
-                more = reallocarray(rows, n + 1, sizeof(*rows));
-                if (!more)
-                        r = -ENOMEM;
-                else {
-                        rows = more;
-                        r = skill_row_read(t, v, &rows[n]);
-                        n += r == 0;
-                }
+                r = GROW(rows, n) ? skill_row_read(t, v, &rows[n]) : -ENOMEM;
+                n += r == 0;
         }
         if (r == -ENOENT) {
                 *ret = rows;
@@ -120,11 +107,10 @@ int engine_skill_register(Txn *t, const char *who, const SkillRecord *s, uint64_
                                 json_pack("{s:o, s:s, s:b}", "seq", json_u64(old.seq), "digest", old.digest,
                                           "manifest_changed", strcmp(old.manifest ?: "", s->manifest ?: "") != 0)) < 0)
                 return -ENOMEM;
-        r = json_canonical(s->files, &files, &n);
-        if (r == 0)
-                r = fold_slot_append(
-                        t, &(Event){.type = TYPE, .who = who, .fields = fields, .payload = files, .n_payload = n},
-                        ret_seq);
+        r = json_canonical(s->files, &files, &n)
+                ?: fold_slot_append(
+                       t, &(Event){.type = TYPE, .who = who, .fields = fields, .payload = files, .n_payload = n},
+                       ret_seq);
         if (r < 0)
                 return r;
         *ret_new = true;

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* The message for the ledger: without the part of the value. A schema's message shows a key or number of the value, and
@@ -47,11 +46,9 @@ int engine_refuse(Txn *t, json_t *row, const char *region, const char *who, cons
 }
 
 static int slot_bad_name(const char *name, Diag *reterr) {
-        char quoted[400];
-
         return diag(reterr, ENGINE_E_BAD_NAME,
                     "\"%s\" is not a slot's name: a letter, then at most %d of a-z 0-9 . _ / -",
-                    diag_quote(name, strlen(name), quoted, sizeof(quoted)), SLOT_NAME_MAX - 1);
+                    DIAG_QUOTED(name), SLOT_NAME_MAX - 1);
 }
 
 int slot_value_get(Txn *t, const char *name, SlotRow *ret, json_t **ret_value) {
@@ -79,9 +76,8 @@ static int slot_check_schema(Txn *t, const char *name, const SlotRow *row, const
 
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSONSCHEMA_DEPTH_MAX, &text, NULL);
-        if (r == 0)
-                r = jsonschema_compile(text, &schema, NULL);
+        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSONSCHEMA_DEPTH_MAX, &text, NULL)
+                ?: jsonschema_compile(text, &schema, NULL);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
         r = jsonschema_validate(schema, value, reterr);
@@ -282,9 +278,8 @@ int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *val
                 return -ENOMEM;
         r = fold_slot_append(
                 t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n},
-                &seq);
-        if (r == 0)
-                r = ledger_want_anchor(t);
+                &seq)
+                ?: ledger_want_anchor(t);
         if (r < 0)
                 return r;
         *ret_seq = seq;

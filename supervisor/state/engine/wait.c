@@ -62,9 +62,8 @@ static int wait_put(Txn *t, const Wait *w) {
 int wait_get(Txn *t, uint64_t id, Wait *ret) {
         uint8_t key[8];
         Bytes v;
-        int r = table_get(t, TABLE_WAIT, seq_key(id, key), &v);
 
-        return r < 0 ? r : wait_decode(id, v, ret);
+        return table_get(t, TABLE_WAIT, seq_key(id, key), &v) ?: wait_decode(id, v, ret);
 }
 
 int wait_next(Txn *t, uint64_t from, uint64_t scope, WaitState state, Wait *ret) {
@@ -92,28 +91,18 @@ int wait_show(Txn *t, const Wait *w, json_t **ret) {
         static const char *const of_entry[] = {"reason", "agent", "run"}, *const of_body[] = {"note", "request",
                                                                                               "candidates"};
         _cleanup_json_ json_t *entry = NULL, *body = NULL, *o = NULL;
-        int r = event_get(t, w->id, &entry);
+        int r = event_get(t, w->id, &entry) ?: record_body(t, w->id, &body);
 
-        if (r == 0)
-                r = record_body(t, w->id, &body);
         if (r < 0 && r != -ENOENT)
                 return r;
         o = json_pack("{s:o, s:o, s:s, s:s, s:s, s:o, s:O*, s:o}", "pending", json_u64(w->id), "scope",
                       json_u64(w->scope), "kind", kind_name(w->kind), "operation", op_name(w->op), "state",
                       names[w->state], "attempts", json_u64(w->attempts), "created", json_object_get(entry, "time"),
                       "last", json_u64(w->last));
-        r = o ? 0 : -ENOMEM;
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_entry); i++)
-                if (json_object_get(entry, of_entry[i]) &&
-                    json_object_set(o, of_entry[i], json_object_get(entry, of_entry[i])) < 0)
-                        r = -ENOMEM;
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_body); i++)
-                if (json_object_get(body, of_body[i]) &&
-                    json_object_set(o, of_body[i], json_object_get(body, of_body[i])) < 0)
-                        r = -ENOMEM;
-        if (r == 0)
-                *ret = TAKE_PTR(o);
-        return r;
+        if (!o || JSON_ROW_KEEP(o, entry, of_entry) < 0 || JSON_ROW_KEEP(o, body, of_body) < 0)
+                return -ENOMEM;
+        *ret = TAKE_PTR(o);
+        return 0;
 }
 
 /* Appends an event about items and projects the event. The event is about no record, and so never blocked. */
@@ -222,9 +211,7 @@ static int wait_index_put(Txn *t, const Wait *w, const json_t *body) {
                         r = wait_index_text(bag, INDEX_CANDIDATE, target);
         }
         if (r == 0)
-                r = wait_index_text(bag, INDEX_TEXT, note);
-        if (r == 0)
-                r = wait_index_text(bag, INDEX_TEXT, reference);
+                r = wait_index_text(bag, INDEX_TEXT, note) ?: wait_index_text(bag, INDEX_TEXT, reference);
         for (size_t i = 0; r == 0 && i < json_array_size(aliases); i++)
                 r = wait_index_text(bag, INDEX_TEXT, json_array_get(aliases, i));
         for (size_t i = 0; r == 0 && i < json_array_size(candidates); i++) {
@@ -282,10 +269,8 @@ int wait_having(Txn *t, uint64_t scope, Kind kind, const char *id, uint64_t ret[
         Having h = {.ids = ret};
         double weight = 1;
         RankTerm name;
-        int r = tokenizer_new(&bag);
+        int r = tokenizer_new(&bag) ?: tokenizer_add(bag, INDEX_CANDIDATE, id, strlen(id));
 
-        if (r == 0)
-                r = tokenizer_add(bag, INDEX_CANDIDATE, id, strlen(id));
         if (r < 0)
                 return r;
         name = wait_whole_term(bag);
@@ -343,8 +328,7 @@ static int wait_close(Txn *t, uint64_t id, uint64_t seq, WaitState state) {
                 return -EUCLEAN;
         w.state = state;
         w.last = seq;
-        r = wait_index_del(t, &w);
-        return r < 0 ? r : wait_put(t, &w);
+        return wait_index_del(t, &w) ?: wait_put(t, &w);
 }
 
 int wait_project(Txn *t, uint64_t seq, const char *type, const json_t *entry, const json_t *body) {
@@ -352,13 +336,11 @@ int wait_project(Txn *t, uint64_t seq, const char *type, const json_t *entry, co
                 const char *kind = json_text(json_object_get(entry, "kind")),
                            *op = json_text(json_object_get(entry, "op"));
                 Wait w = {.id = seq, .state = WAIT_OPEN, .last = seq};
-                int r;
 
                 if (!kind || !op || !(w.kind = kind_from_name(kind)) || !(w.op = op_from_name(op)) ||
                     json_get_u64(json_object_get(entry, "scope"), &w.scope) < 0)
                         return -EUCLEAN;
-                r = wait_put(t, &w);
-                return r < 0 ? r : wait_index_put(t, &w, body);
+                return wait_put(t, &w) ?: wait_index_put(t, &w, body);
         }
         if (strcmp(type, "pending.retried") == 0)
                 return wait_project_failed(t, seq, entry);

@@ -190,11 +190,9 @@ static int index_replace(Txn *t, const IndexDoc *d, const char *id, Tokenizer *b
         s = sums;
         for (unsigned f = 0; bag && f < TERMS_FIELDS; f++)
                 lengths[f] = (uint16_t)tokenizer_length(bag, f);
-        r = cursor_open(t, TABLE_TERM, BYTES(NULL, 0), &c);
-        if (r == 0)
-                r = index_write_difference(c, d, was, sorted, n, lengths, &s);
-        if (r == 0)
-                r = index_write_id(c, d, was, id);
+        r = cursor_open(t, TABLE_TERM, BYTES(NULL, 0), &c)
+                ?: index_write_difference(c, d, was, sorted, n, lengths, &s)
+                ?: index_write_id(c, d, was, id);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n; i++)

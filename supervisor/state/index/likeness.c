@@ -1,7 +1,6 @@
 #include "index/likeness.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 /* Measured (tests/eval); no value is at a peak of the curve. The weight of an area relative to its terms; of a lead
@@ -58,7 +57,7 @@ void naming_deinit(Naming *x) {
         *x = NAMING_NULL;
 }
 
-static int saying_mark(Lexicon *l, Saying *s, const char *text, size_t n) {
+int saying_text(Lexicon *l, Saying *s, const char *text, size_t n) {
         _cleanup_free_ uint32_t *words = NULL;
         size_t n_words;
         int r = lexicon_read(l, text, n, LEXICON_ALL, &words, &n_words);
@@ -80,29 +79,22 @@ static int saying_mark(Lexicon *l, Saying *s, const char *text, size_t n) {
         return 0;
 }
 
-int saying_text(Lexicon *l, Saying *s, const char *text, size_t n) {
-        return saying_mark(l, s, text, n);
-}
-
 int saying_reference(Lexicon *l, Saying *s, const char *text, size_t n) {
         naming_deinit(&s->reference);
-        int r = naming_read(l, text, n, &s->reference);
 
-        return r < 0 ? r : saying_mark(l, s, text, n);
+        return naming_read(l, text, n, &s->reference) ?: saying_text(l, s, text, n);
 }
 
 int saying_alias(Lexicon *l, Saying *s, const char *text, size_t n) {
-        Naming *more = reallocarray(s->aliases, s->n_aliases + 1, sizeof(*more));
         int r;
 
-        if (!more)
+        if (!GROW(s->aliases, s->n_aliases))
                 return -ENOMEM;
-        s->aliases = more;
         r = naming_read(l, text, n, &s->aliases[s->n_aliases]);
         if (r < 0)
                 return r;
         s->n_aliases++;
-        return saying_mark(l, s, text, n);
+        return saying_text(l, s, text, n);
 }
 
 int saying_seek(Lexicon *l, Saying *s, const char *text, size_t n) {
@@ -268,11 +260,9 @@ static void likeness_compare(const Lexicon *l, const double *weights, const Sayi
         }
 }
 
-static int naming_weigh(Lexicon *l, const Naming *x) {
-        int r = lexicon_weigh(l, x->area, x->n_area);
+int naming_weigh(Lexicon *l, const Naming *x) {
+        int r = lexicon_weigh(l, x->area, x->n_area) ?: lexicon_weigh(l, x->words, x->n_words);
 
-        if (r == 0)
-                r = lexicon_weigh(l, x->words, x->n_words);
         return r == 0 && x->lead != LEAD_NONE ? lexicon_weigh(l, &x->lead_word, 1) : r;
 }
 

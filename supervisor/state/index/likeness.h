@@ -24,6 +24,7 @@ typedef struct Naming {
 #define NAMING_NULL ((Naming){0})
 /* Returns 0, -ENOMEM, -EFBIG for more than TERMS_TEXT_MAX bytes. */
 int naming_read(Lexicon *l, const char *text, size_t n, Naming *ret);
+int naming_weigh(Lexicon *l, const Naming *x); /* lexicon_weigh() for all terms. 0 or -errno */
 void naming_deinit(Naming *x);
 #define _cleanup_naming_ _cleanup_(naming_deinit)
 
@@ -45,7 +46,6 @@ int saying_reference(Lexicon *l, Saying *s, const char *text, size_t n); /* the 
 int saying_alias(Lexicon *l, Saying *s, const char *text, size_t n);
 int saying_seek(Lexicon *l, Saying *s, const char *text, size_t n); /* adds only to `sought` */
 void saying_deinit(Saying *s);
-#define _cleanup_saying_ _cleanup_(saying_deinit)
 
 /* For a request that would create, each measure is the lesser share of both directions: "fix the build" is contained in
  * "fix the build on Debian 10", and is another thing. For a request that settles: */

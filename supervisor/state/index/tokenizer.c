@@ -137,9 +137,8 @@ static int bag_add(Tokenizer *bag, unsigned field, const char *p, size_t n, bool
                         return 0;
                 }
         }
-        r = bag_grow(&bag->entries, &bag->room, bag->n + 1, sizeof(*bag->entries));
-        if (r == 0)
-                r = bag_grow(&bag->bytes, &bag->room_bytes, bag->n_bytes + n, 1);
+        r = bag_grow(&bag->entries, &bag->room, bag->n + 1, sizeof(*bag->entries))
+                ?: bag_grow(&bag->bytes, &bag->room_bytes, bag->n_bytes + n, 1);
         if (r < 0)
                 return r;
         memcpy(bag->bytes + bag->n_bytes, p, n);

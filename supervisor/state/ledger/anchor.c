@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,9 +88,7 @@ void anchor_write(Store *s, const char *note, size_t n) {
 
                 if (slash && slash > folder) {
                         *slash = 0;
-                        r = io_mkdir_parents(folder, 0700);
-                        if (r == 0)
-                                r = io_write_file(AT_FDCWD, path, note, n, 0600, true);
+                        r = io_mkdir_parents(folder, 0700) ?: io_write_file(AT_FDCWD, path, note, n, 0600, true);
                 }
         }
         if (r < 0 && !atomic_flag_test_and_set(&said)) {

@@ -54,9 +54,7 @@ int key_parse_pem(const char *text, size_t n, uint8_t ret[static 32]) {
 
 /* The signed bytes: pre-authentication encoding. */
 static int dsse_encode(const char *type, const void *payload, size_t n, Buf *ret) {
-        int r = buf_printf(ret, "DSSEv1 %zu %s %zu ", strlen(type), type, n);
-
-        return r == 0 ? buf_add(ret, payload, n) : r;
+        return buf_printf(ret, "DSSEv1 %zu %s %zu ", strlen(type), type, n) ?: buf_add(ret, payload, n);
 }
 
 static int dsse_envelope(const char *type, const void *payload, size_t n, const char *keyid,
@@ -80,23 +78,15 @@ int dsse_seal(Store *s, const char *type, const void *payload, size_t n, Buf *re
         _cleanup_buf_ Buf pae = {0};
         uint8_t signature[64];
         char id[KEY_ID_MAX];
-        int r = store_need_key(s, reterr);
 
-        if (r == 0)
-                r = dsse_encode(type, payload, n, &pae);
-        if (r == 0)
-                r = store_sign(s, pae.data, pae.n, signature);
-        return r == 0 ? dsse_envelope(type, payload, n, key_id(store_public_key(s), id), signature, ret) : r;
+        return store_need_key(s, reterr)
+                ?: dsse_encode(type, payload, n, &pae)
+                ?: store_sign(s, pae.data, pae.n, signature)
+                ?: dsse_envelope(type, payload, n, key_id(store_public_key(s), id), signature, ret);
 }
 
 static int dsse_bad_form(Diag *reterr, const char *what) {
         return diag(reterr, DSSE_E_FORM, "not an envelope in the form that Lethe writes: %s", what);
-}
-
-static const char *dsse_text(const json_t *o, const char *key) {
-        const char *s = json_text(json_object_get(o, key));
-
-        return s ? s : "";
 }
 
 int dsse_open(const char *text, size_t n, const char *type, const uint8_t public_key[static 32], char **ret,
@@ -114,8 +104,8 @@ int dsse_open(const char *text, size_t n, const char *type, const uint8_t public
         if (r != 0)
                 return r > 0 ? DSSE_E_FORM : r;
         first = json_array_get(json_object_get(o, "signatures"), 0);
-        b64 = dsse_text(o, "payload");
-        sig = dsse_text(first, "sig");
+        b64 = json_str(o, "payload");
+        sig = json_str(first, "sig");
         payload = malloc(strlen(b64) + 1);
         if (!payload)
                 return -ENOMEM;
@@ -125,13 +115,12 @@ int dsse_open(const char *text, size_t n, const char *type, const uint8_t public
         payload[n_payload] = 0;
         if (base64_decode(sig, strlen(sig), signature, sizeof(signature)) != sizeof(signature))
                 return dsse_bad_form(reterr, "the signature is not one of Ed25519");
-        if (strcmp(dsse_text(o, "payloadType"), type) != 0)
+        if (strcmp(json_str(o, "payloadType"), type) != 0)
                 return dsse_bad_form(reterr, "payloadType is not the expected type");
-        if (strcmp(dsse_text(first, "keyid"), key_id(public_key, id)) != 0)
+        if (strcmp(json_str(first, "keyid"), key_id(public_key, id)) != 0)
                 return diag(reterr, DSSE_E_KEY, "signed by another key than %s", id);
-        r = dsse_envelope(type, payload, (size_t)n_payload, id, signature, &again);
-        if (r == 0)
-                r = dsse_encode(type, payload, (size_t)n_payload, &pae);
+        r = dsse_envelope(type, payload, (size_t)n_payload, id, signature, &again)
+                ?: dsse_encode(type, payload, (size_t)n_payload, &pae);
         if (r < 0)
                 return r;
         if (!again.data || again.n != n || memcmp(again.data, text, n) != 0)

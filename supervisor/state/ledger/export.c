@@ -89,9 +89,8 @@ static int export_entries(Txn *t, int dir_fd, uint64_t n) {
                 if (r == 0 && e.n > LEDGER_ENTRY_MAX)
                         r = -EUCLEAN;
                 if (r == 0)
-                        r = buf_add(&b, (const uint8_t[]){(uint8_t)(e.n >> 8), (uint8_t)e.n}, 2);
-                if (r == 0)
-                        r = buf_add(&b, e.p, e.n);
+                        r = buf_add(&b, (const uint8_t[]){(uint8_t)(e.n >> 8), (uint8_t)e.n}, 2)
+                                ?: buf_add(&b, e.p, e.n);
                 if (r == 0 && (in_tile + 1 == TILE_WIDTH || i + 1 == n)) {
                         export_tile_path(-1, i / TILE_WIDTH, in_tile + 1, path);
                         r = export_file(dir_fd, path, b.data, b.n);
@@ -139,9 +138,7 @@ int export_write(Txn *t, const char *dir, Checkpoint *ret, Diag *reterr) {
         if (r > 0)
                 return diag(reterr, EXPORT_E_PLACE,
                             "%s is not empty: an export is written into a new or an empty folder", dir);
-        r = ledger_tree_read(t, &tree);
-        if (r == 0)
-                r = ledger_checkpoint(t, &note);
+        r = ledger_tree_read(t, &tree) ?: ledger_checkpoint(t, &note);
         if (r == 0 && note_parse(note.p, note.n, ret, reterr) != 0)
                 r = -EUCLEAN;
         for (unsigned level = 0; r == 0 && tree.edge.size >> (level * TILE_HEIGHT) > 0; level++)

@@ -26,9 +26,7 @@ static int hooks_created(Txn *t, Diag *reterr) {
                       "origin", store_origin(s), "vkey", vkey, "who", who, "version", 1);
         if (!e)
                 return -ENOMEM;
-        r = json_canonical(e, &entry, &n);
-        if (r == 0)
-                r = ledger_append(t, entry, n, now, NULL);
+        r = json_canonical(e, &entry, &n) ?: ledger_append(t, entry, n, now, NULL);
         if (r < 0)
                 return r;
         n = strlen(vkey);
@@ -64,10 +62,8 @@ static int hooks_before_commit(Txn *t) {
         if (r < 0)
                 return r;
         s->n_note = note_build(&c, store_public_key(store), signature, s->note);
-        r = hooks_write_tree(t, &s->tree);
-        if (r == 0)
-                r = table_put(t, TABLE_META, BYTES_STR("checkpoint"), BYTES(s->note, s->n_note));
-        return r;
+        return hooks_write_tree(t, &s->tree)
+                ?: table_put(t, TABLE_META, BYTES_STR("checkpoint"), BYTES(s->note, s->n_note));
 }
 
 static void hooks_after_commit(Txn *t, bool more) {

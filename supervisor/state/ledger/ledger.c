@@ -110,8 +110,7 @@ int ledger_append(Txn *t, const char *entry, size_t n, uint64_t time_usec, uint6
         r = ledger_batch(t, &s);
         if (r < 0)
                 return r;
-        be64_put(key, s->tree.edge.size);
-        r = table_add(t, TABLE_EVENT, BYTES(key, 8), BYTES(entry, n));
+        r = table_add(t, TABLE_EVENT, seq_key(s->tree.edge.size, key), BYTES(entry, n));
         if (r < 0)
                 return r == -EEXIST ? -EUCLEAN : r;
         merkle_leaf(entry, n, &leaf);
@@ -146,8 +145,7 @@ int ledger_state(Txn *t, uint64_t *ret_size, uint64_t *ret_last_usec) {
 int ledger_get(Txn *t, uint64_t seq, Bytes *ret) {
         uint8_t key[8];
 
-        be64_put(key, seq);
-        return table_get(t, TABLE_EVENT, BYTES(key, 8), ret);
+        return table_get(t, TABLE_EVENT, seq_key(seq, key), ret);
 }
 
 int ledger_want_anchor(Txn *t) {
@@ -189,12 +187,9 @@ int ledger_node(void *ctx, unsigned level, uint64_t index, MerkleHash *ret) {
 
 int ledger_walk(Txn *t, uint64_t from, LedgerWalk *ret) {
         uint8_t key[8];
-        int r;
 
-        be64_put(key, from);
         *ret = (LedgerWalk){.next = from};
-        r = cursor_open(t, TABLE_EVENT, BYTES(key, 8), &ret->cursor);
-        return r;
+        return cursor_open(t, TABLE_EVENT, seq_key(from, key), &ret->cursor);
 }
 
 int ledger_next(LedgerWalk *w, uint64_t *ret_seq, Bytes *ret) {

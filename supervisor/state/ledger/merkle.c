@@ -65,9 +65,8 @@ static int merkle_range(uint64_t from, uint64_t n, MerkleRead rd, void *ctx, Mer
                 return rd(ctx, level, from >> level, ret);
         }
         level = merkle_split_level(n);
-        r = rd(ctx, level, from >> level, &left);
-        if (r == 0)
-                r = merkle_range(from + (UINT64_C(1) << level), n - (UINT64_C(1) << level), rd, ctx, &right);
+        r = rd(ctx, level, from >> level, &left)
+                ?: merkle_range(from + (UINT64_C(1) << level), n - (UINT64_C(1) << level), rd, ctx, &right);
         if (r == 0)
                 merkle_node(&left, &right, ret);
         return r;

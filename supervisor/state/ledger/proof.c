@@ -21,11 +21,9 @@ int proof_build(Txn *t, uint64_t seq, Buf *ret, Diag *reterr) {
         if (seq >= tree.edge.size)
                 return diag(reterr, PROOF_E_NO_ENTRY, "the ledger has no entry %" PRIu64 ": it has %" PRIu64, seq,
                             tree.edge.size);
-        r = merkle_prove_inclusion(tree.edge.size, seq, ledger_node, t, path, &n);
-        if (r == 0)
-                r = ledger_checkpoint(t, &note);
-        if (r == 0)
-                r = buf_printf(ret, HEAD "index %" PRIu64 "\n", seq);
+        r = merkle_prove_inclusion(tree.edge.size, seq, ledger_node, t, path, &n)
+                ?: ledger_checkpoint(t, &note)
+                ?: buf_printf(ret, HEAD "index %" PRIu64 "\n", seq);
         for (unsigned i = 0; r == 0 && i < n; i++) {
                 char b64[64];
 
@@ -33,9 +31,7 @@ int proof_build(Txn *t, uint64_t seq, Buf *ret, Diag *reterr) {
                 r = buf_printf(ret, "%s\n", b64);
         }
         if (r == 0)
-                r = buf_add(ret, "\n", 1);
-        if (r == 0)
-                r = buf_add(ret, note.p, note.n);
+                r = buf_add(ret, "\n", 1) ?: buf_add(ret, note.p, note.n);
         return r == -ENOENT ? -EUCLEAN : r;
 }
 

@@ -159,11 +159,10 @@ static int context_lane(Txn *t, const char *scope, const char *name, Kind kind, 
 /* Archived and removed records are never served, so a query must not ask for them. */
 static int context_query(const char *query, unsigned lane, uint64_t now, MemoryQuery *ret, Diag *reterr) {
         int r = query_parse(query, strlen(query), lane, now, ret, reterr);
-        char quoted[400];
 
         if (r == 0 && ret->filter.states && ret->filter.states != 1U << RECORD_ACTIVE)
                 r = diag(reterr, QUERY_E_BAD, "query \"%s\": state: only active records are served",
-                         diag_quote(query, strlen(query), quoted, sizeof(quoted)));
+                         DIAG_QUOTED(query));
         return r > 0 ? ENGINE_E_BAD_QUERY : r;
 }
 
@@ -181,9 +180,7 @@ int memory_context(Txn *t, const char *scope, const char *query, unsigned lane, 
         if (r == 0 && query)
                 r = context_query(query, lane, now, &q, reterr);
         if (r == 0)
-                r = context_core(t, scope, &truth, reterr);
-        if (r == 0)
-                r = context_belief(t, number, lane, &rows);
+                r = context_core(t, scope, &truth, reterr) ?: context_belief(t, number, lane, &rows);
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lanes); i++)
                 r = context_lane(t, scope, lanes[i].name, lanes[i].kind, query ? &q : NULL, lane, advice, reterr);
         if (r != 0)

@@ -1,9 +1,7 @@
 #include "memory/digest.h"
 
-#include "record/event.h"
 #include "refs/graph.h"
 #include "engine/scope.h"
-#include "memory/records.h"
 #include "memory/refs.h"
 
 #include <errno.h>
@@ -11,12 +9,6 @@
 #include <string.h>
 
 #define NAMED_MAX (32 + RECORD_ID_MAX)
-
-static const char *digest_text(const json_t *o, const char *member) {
-        const char *s = json_text(json_object_get(o, member));
-
-        return s ? s : "";
-}
 
 static const char *digest_name(const char *kind, const char *id, char out[static NAMED_MAX]) {
         snprintf(out, NAMED_MAX, "%.31s/%.64s", kind, id);
@@ -32,7 +24,7 @@ static int digest_index(const json_t *scan, json_t **ret) {
         for (size_t i = 0; all && i < json_array_size(records); i++) {
                 json_t *o = json_array_get(records, i);
 
-                if (json_object_set(all, digest_name(digest_text(o, "kind"), digest_text(o, "id"), name), o) < 0)
+                if (json_object_set(all, digest_name(json_str(o, "kind"), json_str(o, "id"), name), o) < 0)
                         return -ENOMEM;
         }
         *ret = TAKE_PTR(all);
@@ -41,7 +33,7 @@ static int digest_index(const json_t *scan, json_t **ret) {
 
 /* An entry of the proposals. The proposer is not trusted. */
 static int digest_read_step(const Digest *d, uint64_t scope, const json_t *o, size_t i, PassStep *ret, Diag *reterr) {
-        const char *op = digest_text(o, "op"), *kind = digest_text(o, "kind"), *id = digest_text(o, "id");
+        const char *op = json_str(o, "op"), *kind = json_str(o, "kind"), *id = json_str(o, "id");
         Kind k = kind_from_name(kind);
         int r;
 
@@ -76,17 +68,17 @@ static int digest_unsupported(const Digest *d, const json_t *pass, json_t **ret)
         for (size_t i = 0; all && i < json_array_size(records); i++) {
                 const json_t *o = json_array_get(records, i), *in = json_object_get(o, "in");
                 json_t *since = json_object_get(o, "since"), *of;
-                bool alone = strcmp(digest_text(o, "state"), "active") == 0;
+                bool alone = strcmp(json_str(o, "state"), "active") == 0;
 
                 for (size_t k = 0; alone && k < json_array_size(in); k++)
-                        alone = strcmp(digest_text(json_array_get(in, k), "role"), REF_ROLE_SUPERSEDES) == 0;
+                        alone = strcmp(json_str(json_array_get(in, k), "role"), REF_ROLE_SUPERSEDES) == 0;
                 if (!alone)
                         continue;
-                of = json_object_get(all, digest_text(o, "kind"));
-                if (!of && (json_object_set_new(all, digest_text(o, "kind"), json_object()) < 0 ||
-                            !(of = json_object_get(all, digest_text(o, "kind")))))
+                of = json_object_get(all, json_str(o, "kind"));
+                if (!of && (json_object_set_new(all, json_str(o, "kind"), json_object()) < 0 ||
+                            !(of = json_object_get(all, json_str(o, "kind")))))
                         return -ENOMEM;
-                if (json_object_set(of, digest_text(o, "id"), since ? since : (json_t *)pass) < 0)
+                if (json_object_set(of, json_str(o, "id"), since ? since : (json_t *)pass) < 0)
                         return -ENOMEM;
         }
         *ret = TAKE_PTR(all);
@@ -115,7 +107,7 @@ static int digest_run_record(const Digest *d, const json_t *candidates, const js
         for (size_t i = 0; i < json_array_size(candidates); i++) {
                 _cleanup_json_ json_t *one = json_copy(json_array_get(candidates, i));
                 const json_t *seen =
-                        json_object_get(scanned, digest_name(digest_text(one, "kind"), digest_text(one, "id"), name));
+                        json_object_get(scanned, digest_name(json_str(one, "kind"), json_str(one, "id"), name));
 
                 if (!one ||
                     (seen && (json_object_set(one, "in", json_object_get(seen, "in")) < 0 ||
@@ -175,10 +167,9 @@ static int digest_blocked(Txn *t, const Digest *d, uint64_t scope, json_t *block
                 _cleanup_json_ json_t *blockers = NULL;
                 RecordState state;
                 PassStep s;
-                int r = digest_read_step(d, scope, json_array_get(list, i), i, &s, reterr);
+                int r = digest_read_step(d, scope, json_array_get(list, i), i, &s, reterr)
+                        ?: graph_state(t, &s.key, &state);
 
-                if (r == 0)
-                        r = graph_state(t, &s.key, &state);
                 if (r == 0 && state == RECORD_NONE)
                         r = diag(reterr, ENGINE_E_NO_RECORD, "blocked[%zu]: there is no such record", i);
                 if (r == 0)
@@ -227,9 +218,7 @@ int memory_digest(Txn *t, const Digest *d, json_t **ret, Diag *reterr) {
                 return diag(reterr, ENGINE_E_BAD_PAYLOAD,
                             "the proposals are no answer to this pass: "
                             "{\"version\",\"pass\",\"proposals\",\"blocked\"}");
-        r = digest_approve(d, scope, steps, &n, candidates, reterr);
-        if (r == 0)
-                r = digest_blocked(t, d, scope, blocked, reterr);
+        r = digest_approve(d, scope, steps, &n, candidates, reterr) ?: digest_blocked(t, d, scope, blocked, reterr);
         if (r == 0 && d->apply)
                 r = digest_pass(t, d, steps, n, candidates, blocked, &seq, reterr);
         if (r != 0)

@@ -1,13 +1,12 @@
 #include "memory/filter.h"
 
 #include "base/clock.h"
+#include "engine/payload.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define DAY_USEC UINT64_C(86400000000)
-
-const char *const filter_types[] = {"episodic", "semantic", "observational", NULL};
 
 /* Bits of `said`. A time has two bounds. */
 enum { SAID_KIND, SAID_TYPE, SAID_STATE, SAID_ID, SAID_REF, SAID_CREATED, SAID_PREFIX, SAID_UNTIL };
@@ -56,8 +55,8 @@ static int filter_add_kind(RecordFilter *f, const char *name) {
 }
 
 static int filter_add_type(RecordFilter *f, const char *name) {
-        for (unsigned i = 0; filter_types[i]; i++)
-                if (strcmp(filter_types[i], name) == 0) {
+        for (unsigned i = 0; payload_types[i]; i++)
+                if (strcmp(payload_types[i], name) == 0) {
                         f->types |= 1U << i;
                         return 0;
                 }
@@ -210,8 +209,8 @@ bool filter_takes_kind(const RecordFilter *f, Kind kind, const char *type) {
 
         for (size_t i = 0; i < f->n_kinds; i++)
                 has |= f->kinds[i] == kind;
-        for (unsigned i = 0; has && f->types && filter_types[i]; i++)
-                if (strcmp(filter_types[i], type) == 0)
+        for (unsigned i = 0; has && f->types && payload_types[i]; i++)
+                if (strcmp(payload_types[i], type) == 0)
                         return f->types >> i & 1;
         return has && !f->types;
 }

@@ -23,7 +23,7 @@ enum { FILTER_E_BAD = 1 };
 typedef struct RecordFilter {
         Kind kinds[FILTER_KINDS_MAX]; /* n_kinds 0: all */
         size_t n_kinds;
-        unsigned types;               /* 1 << index in filter_types; 0: all */
+        unsigned types;               /* 1 << index in payload_types; 0: all */
         unsigned states;              /* 1 << RecordState; 0: not said */
         char id[RECORD_ID_MAX];       /* "": not said */
         Kind ref_kind;                /* KIND_NONE: not said */
@@ -32,7 +32,6 @@ typedef struct RecordFilter {
         char prefix[FILTER_PREFIX_MAX + 1];
         unsigned said;                /* bits of the fields that were given; no field may be given twice */
 } RecordFilter;
-extern const char *const filter_types[]; /* the last entry is NULL */
 
 /* Tells whether the text is the name of a field. */
 bool filter_has_field(const char *name, size_t n);

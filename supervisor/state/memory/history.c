@@ -1,6 +1,5 @@
-#include "base/clock.h"
 #include "record/event.h"
-#include "engine/reason.h"
+#include "record/rows.h"
 #include "memory/records.h"
 
 #include <errno.h>
@@ -28,12 +27,8 @@ static int history_change(Txn *t, uint64_t seq, Op op, json_t **ret) {
                 r = -EUCLEAN;
         if (r < 0)
                 return r;
-        for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
-                json_t *v = json_object_get(entry, kept[i]);
-
-                if (v && json_object_set(o, kept[i], v) < 0)
-                        return -ENOMEM;
-        }
+        if (JSON_ROW_KEEP(o, entry, kept) < 0)
+                return -ENOMEM;
         r = op == OP_DELETE ? record_body(t, seq, &body) : 0;
         if (r < 0 && r != -ENOENT)
                 return r;

@@ -15,12 +15,6 @@
 #define PROPOSALS_BYTES (160 * 1024)
 #define BLOCKED_BYTES (64 * 1024)
 
-static const char *propose_text(const json_t *o, const char *member) {
-        const char *s = json_text(json_object_get(o, member));
-
-        return s ? s : "";
-}
-
 static bool propose_has(const json_t *o, const char *member, const char *value) {
         return json_text_is(json_object_get(o, member), value);
 }
@@ -43,7 +37,7 @@ static bool propose_is_gone(const json_t *edge) {
 }
 
 static bool propose_is_of_kernel(const json_t *edge) {
-        const char *kind = propose_text(edge, "kind");
+        const char *kind = json_str(edge, "kind");
         size_t n = strlen(kind), tail = strlen("_kernel");
 
         return n > tail && strcmp(kind + n - tail, "_kernel") == 0;
@@ -158,7 +152,7 @@ static int propose_compare(const void *a, const void *b) {
                 return propose_lane(x) - propose_lane(y);
         if (s != t)
                 return s < t ? -1 : 1;
-        return strcmp(propose_text(x, "id"), propose_text(y, "id"));
+        return strcmp(json_str(x, "id"), json_str(y, "id"));
 }
 
 /* Sorts the list and keeps at most `most` bytes. */
@@ -199,9 +193,8 @@ int propose(const json_t *scan, json_t **ret) {
         for (size_t i = 0; r == 0 && i < json_array_size(records); i++)
                 r = propose_one(scan, json_array_get(records, i), proposals, blocked);
         if (r == 0)
-                r = propose_sort(proposals, PROPOSALS_BYTES, &a, &cut);
-        if (r == 0)
-                r = propose_sort(blocked, BLOCKED_BYTES, &b, &cut);
+                r = propose_sort(proposals, PROPOSALS_BYTES, &a, &cut)
+                        ?: propose_sort(blocked, BLOCKED_BYTES, &b, &cut);
         if (r == 0 && !(*ret = json_pack("{s:i, s:O, s:O, s:O}", "version", PROPOSE_VERSION, "pass",
                                          json_object_get(scan, "pass"), "proposals", a, "blocked", b)))
                 r = -ENOMEM;

@@ -233,10 +233,8 @@ int query_limit(uint64_t said, unsigned *ret, Diag *reterr) {
 
 /* Puts the language and the whole text in front of the rule. */
 static int query_refuse(const char *what, const char *text, size_t n, int r, Diag *reterr) {
-        char quoted[400];
-
         if (r > 0)
-                diag_prefix(reterr, "%s \"%s\"", what, diag_quote(text, n, quoted, sizeof(quoted)));
+                diag_prefix(reterr, "%s \"%s\"", what, DIAG_QUOTED_N(text, n));
         return r;
 }
 
@@ -247,11 +245,7 @@ int query_parse(const char *text, size_t n, uint64_t limit, uint64_t now_usec, M
 
         if (r != 0)
                 return r;
-        r = tokenizer_new(&q.bag);
-        if (r == 0)
-                r = query_read_all(&p, &q.filter, &q);
-        if (r == 0)
-                r = query_take_terms(&q, reterr);
+        r = tokenizer_new(&q.bag) ?: query_read_all(&p, &q.filter, &q) ?: query_take_terms(&q, reterr);
         if (r == 0 && q.n_terms == 0 && !q.filter.said)
                 r = diag(reterr, QUERY_E_EMPTY,
                          "an empty query: it needs a word, a phrase in quotes, or a field such as kind:memory");

@@ -22,7 +22,6 @@ int memory_family(const char *name, Kind *ret, Diag *reterr) {
                 Kind kind;
         } brief[] = {{"memory", KIND_MEMORY}, {"knowledge", KIND_KNOWLEDGE}, {"skill", KIND_SKILL}};
         Kind k = kind_from_name(name);
-        char quoted[400];
 
         for (size_t i = 0; i < ARRAY_SIZE(brief); i++)
                 if (strcmp(brief[i].name, name) == 0)
@@ -30,8 +29,7 @@ int memory_family(const char *name, Kind *ret, Diag *reterr) {
         if (!memory_is_family(k))
                 return diag(reterr, ENGINE_E_BAD_OPERATION,
                             "\"%s\" is none of memory_substrate, knowledge_projections, skill_artifacts%s",
-                            diag_quote(name, strlen(name), quoted, sizeof(quoted)),
-                            kind_class(k) == CLASS_KERNEL    ? ": kernels are patched"
+                            DIAG_QUOTED(name), kind_class(k) == CLASS_KERNEL    ? ": kernels are patched"
                             : kind_class(k) == CLASS_WORKING ? ": working state is not stored"
                             : kind_class(k) == CLASS_CANON ? ": governed memory is written by the promotion of notes"
                                                            : "");
@@ -40,7 +38,6 @@ int memory_family(const char *name, Kind *ret, Diag *reterr) {
 }
 
 int memory_key(Txn *t, const char *scope, Kind kind, const char *id, RecordKey *ret, Diag *reterr) {
-        char quoted[400];
         uint64_t number;
         int r = scope_find(t, scope, &number, reterr);
 
@@ -48,7 +45,7 @@ int memory_key(Txn *t, const char *scope, Kind kind, const char *id, RecordKey *
                 return r;
         if (!record_id_valid(kind, id))
                 return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s",
-                            diag_quote(id, strlen(id), quoted, sizeof(quoted)), kind_name(kind), record_id_rule(kind));
+                            DIAG_QUOTED(id), kind_name(kind), record_id_rule(kind));
         *ret = record_key_of(number, kind, id);
         return 0;
 }

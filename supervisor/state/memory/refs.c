@@ -62,9 +62,7 @@ int memory_blockers(Txn *t, const RecordKey *k, json_t **ret) {
         for (size_t i = 0; r == 0 && i < n; i++) {
                 RecordState state;
 
-                r = graph_state(t, &v[i].source, &state);
-                if (r == 0)
-                        r = refs_add_edge(t, &v[i].source, &v[i], state, a);
+                r = graph_state(t, &v[i].source, &state) ?: refs_add_edge(t, &v[i].source, &v[i], state, a);
         }
         if (r == 0)
                 *ret = TAKE_PTR(a);
@@ -93,20 +91,14 @@ int memory_refs(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
         _cleanup_json_ json_t *out = NULL, *in = NULL, *broken = NULL, *block = NULL, *deps = NULL;
         RecordState state = RECORD_NONE;
         RecordKey k;
-        int r = memory_key(t, scope, kind, id, &k, reterr);
+        int r = memory_key(t, scope, kind, id, &k, reterr)
+                ?: graph_state(t, &k, &state)
+                ?: refs_edges(t, &k, false, false, &out)
+                ?: refs_edges(t, &k, true, false, &in)
+                ?: refs_edges(t, &k, false, true, &broken)
+                ?: memory_blockers(t, &k, &block)
+                ?: memory_dependents(t, &k, &deps);
 
-        if (r == 0)
-                r = graph_state(t, &k, &state);
-        if (r == 0)
-                r = refs_edges(t, &k, false, false, &out);
-        if (r == 0)
-                r = refs_edges(t, &k, true, false, &in);
-        if (r == 0)
-                r = refs_edges(t, &k, false, true, &broken);
-        if (r == 0)
-                r = memory_blockers(t, &k, &block);
-        if (r == 0)
-                r = memory_dependents(t, &k, &deps);
         if (r != 0)
                 return r;
         if (state == RECORD_NONE && json_array_size(in) == 0)

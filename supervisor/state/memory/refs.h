@@ -3,7 +3,6 @@
 
 #include "refs/ref.h"
 
-#define REFS_DEPTH_STANDARD 3
 #define REFS_DEPTH_MAX 16
 #define REFS_NODES_MAX 1000 /* of a traversal; a larger result is cut, and says so */
 

@@ -1,6 +1,7 @@
 #include "memory/ruleset.h"
 
 #include "record/event.h"
+#include "record/rows.h"
 #include "engine/scope.h"
 
 #include <errno.h>
@@ -95,10 +96,9 @@ int ruleset_rules(Txn *t, const char *scope, Kind kind, uint64_t version, json_t
         _cleanup_json_ json_t *body = NULL, *map = NULL, *rules = NULL, *refs = NULL;
         _cleanup_record_ Record rec = RECORD_NULL;
         uint64_t seq = 0;
-        int r = ruleset_find(t, scope, kind, &rec, reterr);
+        int r = ruleset_find(t, scope, kind, &rec, reterr)
+                ?: ruleset_event(t, &rec, version ? version : rec.version, &seq, reterr);
 
-        if (r == 0)
-                r = ruleset_event(t, &rec, version ? version : rec.version, &seq, reterr);
         if (r == 0 && seq)
                 r = record_body(t, seq, &body);
         if (r != 0)
@@ -150,7 +150,6 @@ int ruleset_diff(const json_t *from, const json_t *to, json_t **ret) {
 
 static int ruleset_check_patch(const json_t *patch, Diag *reterr) {
         const char *key;
-        char quoted[400];
         json_t *v;
 
         if (!json_is_object(patch))
@@ -158,7 +157,7 @@ static int ruleset_check_patch(const json_t *patch, Diag *reterr) {
         json_object_foreach((json_t *)patch, key, v) {
                 if (strcmp(key, "set") && strcmp(key, "remove") && strcmp(key, "refs"))
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "\"%s\" is no member of a patch: set, remove, refs",
-                                    diag_quote(key, strlen(key), quoted, sizeof(quoted)));
+                                    DIAG_QUOTED(key));
                 if (!json_is_array(v))
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s is not an array", key);
         }
@@ -169,7 +168,6 @@ static int ruleset_check_patch(const json_t *patch, Diag *reterr) {
  * removes an unknown rule), -ENOMEM. */
 static int ruleset_apply(const json_t *rules, const json_t *patch, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *map = ruleset_map(rules), *seen = json_object();
-        char quoted[400];
         json_t *v;
         size_t i;
         int r = map && seen ? ruleset_check_patch(patch, reterr) : -ENOMEM;
@@ -181,7 +179,7 @@ static int ruleset_apply(const json_t *rules, const json_t *patch, json_t **ret,
 
                 if (!id || json_object_del(map, id) < 0)
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "remove[%zu] is \"%s\": there is no such rule", i,
-                                    diag_quote(id ? id : "?", id ? strlen(id) : 1, quoted, sizeof(quoted)));
+                                    DIAG_QUOTED_N(id ? id : "?", id ? strlen(id) : 1));
         }
         json_array_foreach(json_object_get(patch, "set"), i, v) {
                 const char *id = json_text(json_object_get(v, "id"));
@@ -190,8 +188,7 @@ static int ruleset_apply(const json_t *rules, const json_t *patch, json_t **ret,
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "set[%zu] has no id", i);
                 if (json_object_get(seen, id))
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD,
-                                    "set[%zu] is \"%s\", which is set already: a rule is set once", i,
-                                    diag_quote(id, strlen(id), quoted, sizeof(quoted)));
+                                    "set[%zu] is \"%s\", which is set already: a rule is set once", i, DIAG_QUOTED(id));
                 if (json_object_set(map, id, v) < 0 || json_object_set(seen, id, v) < 0)
                         return -ENOMEM;
         }
@@ -320,10 +317,9 @@ static int ruleset_refuse_stale(const RulesetPatch *p, uint64_t now, const Rules
                                 json_t **ret_conflicts, Diag *reterr) {
         _cleanup_json_ json_t *refs = NULL;
         size_t rules;
-        int r = ruleset_diff(base->rules, theirs->rules, ret_conflicts);
+        int r = ruleset_diff(base->rules, theirs->rules, ret_conflicts)
+                ?: ruleset_diff(base->refs, theirs->refs, &refs);
 
-        if (r == 0)
-                r = ruleset_diff(base->refs, theirs->refs, &refs);
         if (r < 0)
                 return r;
         rules = json_array_size(*ret_conflicts);
@@ -340,7 +336,6 @@ static int ruleset_refuse_stale(const RulesetPatch *p, uint64_t now, const Rules
 static int ruleset_check_resolve(const json_t *resolve, const RulesetSide *base, const RulesetSide *mine,
                                  const RulesetSide *theirs, Diag *reterr) {
         _cleanup_json_ json_t *rules = NULL, *refs = NULL, *left = NULL, *left_refs = NULL;
-        char quoted[400];
         const char *id;
         json_t *side;
         int r;
@@ -349,9 +344,8 @@ static int ruleset_check_resolve(const json_t *resolve, const RulesetSide *base,
                 return 0;
         if (!json_is_object(resolve))
                 return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve is not an object {\"ID\":\"mine\"|\"theirs\"}");
-        r = ruleset_merge(base->rules, mine->rules, theirs->rules, NULL, &rules, &left);
-        if (r == 0)
-                r = ruleset_merge(base->refs, mine->refs, theirs->refs, NULL, &refs, &left_refs);
+        r = ruleset_merge(base->rules, mine->rules, theirs->rules, NULL, &rules, &left)
+                ?: ruleset_merge(base->refs, mine->refs, theirs->refs, NULL, &refs, &left_refs);
         if (r == 0 && json_array_extend(left, left_refs) < 0)
                 r = -ENOMEM;
         if (r < 0)
@@ -367,12 +361,10 @@ static int ruleset_check_resolve(const json_t *resolve, const RulesetSide *base,
                 if (!both)
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD,
                                     "resolve has \"%s\": both sides changed no such rule or reference",
-                                    diag_quote(id, strlen(id), quoted, sizeof(quoted)));
+                                    DIAG_QUOTED(id));
                 if (!word || (strcmp(word, "mine") != 0 && strcmp(word, "theirs") != 0))
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve.%s is %s%s%s: it is mine or theirs", id,
-                                    word ? "\"" : "",
-                                    word ? diag_quote(word, strlen(word), quoted, sizeof(quoted)) : "no text",
-                                    word ? "\"" : "");
+                                    word ? "\"" : "", word ? DIAG_QUOTED(word) : "no text", word ? "\"" : "");
         }
         return 0;
 }
@@ -382,12 +374,10 @@ static int ruleset_merge_sides(const RulesetPatch *p, const RulesetSide *base, c
                                const RulesetSide *theirs, RulesetSide *ret, json_t **ret_conflicts, Diag *reterr) {
         _cleanup_json_ json_t *conflicts = NULL, *of_refs = NULL;
         size_t n;
-        int r = ruleset_check_resolve(p->resolve, base, mine, theirs, reterr);
+        int r = ruleset_check_resolve(p->resolve, base, mine, theirs, reterr)
+                ?: ruleset_merge(base->rules, mine->rules, theirs->rules, p->resolve, &ret->rules, &conflicts)
+                ?: ruleset_merge(base->refs, mine->refs, theirs->refs, p->resolve, &ret->refs, &of_refs);
 
-        if (r == 0)
-                r = ruleset_merge(base->rules, mine->rules, theirs->rules, p->resolve, &ret->rules, &conflicts);
-        if (r == 0)
-                r = ruleset_merge(base->refs, mine->refs, theirs->refs, p->resolve, &ret->refs, &of_refs);
         if (r != 0)
                 return r;
         if (json_array_extend(conflicts, of_refs) < 0)
@@ -417,9 +407,8 @@ static int ruleset_three_sides(Txn *t, const RulesetPatch *p, RulesetSide *base,
                             ": a patch names the version that it was made for, from 1; the newest is %" PRIu64,
                             p->base, *ret_now);
         if (r == 0)
-                r = ruleset_rules(t, p->scope, p->kind, p->base, &base->rules, &base_refs, &version, reterr);
-        if (r == 0)
-                r = ruleset_apply(base->rules, p->patch, &mine->rules, reterr);
+                r = ruleset_rules(t, p->scope, p->kind, p->base, &base->rules, &base_refs, &version, reterr)
+                        ?: ruleset_apply(base->rules, p->patch, &mine->rules, reterr);
         if (r != 0)
                 return r;
         theirs->refs = ruleset_refs_named(*ret_refs);
@@ -476,11 +465,7 @@ int ruleset_log(Txn *t, const char *scope, Kind kind, json_t **ret, Diag *reterr
         while ((r = change_walk_next(&w, &seq, &op)) == 0) {
                 _cleanup_json_ json_t *entry = NULL, *o = json_pack("{s:o}", "seq", json_u64(seq));
 
-                r = o ? event_get(t, seq, &entry) : -ENOMEM;
-                for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kept); i++)
-                        if (json_object_get(entry, kept[i]) &&
-                            json_object_set(o, kept[i], json_object_get(entry, kept[i])) < 0)
-                                r = -ENOMEM;
+                r = o ? event_get(t, seq, &entry) ?: JSON_ROW_KEEP(o, entry, kept) : -ENOMEM;
                 if (r == 0 &&
                     (json_object_set(o, "after", json_object_get(entry, "body")) < 0 || json_array_append(a, o) < 0))
                         r = -ENOMEM;

@@ -46,9 +46,7 @@ static int search_accept(void *user, uint8_t kind, uint64_t number, const char *
                 s->cut = true;
                 return RANK_ENOUGH;
         }
-        r = record_get(s->t, &k, &rec);
-        if (r == 0)
-                r = memory_row(s->t, &s->filter, s->q, &rec, &row, &looked);
+        r = record_get(s->t, &k, &rec) ?: memory_row(s->t, &s->filter, s->q, &rec, &row, &looked);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         s->left.records--;

@@ -79,16 +79,12 @@ static int view_cleanup(Txn *t, const RecordKey *k, json_t **ret) {
 int memory_view(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *s = NULL, *l = NULL, *i = NULL, *c = NULL;
         _cleanup_record_ Record rec = RECORD_NULL;
-        int r = memory_find(t, scope, kind, id, &rec, reterr);
+        int r = memory_find(t, scope, kind, id, &rec, reterr)
+                ?: view_support(t, &rec.key, &s)
+                ?: view_lineage(t, &rec, &l)
+                ?: view_invalidation(t, &rec.key, &i)
+                ?: view_cleanup(t, &rec.key, &c);
 
-        if (r == 0)
-                r = view_support(t, &rec.key, &s);
-        if (r == 0)
-                r = view_lineage(t, &rec, &l);
-        if (r == 0)
-                r = view_invalidation(t, &rec.key, &i);
-        if (r == 0)
-                r = view_cleanup(t, &rec.key, &c);
         if (r != 0)
                 return r;
         *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id", id,

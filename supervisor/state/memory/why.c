@@ -1,4 +1,5 @@
 #include "record/event.h"
+#include "record/rows.h"
 #include "engine/scope.h"
 #include "memory/digest.h"
 #include "memory/records.h"
@@ -17,10 +18,7 @@ static int why_pass(Txn *t, uint64_t seq, json_t **ret) {
                 r = record_body(t, seq, &body);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-                if (json_object_get(entry, kept[i]) && json_object_set(o, kept[i], json_object_get(entry, kept[i])) < 0)
-                        return -ENOMEM;
-        if (json_object_set(o, "record", body) < 0)
+        if (JSON_ROW_KEEP(o, entry, kept) < 0 || json_object_set(o, "record", body) < 0)
                 return -ENOMEM;
         *ret = TAKE_PTR(o);
         return 0;
@@ -101,9 +99,7 @@ int memory_why(Txn *t, const char *scope, Kind kind, const char *id, json_t **re
                 return *ret ? 0 : -ENOMEM;
         }
         if (r == 0)
-                r = memory_view(t, scope, kind, id, &view, reterr);
-        if (r == 0)
-                r = memory_refs(t, scope, kind, id, &refs, reterr);
+                r = memory_view(t, scope, kind, id, &view, reterr) ?: memory_refs(t, scope, kind, id, &refs, reterr);
         if (r != 0)
                 return r;
         *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id", id,

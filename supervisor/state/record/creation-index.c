@@ -72,15 +72,10 @@ static int creation_compare(const void *a, const void *b) {
 }
 
 static int creation_keep_removed(CreationWalk *w, const Record *rec) {
-        CreationRemoved *more = w->removed;
-
-        if ((w->n_removed & (w->n_removed - 1)) == 0) /* a power of two: full */
-                more = reallocarray(w->removed, w->n_removed ? 2 * w->n_removed : 1, sizeof(*more));
-        if (!more)
+        if (!GROW(w->removed, w->n_removed))
                 return -ENOMEM;
-        w->removed = more;
-        more[w->n_removed] = (CreationRemoved){.number = rec->created, .kind = rec->key.kind};
-        strcpy(more[w->n_removed++].id, rec->key.id);
+        w->removed[w->n_removed] = (CreationRemoved){.number = rec->created, .kind = rec->key.kind};
+        strcpy(w->removed[w->n_removed++].id, rec->key.id);
         return 0;
 }
 

@@ -57,7 +57,7 @@ static json_t *event_own_fields(const Event *e) {
         return e->takes_fields && e->payload ? json_incref((json_t *)e->fields) : json_copy((json_t *)e->fields);
 }
 
-static int event_write(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment, json_t **ret_entry) {
+int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) {
         _cleanup_json_ json_t *o = event_own_fields(e), *commitment = NULL;
         _cleanup_free_ char *entry = NULL;
         uint64_t seq, last, now = clock_real_usec();
@@ -66,9 +66,7 @@ static int event_write(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_c
 
         if (!o)
                 return -ENOMEM;
-        r = ledger_state(t, &seq, &last);
-        if (r == 0)
-                r = event_stamp(o, e, now, last);
+        r = ledger_state(t, &seq, &last) ?: event_stamp(o, e, now, last);
         if (r < 0)
                 return r;
         if (e->payload)
@@ -86,9 +84,8 @@ static int event_write(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_c
 
                 r = small ? event_stamp(small, e, now, last) : -ENOMEM;
                 if (r == 0)
-                        r = json_canonical(e->fields, &fields, &n_fields);
-                if (r == 0)
-                        r = event_body_put(t, seq, fields, n_fields, &commitment);
+                        r = json_canonical(e->fields, &fields, &n_fields)
+                                ?: event_body_put(t, seq, fields, n_fields, &commitment);
                 if (r == 0 && (json_object_set(small, "body", commitment) < 0 ||
                                json_object_set_new(small, "fields", json_string("body")) < 0))
                         r = -ENOMEM;
@@ -104,24 +101,13 @@ static int event_write(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_c
                 return r;
         if (ret_seq)
                 *ret_seq = seq;
-        if (ret_commitment)
-                *ret_commitment = TAKE_PTR(commitment);
         if (ret_entry)
                 *ret_entry = TAKE_PTR(o);
         return 0;
 }
 
-int event_append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment) {
-        return event_write(t, e, ret_seq, ret_commitment, NULL);
-}
-
-int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) {
-        return event_write(t, e, ret_seq, NULL, ret_entry);
-}
-
 int event_get(Txn *t, uint64_t seq, json_t **ret) {
         Bytes v;
-        int r = ledger_get(t, seq, &v);
 
-        return r < 0 ? r : json_row_parse(v, LEDGER_ENTRY_MAX, ret);
+        return ledger_get(t, seq, &v) ?: json_row_parse(v, LEDGER_ENTRY_MAX, ret);
 }

@@ -14,12 +14,11 @@ typedef struct Event {
         size_t n_payload;
         json_t *commitment;   /* or NULL: member body of an earlier event with the same payload; borrowed */
 } Event;
-/* Returns 0 or -errno. *ret_commitment (may be NULL) is a new reference to the member body. Fields too large for a
- * ledger entry (64 KiB) become the entry's body as a whole: {"body":…,"fields":"body"}. */
-int event_append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment);
-
-/* As event_append(); *ret_entry is the entry as event_get() would return it, for callers that project the event at
- * once. */
+/* Returns 0 or -errno. *ret_entry is the entry as event_get() would return it, for callers that project the event at
+ * once; both results may be NULL. Fields too large for a ledger entry (64 KiB) become the entry's body as a whole:
+ * {"body":…,"fields":"body"}. */
 int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry);
-
+static inline int event_append(Txn *t, const Event *e, uint64_t *ret_seq) {
+        return event_record(t, e, ret_seq, NULL);
+}
 int event_get(Txn *t, uint64_t seq, json_t **ret);

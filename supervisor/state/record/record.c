@@ -1,7 +1,6 @@
 #include "record/record.h"
 
 #include "record/rows.h"
-#include "schema/limits.h"
 
 #include <errno.h>
 #include <string.h>
@@ -69,9 +68,8 @@ static int record_decode(const RecordKey *k, Bytes v, Record *ret) {
 int record_get(Txn *t, const RecordKey *k, Record *ret) {
         uint8_t key[RECORD_KEY_MAX];
         Bytes v;
-        int r = table_get(t, TABLE_REC, BYTES(key, record_key(k, key)), &v);
 
-        return r < 0 ? r : record_decode(k, v, ret);
+        return table_get(t, TABLE_REC, BYTES(key, record_key(k, key)), &v) ?: record_decode(k, v, ret);
 }
 
 int record_put(Txn *t, const Record *rec) {
@@ -91,9 +89,7 @@ int record_del(Txn *t, const RecordKey *k) {
 }
 
 const char *record_type(const Record *r) {
-        const char *s = json_text(json_object_get(r->row, "type"));
-
-        return s ? s : "";
+        return json_str(r->row, "type");
 }
 
 int record_body(Txn *t, uint64_t seq, json_t **ret) {
@@ -167,9 +163,7 @@ int record_walk_next(RecordWalk *w, Record *ret) {
         if (r == 0 && !bytes_begin(k, BYTES(w->prefix, w->n_prefix)))
                 r = -ENOENT;
         if (r == 0)
-                r = record_key_decode(k, &key);
-        if (r == 0)
-                r = record_decode(&key, v, ret);
+                r = record_key_decode(k, &key) ?: record_decode(&key, v, ret);
         if (r == -EUCLEAN)
                 ret->key = key;
         return r;

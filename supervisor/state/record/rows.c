@@ -8,15 +8,24 @@
 int json_row_put(Txn *t, Table table, Bytes key, const json_t *row) {
         _cleanup_free_ char *text = NULL;
         size_t n;
-        int r = json_canonical(row, &text, &n);
 
-        return r < 0 ? r : table_put(t, table, key, BYTES(text, n));
+        return json_canonical(row, &text, &n) ?: table_put(t, table, key, BYTES(text, n));
 }
 
 int json_row_parse(Bytes v, size_t most, json_t **ret) {
         int r = json_parse_own(v.p, v.n, most, JSON_DEPTH_DEFAULT, ret);
 
         return r > 0 ? -EUCLEAN : r;
+}
+
+int json_row_keep(json_t *o, const json_t *from, const char *const *members, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                json_t *v = json_object_get(from, members[i]);
+
+                if (v && json_object_set(o, members[i], v) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
 }
 
 int json_row_number(const json_t *row, const char *member, uint64_t *ret) {
@@ -41,9 +50,8 @@ int slot_row_decode(Bytes v, SlotRow *ret) {
 
 int slot_row_get(Txn *t, const char *name, SlotRow *ret) {
         Bytes v;
-        int r = table_get(t, TABLE_SLOT, BYTES_STR(name), &v);
 
-        return r < 0 ? r : slot_row_decode(v, ret);
+        return table_get(t, TABLE_SLOT, BYTES_STR(name), &v) ?: slot_row_decode(v, ret);
 }
 
 int slot_row_put(Txn *t, const char *name, const SlotRow *row) {
@@ -95,9 +103,9 @@ int hist_row_decode(Bytes v, uint64_t *ret_written, uint64_t *ret_body) {
 int hist_row_get(Txn *t, const char *name, uint64_t version, uint64_t *ret_written, uint64_t *ret_body) {
         uint8_t k[HIST_KEY_MAX];
         Bytes v;
-        int r = table_get(t, TABLE_HIST, BYTES(k, hist_key(name, version, k)), &v);
 
-        return r < 0 ? r : hist_row_decode(v, ret_written, ret_body);
+        return table_get(t, TABLE_HIST, BYTES(k, hist_key(name, version, k)), &v)
+                ?: hist_row_decode(v, ret_written, ret_body);
 }
 
 void held_key(const char *region, uint64_t seq, uint8_t ret[static HELD_KEY_BYTES]) {
@@ -168,10 +176,8 @@ int verdict_row_next(Txn *t, const char *name, uint64_t seq, uint64_t *ret_seq, 
         uint8_t from[HIST_KEY_MAX];
         size_t n = slot_seq_key(name, seq, from);
         Bytes k, v;
-        int r = cursor_open(t, TABLE_VERDICT, BYTES(from, n), &c);
+        int r = cursor_open(t, TABLE_VERDICT, BYTES(from, n), &c) ?: cursor_next(c, &k, &v);
 
-        if (r == 0)
-                r = cursor_next(c, &k, &v);
         if (r < 0)
                 return r;
         if (!bytes_begin(k, BYTES(from, n - 8)))

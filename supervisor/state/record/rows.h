@@ -10,12 +10,10 @@
 /* Rows of canonical JSON. `most`: the greatest length in bytes. */
 int json_row_put(Txn *t, Table table, Bytes key, const json_t *row);
 int json_row_parse(Bytes v, size_t most, json_t **ret);
+/* Copies the members that `from` has. Returns 0 or -ENOMEM. */
+int json_row_keep(json_t *o, const json_t *from, const char *const *members, size_t n);
+#define JSON_ROW_KEEP(o, from, members) json_row_keep((o), (from), (members), ARRAY_SIZE(members))
 int json_row_number(const json_t *row, const char *member, uint64_t *ret); /* 0 for a missing member */
-/* The key of a table by sequence number. */
-static inline Bytes seq_key(uint64_t seq, uint8_t key[static 8]) {
-        be64_put(key, seq);
-        return BYTES(key, 8);
-}
 
 typedef struct SlotRow {
         uint64_t defined;      /* seq of slot.defined, whose body is the schema */

@@ -178,7 +178,7 @@ int graph_direct(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n) {
 int graph_blockers(Txn *t, const RecordKey *k, Ref **ret, size_t *ret_n) {
         _cleanup_ref_walk_ RefWalk w = {0};
         _cleanup_free_ Ref *v = NULL;
-        size_t n = 0, room = 0;
+        size_t n = 0;
         Ref ref;
         int r = ref_walk(t, k, true, &w);
 
@@ -190,13 +190,8 @@ int graph_blockers(Txn *t, const RecordKey *k, Ref **ret, size_t *ret_n) {
                 if (r < 0 || state == RECORD_NONE || state == RECORD_REMOVED || ref_supersedes(&ref) ||
                     !(strong || state == RECORD_ACTIVE))
                         continue;
-                if (n == room) {
-                        Ref *more = reallocarray(v, room = room ? room * 2 : 8, sizeof(*v));
-
-                        if (!more)
-                                return -ENOMEM;
-                        v = more;
-                }
+                if (!GROW(v, n))
+                        return -ENOMEM;
                 v[n++] = ref;
         }
         if (r != -ENOENT)

@@ -42,7 +42,6 @@ static int ref_compare(const void *a, const void *b) {
 static int ref_parse(const RecordKey *source, const char *scope_name, const json_t *o, size_t i, Ref *ret,
                      Diag *reterr) {
         const char *kind = NULL, *id = NULL, *strength = "strong", *role = "ref", *scope = scope_name, *key;
-        char quoted[400];
         json_t *v;
 
         if (!json_is_object(o))
@@ -57,8 +56,7 @@ static int ref_parse(const RecordKey *source, const char *scope_name, const json
                                                                  : NULL;
 
                 if (!to)
-                        return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu]: unknown field \"%s\"", i,
-                                    diag_quote(key, strlen(key), quoted, sizeof(quoted)));
+                        return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu]: unknown field \"%s\"", i, DIAG_QUOTED(key));
                 *to = json_text(v);
                 if (!*to)
                         return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].%s is not a string", i, key);
@@ -69,27 +67,27 @@ static int ref_parse(const RecordKey *source, const char *scope_name, const json
                 return diag(
                         reterr, ENGINE_E_CROSS_SCOPE,
                         "refs[%zu].scope is \"%s\": a record of scope %s can refer to records of its own scope only", i,
-                        diag_quote(scope, strlen(scope), quoted, sizeof(quoted)), scope_name);
+                        DIAG_QUOTED(scope), scope_name);
         if (strcmp(strength, "strong") != 0 && strcmp(strength, "weak") != 0)
                 return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].strength is \"%s\": strong or weak is allowed", i,
-                            diag_quote(strength, strlen(strength), quoted, sizeof(quoted)));
+                            DIAG_QUOTED(strength));
         if (!ref_role_valid(role))
                 return diag(reterr, ENGINE_E_BAD_REF,
                             "refs[%zu].role is \"%s\": a letter a-z, then at most %d of a-z 0-9 _ -", i,
-                            diag_quote(role, strlen(role), quoted, sizeof(quoted)), REF_ROLE_MAX - 2);
+                            DIAG_QUOTED(role), REF_ROLE_MAX - 2);
         *ret = (Ref){.source = *source, .strong = strength[0] == 's'};
         strcpy(ret->role, role);
         ret->target.scope = source->scope;
         ret->target.kind = kind_from_name(kind);
         if (!ret->target.kind)
                 return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].kind is \"%s\": no such kind of record", i,
-                            diag_quote(kind, strlen(kind), quoted, sizeof(quoted)));
+                            DIAG_QUOTED(kind));
         if (!kind_may_refer(source->kind, ret->target.kind))
                 return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu]: a record of %s cannot refer to a record of %s", i,
                             kind_name(source->kind), kind);
         if (!record_id_valid(ret->target.kind, id))
                 return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].id is \"%s\": an id is %s", i,
-                            diag_quote(id, strlen(id), quoted, sizeof(quoted)), record_id_rule(ret->target.kind));
+                            DIAG_QUOTED(id), record_id_rule(ret->target.kind));
         strcpy(ret->target.id, id);
         if (ret->target.kind == source->kind && strcmp(id, source->id) == 0)
                 return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu] leads to the record itself", i);
@@ -177,15 +175,12 @@ static int refs_delete(Txn *t, const RecordKey *source) {
                 _cleanup_ref_walk_ RefWalk w = {0};
                 uint8_t key[REF_KEY_MAX];
                 Ref ref;
-                int r = ref_walk(t, source, false, &w);
+                int r = ref_walk(t, source, false, &w) ?: ref_walk_next(&w, &ref);
 
-                if (r == 0)
-                        r = ref_walk_next(&w, &ref);
                 if (r < 0)
                         return r == -ENOENT ? 0 : r;
-                r = table_del(t, TABLE_REF, BYTES(key, ref_key(&ref.source, &ref.target, ref.role, key)));
-                if (r == 0)
-                        r = table_del(t, TABLE_RREF, BYTES(key, ref_key(&ref.target, &ref.source, ref.role, key)));
+                r = table_del(t, TABLE_REF, BYTES(key, ref_key(&ref.source, &ref.target, ref.role, key)))
+                        ?: table_del(t, TABLE_RREF, BYTES(key, ref_key(&ref.target, &ref.source, ref.role, key)));
                 if (r < 0)
                         return r == -ENOENT ? -EUCLEAN : r;
         }
@@ -200,10 +195,9 @@ int refs_replace(Txn *t, const RecordKey *source, const Ref *refs, size_t n, uin
                 v[0] = refs[i].strong;
                 be64_put(v + 1, seq);
                 r = table_put(t, TABLE_REF, BYTES(key, ref_key(source, &refs[i].target, refs[i].role, key)),
-                              BYTES(v, sizeof(v)));
-                if (r == 0)
-                        r = table_put(t, TABLE_RREF, BYTES(key, ref_key(&refs[i].target, source, refs[i].role, key)),
-                                      BYTES(v, sizeof(v)));
+                              BYTES(v, sizeof(v)))
+                        ?: table_put(t, TABLE_RREF, BYTES(key, ref_key(&refs[i].target, source, refs[i].role, key)),
+                                     BYTES(v, sizeof(v)));
         }
         return r;
 }

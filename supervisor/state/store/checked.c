@@ -5,7 +5,6 @@
  * file is unchanged, by inode, size and times, since the last writer in the same boot of the machine: that writer had
  * walked the pages. Any write from outside of Lethe changes the times. Decay on the disk itself does not: `lethe
  * audit`, `lethe verify` and the start of `lethe serve` always walk. */
-#include "base/io.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "store/datafile.h"

@@ -1,7 +1,6 @@
 #include "store/wal.h"
 #include "store/store-internal.h"
 #include "store/table.h"
-#include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,9 +98,8 @@ static int compact_write_new(Store *s) {
                 return r;
         mdb_env_set_maxdbs(to, TABLE_COUNT_);
         mdb_env_set_mapsize(to, 2 * compact_size_at(s, "data.mdb") + 2 * COMMIT_BYTES);
-        r = lmdb_to_errno(LMDB(mdb_env_open(to, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600)));
-        if (r == 0)
-                r = compact_copy_tables(s, to);
+        r = lmdb_to_errno(LMDB(mdb_env_open(to, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600)))
+                ?: compact_copy_tables(s, to);
         mdb_env_close(to);
         if (r == 0 && fsync(fd) < 0)
                 r = -errno;
@@ -146,9 +144,7 @@ int store_compact(const char *dir, const StoreAlone *also, StoreCompacted *ret, 
                 r = compact_do_alone(s, also, reterr);
         before = compact_size_at(s, "data.mdb");
         if (r == 0)
-                r = compact_replace(s);
-        if (r == 0)
-                r = compact_wipe_wal(s);
+                r = compact_replace(s) ?: compact_wipe_wal(s);
         if (r == 0)
                 *ret = (StoreCompacted){.bytes_before = before, .bytes_after = compact_size_at(s, "data.mdb")};
         return r < 0 ? store_refusal(s, r, "cannot be compacted", reterr) : r;

@@ -75,9 +75,8 @@ static int create_fill(Store *s, const char *path, Diag *reterr) {
         if (r != 0)
                 return r;
         be64_put(version, STORE_VERSION);
-        r = table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, 8));
-        if (r == 0)
-                r = table_put(t, TABLE_META, BYTES_STR("public"), BYTES(s->public_key, 32));
+        r = table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, 8))
+                ?: table_put(t, TABLE_META, BYTES_STR("public"), BYTES(s->public_key, 32));
         if (r == 0)
                 r = store_hooks.created(t, reterr);
         if (r != 0) {

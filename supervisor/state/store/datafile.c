@@ -35,10 +35,9 @@ static int datafile_check_once(int dir_fd, const char *dir, Diag *reterr) {
         for (int i = 0; i < 2; i++) {
                 uint8_t head[PAGE_HEADER];
                 uint16_t flags;
-                int r = datafile_read(fd, (uint64_t)i * page, head, sizeof(head));
+                int r = datafile_read(fd, (uint64_t)i * page, head, sizeof(head))
+                        ?: datafile_read(fd, (uint64_t)i * page + PAGE_HEADER, &m[i], sizeof(m[i]));
 
-                if (r == 0)
-                        r = datafile_read(fd, (uint64_t)i * page + PAGE_HEADER, &m[i], sizeof(m[i]));
                 if (r == -ENODATA)
                         return diag(reterr, STORE_E_DAMAGED,
                                     "store %s: data.mdb is truncated: %lld bytes, less than two meta pages", dir,
@@ -146,9 +145,8 @@ static int datafile_meta(int fd, uint64_t txn, Meta *ret, uint32_t *ret_page) {
 int datafile_walk_at(int fd, uint64_t txn, Diag *reterr) {
         uint32_t page;
         Meta m;
-        int r = datafile_meta(fd, txn, &m, &page);
 
-        return r < 0 ? r : page_walk(fd, &m, page, reterr);
+        return datafile_meta(fd, txn, &m, &page) ?: page_walk(fd, &m, page, reterr);
 }
 
 int datafile_pages(int fd, uint64_t txn, uint64_t *ret) {

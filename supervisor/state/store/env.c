@@ -128,9 +128,7 @@ int env_upgrade(Store *s) {
         r = store_write_begin(s, &txn);
         if (r < 0)
                 return r;
-        r = env_open_tables(s, txn, true);
-        if (r == 0)
-                r = env_raise_version(s, txn);
+        r = env_open_tables(s, txn, true) ?: env_raise_version(s, txn);
         if (r < 0) {
                 store_write_abort(s, txn);
                 return r;
@@ -177,9 +175,8 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
                 LMDB(mdb_reader_check(s->env, &dead)); /* a killed reader would make the file grow for ever */
         }
         r = lmdb_to_errno(create ? lmdb_write_begin(s->env, &txn)
-                                 : LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn)));
-        if (r == 0)
-                r = env_open_tables(s, txn, create);
+                                 : LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn)))
+                ?: env_open_tables(s, txn, create);
         if (r < 0) {
                 if (txn && create)
                         lmdb_write_abort(txn);

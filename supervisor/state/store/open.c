@@ -32,7 +32,7 @@ void store_free(Store *s) {
                 return;
         atomic_store(&s->gate.hurry, true); /* the log keeps its records for the next process */
         wal_checkpoint_close(s);
-        place_leave(s);
+        closep(&s->lock_fd); /* the place */
         wal_close(s);
         env_close(s);
         gate_deinit(&s->gate);
@@ -171,15 +171,11 @@ int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
         if (!s->dir)
                 return -ENOMEM;
         _cleanup_waiting_ Waiting w = waiting_for("the store", s->dir);
-        r = fault_guard_install(s);
-        if (r == 0)
-                r = open_find(s, mode != STORE_READ, reterr);
-        if (r == 0)
-                r = env_open(s, s->dir, false, reterr);
-        if (r == 0)
-                r = open_identify(s, reterr);
-        if (r == 0)
-                r = wal_open(s, reterr);
+        r = fault_guard_install(s)
+                ?: open_find(s, mode != STORE_READ, reterr)
+                ?: env_open(s, s->dir, false, reterr)
+                ?: open_identify(s, reterr)
+                ?: wal_open(s, reterr);
         if (r == 0 && mode != STORE_READ)
                 r = key_load(s, reterr);
         if (r == 0 && mode != STORE_READ)

@@ -1,4 +1,4 @@
-#include "store/page-walk.h"
+#include "store/datafile.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -247,9 +247,7 @@ int page_walk(int fd, const Meta *m, uint32_t page_size, Diag *reterr) {
         w.used = calloc(1, w.n_pages / 8 + 1);
         r = w.used ? 0 : -ENOMEM;
         if (r == 0)
-                r = page_tree(&w, &m->tables[1], KIND_MAIN);
-        if (r == 0)
-                r = page_tree(&w, &m->tables[0], KIND_FREE);
+                r = page_tree(&w, &m->tables[1], KIND_MAIN) ?: page_tree(&w, &m->tables[0], KIND_FREE);
         free(w.used);
         munmap(map, w.n_map);
         return r;

@@ -51,10 +51,6 @@ int place_take(Store *s, Diag *reterr) {
         return 0;
 }
 
-void place_leave(Store *s) {
-        closep(&s->lock_fd);
-}
-
 bool store_lock_is_free(Store *s, uint64_t lock) {
         _cleanup_close_ int fd = -1;
         struct flock l = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)lock, .l_len = 1};

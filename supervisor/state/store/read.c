@@ -5,7 +5,6 @@
 #include "store/store-internal.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -48,3 +48,8 @@ static inline uint64_t be64_get(const uint8_t *in) {
                 v = v << 8 | in[i];
         return v;
 }
+/* The key of a table by sequence number. */
+static inline Bytes seq_key(uint64_t seq, uint8_t key[static 8]) {
+        be64_put(key, seq);
+        return BYTES(key, 8);
+}

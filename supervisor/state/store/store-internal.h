@@ -143,7 +143,6 @@ void key_free(Store *s);
 void origin_of(const uint8_t public_key[static 32], char ret[static ORIGIN_MAX]);
 /* place.c: the places of living supervisors. */
 int place_take(Store *s, Diag *reterr);
-void place_leave(Store *s);
 /* checked.c. Walks the pages, once in a process, under LMDB's lock. 0, -EUCLEAN (logged), -errno. */
 int checked_before_write(Store *s, uint64_t txn);
 void checked_committed(Store *s); /* after each commit */

@@ -213,10 +213,8 @@ int table_del_prefix(Txn *t, Table table, Bytes prefix) {
                 _cleanup_cursor_ Cursor *c = NULL;
                 uint8_t key[512];
                 Bytes k, v;
-                int r = cursor_open(t, table, prefix, &c);
+                int r = cursor_open(t, table, prefix, &c) ?: cursor_next(c, &k, &v);
 
-                if (r == 0)
-                        r = cursor_next(c, &k, &v);
                 if (r == -ENOENT || (r == 0 && !bytes_begin(k, prefix)))
                         return 0;
                 if (r < 0)

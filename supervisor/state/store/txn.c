@@ -14,7 +14,6 @@
  *
  * Where some records may be left (store_keep_ahead()), a batch of members in a hurry has no commit of its own: its
  * transaction is aborted, and each later batch begins with the records, until one batch commits all. */
-#include "base/log.h"
 #include "store/journal.h"
 #include "store/wal.h"
 #include "store/store-internal.h"
@@ -59,15 +58,12 @@ static void batch_unref(TxnBatch *b) {
                 batch_free(b);
 }
 
-static bool txn_disk_is_full(const Store *s) {
-        struct statvfs st;
-
-        return fstatvfs(s->dir_fd, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < 256 * 1024;
-}
-
 /* An EIO of LMDB after a short write means a full disk. */
 static int txn_true_error(const Store *s, int r) {
-        return r == -EIO && txn_disk_is_full(s) ? -ENOSPC : r;
+        struct statvfs st;
+        bool full = r == -EIO && fstatvfs(s->dir_fd, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < 256 * 1024;
+
+        return full ? -ENOSPC : r;
 }
 
 static int txn_lmdb_commit(Store *s, MDB_txn *t) {
@@ -76,26 +72,6 @@ static int txn_lmdb_commit(Store *s, MDB_txn *t) {
         if (r == 0)
                 checked_committed(s);
         return txn_true_error(s, r);
-}
-
-/* Reports a broken record, once; a power cut leaves a torn record. */
-static void txn_say_broken(Store *s, WalBroken how) {
-        if (how == WAL_WHOLE || atomic_exchange(&s->said_broken, true))
-                return;
-        if (how == WAL_TORN)
-                log_note("store %s: the newest record of file " WAL_FILE
-                         " was torn while it was written; the commit was never acknowledged, and no data is lost",
-                         s->dir);
-        else if (how == WAL_DAMAGED)
-                log_warning("store %s: a record of file " WAL_FILE
-                            " was damaged after it was written: unless the tables have it already, an acknowledged "
-                            "commit is lost; check the disk",
-                            s->dir);
-        else
-                log_warning("store %s: a record of the next commit in file " WAL_FILE
-                            " does not hold together: either the record was torn while it was written, and the "
-                            "commit was never acknowledged, or the record was damaged later, and the commit is lost",
-                            s->dir);
 }
 
 /* Takes LMDB's lock. Left records are the first write, with their own transaction number. When more records may be
@@ -116,12 +92,12 @@ static int txn_lmdb_begin(Store *s, MDB_txn **ret) {
                         return r;
                 }
                 number = wal_number(s);
-                r = number == mdb_txn_id(t) || number == WAL_NUMBER_DAMAGED ? wal_is_left(s, t, mdb_txn_id(t)) : 0;
-                looked = r >= 0 && (number == mdb_txn_id(t) || number == WAL_NUMBER_DAMAGED);
+                looked = number == mdb_txn_id(t) || number == WAL_NUMBER_DAMAGED;
+                r = looked ? wal_is_left(s, t, mdb_txn_id(t)) : 0;
                 if (r > 0) /* another process may have left more records, but never again of the same transaction */
                         r = last == mdb_txn_id(t) ? -EUCLEAN : wal_apply(s, t);
                 if (r == 0 && looked)
-                        txn_say_broken(s, wal_broken(s, t, mdb_txn_id(t)));
+                        wal_say_broken(s, wal_broken(s, t, mdb_txn_id(t)));
                 last = mdb_txn_id(t);
                 if (r == 0 && (s->chain.n == 0 || s->chain.n < s->keeps)) {
                         *ret = t;

@@ -1,4 +1,5 @@
 #include "store/wal-head.h"
+#include "base/log.h"
 
 #include <endian.h>
 #include <string.h>
@@ -76,4 +77,23 @@ WalBroken wal_judge(const WalHead *h, const uint8_t *p, uint64_t n) {
                         how = WAL_UNKNOWN;
         }
         return how == WAL_TORN && !torn ? WAL_DAMAGED : how;
+}
+
+void wal_say_broken(Store *s, WalBroken how) {
+        if (how == WAL_WHOLE || atomic_exchange(&s->said_broken, true))
+                return;
+        if (how == WAL_TORN)
+                log_note("store %s: the newest record of file " WAL_FILE
+                         " was torn while it was written; the commit was never acknowledged, and no data is lost",
+                         s->dir);
+        else if (how == WAL_DAMAGED)
+                log_warning("store %s: a record of file " WAL_FILE
+                            " was damaged after it was written: unless the tables have it already, an acknowledged "
+                            "commit is lost; check the disk",
+                            s->dir);
+        else
+                log_warning("store %s: a record of the next commit in file " WAL_FILE
+                            " does not hold together: either the record was torn while it was written, and the "
+                            "commit was never acknowledged, or the record was damaged later, and the commit is lost",
+                            s->dir);
 }

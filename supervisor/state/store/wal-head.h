@@ -4,6 +4,7 @@
 
 #include "store/store-internal.h"
 
+#define WAL_FILE "redo"
 #define WAL_MAGIC "lethered"
 #define WAL_DIGEST 32
 #define WAL_SECTOR 512U
@@ -48,3 +49,5 @@ typedef enum WalBroken {
 /* Judges rows whose digest is not the header's: each unit is as written, or as before, or neither. p as for wal_sums().
  * A unit larger than a sector may be a mixture of both. */
 WalBroken wal_judge(const WalHead *h, const uint8_t *p, uint64_t n);
+/* Reports a broken record, once; a power cut leaves a torn record. */
+void wal_say_broken(Store *s, WalBroken how);

@@ -127,8 +127,7 @@ static int wal_digest_state(Store *s, MDB_txn *t, uint8_t ret[static WAL_DIGEST]
         crypto_generichash_init(&h, NULL, 0, WAL_DIGEST);
         for (Table i = 0; i < TABLE_COUNT_; i++) {
                 MDB_stat st;
-                uint64_t v[5];
-                uint8_t bytes[sizeof(v)];
+                uint8_t bytes[5 * 8];
                 int r;
 
                 if (!s->dbi[i])
@@ -136,12 +135,11 @@ static int wal_digest_state(Store *s, MDB_txn *t, uint8_t ret[static WAL_DIGEST]
                 r = lmdb_to_errno(LMDB(mdb_stat(t, s->dbi[i], &st)));
                 if (r < 0)
                         return r;
-                memcpy(v,
-                       (uint64_t[]){st.ms_entries, st.ms_depth, st.ms_branch_pages, st.ms_leaf_pages,
-                                    st.ms_overflow_pages},
-                       sizeof(v));
-                for (size_t k = 0; k < ARRAY_SIZE(v); k++)
-                        be64_put(bytes + 8 * k, v[k]);
+                be64_put(bytes, st.ms_entries);
+                be64_put(bytes + 8, st.ms_depth);
+                be64_put(bytes + 16, st.ms_branch_pages);
+                be64_put(bytes + 24, st.ms_leaf_pages);
+                be64_put(bytes + 32, st.ms_overflow_pages);
                 crypto_generichash_update(&h, bytes, sizeof(bytes));
         }
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -293,8 +291,7 @@ static bool wal_has_name(int fd) {
 
 int wal_write(Txn *t, const WalKeys *keys, bool sync) {
         Store *s = t->store;
-        MDB_txn *mdb = t->mdb;
-        uint64_t next = mdb_txn_id(mdb), n_rows = 0, unit;
+        uint64_t next = mdb_txn_id(t->mdb), n_rows = 0, unit;
         _cleanup_free_ uint8_t *old = NULL;
         WalChain *c = &s->chain;
         WalHead h = {0};
@@ -307,7 +304,7 @@ int wal_write(Txn *t, const WalKeys *keys, bool sync) {
                 return -ENOENT;
         if (!s->wal_bytes && !(s->wal_bytes = malloc(WAL_BYTES)))
                 return -ENOMEM;
-        r = wal_put_rows(s, mdb, keys, WAL_BYTES - c->end, &n, &n_rows);
+        r = wal_put_rows(s, t->mdb, keys, WAL_BYTES - c->end, &n, &n_rows);
         if (r == 0 && c->n > 0)
                 memcpy(h.before, c->last, WAL_DIGEST);
         else if (r == 0)
@@ -334,13 +331,12 @@ int wal_write(Txn *t, const WalKeys *keys, bool sync) {
         wal_sums(old + sizeof(h), n, unit, h.sums, false);
         be64_put(h.sum, wal_head_sum(&h));
         memcpy(s->wal_bytes, &h, sizeof(h));
-        n = n_all;
         s->chain_before = *c;
-        r = wal_write_bytes(s, n, (off_t)c->end, sync);
-        explicit_bzero(s->wal_bytes, n); /* rows, new and old */
-        explicit_bzero(old, n);
+        r = wal_write_bytes(s, n_all, (off_t)c->end, sync);
+        explicit_bzero(s->wal_bytes, n_all); /* rows, new and old */
+        explicit_bzero(old, n_all);
         if (r == 0)
-                wal_extend_chain(c, n, &h);
+                wal_extend_chain(c, n_all, &h);
         return r;
 }
 
@@ -494,10 +490,7 @@ int wal_apply(Store *s, MDB_txn *t) {
                         s->chain = c;
                         return 0;
                 }
-                if (r > 0)
-                        r = wal_apply_record(s, t, p);
-                else if (r == 0)
-                        r = -EUCLEAN;
+                r = r > 0 ? wal_apply_record(s, t, p) : r == 0 ? -EUCLEAN : r;
                 if (r < 0)
                         return r;
                 wal_extend_chain(&c, wal_head_bytes((const WalHead *)p) + be64_get(((const WalHead *)p)->n),

@@ -24,7 +24,6 @@
 
 #include "store/wal-head.h"
 
-#define WAL_FILE "redo"
 #define WAL_BYTES (256U * 1024) /* a larger batch has no record, and is acknowledged after LMDB's commit */
 #define WAL_VERSION 2 /* 1: a header of 136 bytes without checksums, still readable */
 

@@ -39,10 +39,10 @@ static void fill(StoreFixture *f) {
         cr_assert_eq(engine_slot_define(t, "uid:0", NULL, "n", schema, &seq, &f->d), 0);             /* 1 */
         cr_assert_eq(engine_slot_put(t, "uid:0", "n", v, -1, &seq, &version, &f->d), 0);             /* 2 */
         region_start(f, t, A);                                                                       /* 3, 4 read */
-        cr_assert_eq(engine_propose(t, A, "n", v, -1, NULL, &seq, &version, &f->d), 0);                    /* 5 */
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = A, .name = "n", .value = v, .expect = -1}, &seq, &version, NULL, &f->d), 0);                    /* 5 */
         cr_assert_eq(engine_region_end(t, &(RegionEnd){A, true, none, ended}, NULL, NULL, NULL), 0); /* 6, 7, 8 */
         region_start(f, t, B);                                                                       /* 9, 10 read */
-        cr_assert_eq(engine_propose(t, B, "n", v, -1, NULL, &seq, &version, &f->d), 0);                    /* 11 */
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = B, .name = "n", .value = v, .expect = -1}, &seq, &version, NULL, &f->d), 0);                    /* 11 */
         store_fixture_commit(f, t);
 }
 

@@ -56,7 +56,7 @@ static void proposes(Txn *t, const char *id, const char *slot) {
         uint64_t seq, version;
         Diag d = {0};
 
-        cr_assert_eq(engine_propose(t, id, slot, one, -1, NULL, &seq, &version, &d), 0, "%s", d.text);
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = id, .name = slot, .value = one, .expect = -1}, &seq, &version, NULL, &d), 0, "%s", d.text);
 }
 
 static void says(Txn *t, const char *id, const char *type, const char *fields) {

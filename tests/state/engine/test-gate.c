@@ -155,7 +155,7 @@ Test(gate, proposals_are_no_evidence) {
         cr_assert_eq(start(&f, "[]", writer, &evidence), 0, "%s", f.d.text);
         json_decref(TAKE_PTR(evidence));
         t = store_fixture_begin(&f, true);
-        cr_assert_eq(engine_propose(t, writer, "review", value, -1, NULL, &seq, &version, &f.d), 0, "%s", f.d.text);
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = writer, .name = "review", .value = value, .expect = -1}, &seq, &version, NULL, &f.d), 0, "%s", f.d.text);
         store_fixture_commit(&f, t);
         cr_assert_eq(start(&f, gate_json, id, &evidence), ENGINE_E_GATE, "held, not written");
         verdict_is(&f, id, "fail", 1, "schema");
@@ -263,9 +263,9 @@ Test(gate, keys_and_slots) {
         put(&f, "review", "[]");
         cr_assert_eq(start(&f, "[]", id, &evidence), 0);
         t = store_fixture_begin(&f, true);
-        cr_assert_eq(engine_propose(t, id, "review", value, -1, &set, &seq, &version, &f.d), ENGINE_E_KEY_ESCAPE);
-        cr_assert_eq(engine_propose(t, id, "a30313233343536373839616263646566", plain, -1, &set, &seq, &version, &f.d), ENGINE_E_KEY_ESCAPE, "as a name");
-        cr_assert_eq(engine_propose(t, id, "review", plain, -1, &set, &seq, &version, &f.d), 0);
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = id, .name = "review", .value = value, .expect = -1, .keys = &set}, &seq, &version, NULL, &f.d), ENGINE_E_KEY_ESCAPE);
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = id, .name = "a30313233343536373839616263646566", .value = plain, .expect = -1, .keys = &set}, &seq, &version, NULL, &f.d), ENGINE_E_KEY_ESCAPE, "as a name");
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = id, .name = "review", .value = plain, .expect = -1, .keys = &set}, &seq, &version, NULL, &f.d), 0);
         cr_assert_eq(version, 2, "what was refused is no version");
         store_fixture_commit(&f, t);
         refused = events(&f, id, NULL);

@@ -25,10 +25,10 @@ static void live(StoreFixture *f, const char *lineage, bool keep) {
                 cr_assert_eq(engine_slot_put(t, "uid:0", slots[i], one, -1, &seq, &version, &f->d), 0);
         }
         cr_assert_eq(engine_region_start(t, &s, NULL, NULL, &f->d), 0, "%s", f->d.text);
-        cr_assert_eq(engine_propose(t, A, "n", one, -1, NULL, &seq, &version, &f->d), 0);
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = A, .name = "n", .value = one, .expect = -1}, &seq, &version, NULL, &f->d), 0);
         cr_assert_eq(version, 2);
-        cr_assert_eq(engine_propose(t, A, "n", text, -1, NULL, &seq, &version, &f->d), ENGINE_E_SCHEMA);
-        cr_assert_eq(engine_propose(t, A, "m", one, 9, NULL, &seq, &version, &f->d), ENGINE_E_CONFLICT);
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = A, .name = "n", .value = text, .expect = -1}, &seq, &version, NULL, &f->d), ENGINE_E_SCHEMA);
+        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = A, .name = "m", .value = one, .expect = 9}, &seq, &version, NULL, &f->d), ENGINE_E_CONFLICT);
         cr_assert_eq(engine_event(t, A, "request.refused", refused, &before), 0);
         cr_assert_eq(engine_event(t, A, "region.denied", none, NULL), 0);
         cr_assert_eq(engine_event(t, A, "handle.issued", none, NULL), 0);

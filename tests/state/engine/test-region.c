@@ -61,7 +61,7 @@ static void fixture_deinit(Fixture *f) {
 static int propose(Fixture *f, const char *id, const char *name, json_t *value, int64_t expect, uint64_t *ret_version) {
         Txn *t = store_fixture_begin(&f->s, true);
         uint64_t seq;
-        int r = engine_propose(t, id, name, value, expect, NULL, &seq, ret_version, &f->s.d);
+        int r = engine_slot_propose(t, &(SlotProposal){.region = id, .name = name, .value = value, .expect = expect}, &seq, ret_version, NULL, &f->s.d);
 
         json_decref(value);
         store_fixture_commit(&f->s, t);

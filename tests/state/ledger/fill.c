@@ -31,7 +31,7 @@ static void invocation(Txn *t, const json_t *value, Diag *d) {
 
         must(region_id_new(clock_real_usec(), id), d, "id");
         must(engine_region_start(t, &s, &seq, NULL, d), d, "start");
-        must(engine_propose(t, id, "fill/region", value, -1, NULL, &seq, &version, d), d, "propose");
+        must(engine_slot_propose(t, &(SlotProposal){.region = id, .name = "fill/region", .value = value, .expect = -1}, &seq, &version, NULL, d), d, "propose");
         must(engine_region_end(t, &(RegionEnd){id, true, none, ended}, NULL, NULL, d), d, "end");
 }
 

@@ -107,10 +107,10 @@ static void invocation(Worker *w, unsigned round) {
         sees(w, id, true);
         t = begin(w->store, true);
         must(engine_event(t, id, "handle.issued", fields, &seq), &d, "event");
-        must(engine_propose(t, id, w->own, value, -1, NULL, &seq, &version, &d), &d, "propose");
+        must(engine_slot_propose(t, &(SlotProposal){.region = id, .name = w->own, .value = value, .expect = -1}, &seq, &version, NULL, &d), &d, "propose");
         commit(t);
         t = begin(w->store, true);
-        if (engine_propose(t, id, "crowd", value, -1, NULL, &seq, &version, &d) != ENGINE_E_NOT_GRANTED)
+        if (engine_slot_propose(t, &(SlotProposal){.region = id, .name = "crowd", .value = value, .expect = -1}, &seq, &version, NULL, &d) != ENGINE_E_NOT_GRANTED)
                 must(1, &d, "a slot that is not granted was taken");
         commit(t);
         t = begin(w->store, true);

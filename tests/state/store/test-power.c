@@ -182,7 +182,7 @@ static void work(StoreFixture *f, bool ahead) {
                 commit(f, t, ahead, size += i == 0 ? 1 : 2);
                 if (proposes) {
                         t = store_fixture_begin(f, true);
-                        cr_assert_eq(engine_propose(t, id, "w", value, -1, NULL, &seq, &version, &f->d), 0);
+                        cr_assert_eq(engine_slot_propose(t, &(SlotProposal){.region = id, .name = "w", .value = value, .expect = -1}, &seq, &version, NULL, &f->d), 0);
                         commit(f, t, false, size += 1);
                 }
                 t = store_fixture_begin(f, true);
