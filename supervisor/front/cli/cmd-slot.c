@@ -225,7 +225,7 @@ static int slot_decide(SlotArgs *a) {
         if (in->o.json)
                 return cli_print("slot", EXIT_OK, TAKE_PTR(verdict));
         if (json_is_null(json_object_get(verdict, "winner")))
-                printf("no value is taken for %s: %s (seq %" PRIu64 ")\n" PRIu64 ")\n", a->name,
+                printf("no value is taken for %s: %s (seq %" PRIu64 ")\n", a->name,
                        slot_text(verdict, "reason"), seq);
         else
                 printf("%s is at version %" PRIu64 " (verdict at seq %" PRIu64 ")\n", a->name,

@@ -364,8 +364,7 @@ static void why_print_teardown(const json_t *t) {
                 putchar('\n');
         }
         if (cli_integer(t, "bound_usec") > 0 && cli_integer(t, "usec") > cli_integer(t, "bound_usec"))
-                printf("  %-10s  took %" JSON_INTEGER_FORMAT " us, longer than the bound of %" JSON_INTEGER_FORMAT
-                       " us\n" JSON_INTEGER_FORMAT " us\n",
+                printf("  %-10s  took %" JSON_INTEGER_FORMAT " us, longer than the bound of %" JSON_INTEGER_FORMAT " us\n",
                        "", cli_integer(t, "usec"), cli_integer(t, "bound_usec"));
 }
 

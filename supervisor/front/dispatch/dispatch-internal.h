@@ -1,4 +1,4 @@
-/* Runs: supervisor. Shared by the dispatch's files: the Dispatch, the frame, and the shape of a method's handler.
+/* Runs: supervisor. Shared by the dispatch's files: the Dispatch, and the shape of a method's handler.
  *
  *        line -> line.c: frame (pure) -> permit table -> hello.c slot.c log.c run.c handle.c -> reply.c
  *                                                        note.c memory.c write-buffer.c reads.c
@@ -72,17 +72,6 @@ struct Dispatch {
         uint64_t n_traces, traces_dropped;
 };
 
-/* A request. */
-typedef struct Frame {
-        json_t *whole;        /* owned; the other members are borrowed from whole */
-        const json_t *id;     /* NULL: a notification, or not known because the frame is broken */
-        const char *method;
-        const json_t *params; /* an object, or NULL when there is none */
-} Frame;
-void frame_deinit(Frame *f);
-/* Reads one line strictly (JSON-RPC 2.0). Pure. Returns 0, RpcCode with message (ret->id if known), -ENOMEM. */
-int frame_read(const char *line, size_t n, Frame *ret, Diag *reterr);
-
 /* A method. params: an object, may be empty. *ret_result: the answer, a new reference. Returns 0, RpcCode with a
  * message, -errno. RPC_E_INTERNAL: the store cannot record. DISPATCH_LATER: the owner of the regions answers later. */
 #define DISPATCH_LATER (RPC_CODES + 1)
@@ -91,18 +80,6 @@ typedef int (*DispatchHandler)(Dispatch *d, json_t *params, json_t **ret_result,
         int dispatch_do_##id(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr);
 #include "schema/methods.def"
 #undef METHOD
-
-/* A region's read of a slot: {"version","value"}, borrowed. Returns 0, RpcCode with a message. */
-int dispatch_slot_value(Dispatch *d, const char *name, size_t n, json_t **ret, Diag *reterr);
-
-/* A slot.read as the shims write it. */
-typedef struct QuickRead {
-        const char *id; /* in the line: a number in its shortest form */
-        size_t n_id, n_name;
-        char name[SLOT_NAME_MAX + 1];
-} QuickRead;
-/* Is the line a slot.read as the shims write it? The name may be invalid as a slot's name. Pure. */
-bool quick_read(const char *line, size_t n, QuickRead *ret);
 
 /* The message for parameters refused by json_take(); returns RPC_E_INVALID_PARAMS. */
 int dispatch_bad_params(const json_t *params, const char *expected, Diag *reterr);
@@ -167,6 +144,5 @@ void dispatch_trace(void *dispatch, const HandleTrace *t);
 int dispatch_trace_flush(Dispatch *d, bool all, Diag *reterr);
 
 /* Answers, newline included. id NULL: the JSON null of JSON-RPC for an unknown id. Returns 0, -ENOMEM. */
-int reply_with_id(Buf *reply, const char *id, size_t n_id, const json_t *result); /* id: its canonical text */
 int reply_result(Buf *reply, const json_t *id, json_t *result);
 int reply_error(Buf *reply, const json_t *id, RpcCode code, const char *message);

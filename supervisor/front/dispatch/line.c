@@ -5,10 +5,14 @@
 #include <string.h>
 
 #define FRAME_ID_MAX 256 /* bytes of a string id: an id is echoed, and every echo is bounded */
-#define QUICK_HEAD "{\"jsonrpc\":\"2.0\",\"id\":"
-#define QUICK_MIDDLE ",\"method\":\"slot.read\",\"params\":{\"name\":\""
-#define QUICK_TAIL "\"}}"
-#define QUICK_DIGITS_MAX 15 /* below 2^53 */
+
+/* A request. */
+typedef struct Frame {
+        json_t *whole;        /* owned; the other members are borrowed from whole */
+        const json_t *id;     /* NULL: a notification, or not known because the frame is broken */
+        const char *method;
+        const json_t *params; /* an object, or NULL when there is none */
+} Frame;
 
 static const struct {
         const char *name;
@@ -58,7 +62,7 @@ void dispatch_set_discards(Dispatch *d) {
         d->discards = true;
 }
 
-void frame_deinit(Frame *f) {
+static void frame_deinit(Frame *f) {
         json_decref(f->whole);
         *f = (Frame){0};
 }
@@ -85,7 +89,8 @@ static bool frame_id_valid(const json_t *id) {
         return json_is_null(id) || (json_is_string(id) && json_string_length(id) <= FRAME_ID_MAX);
 }
 
-int frame_read(const char *line, size_t n, Frame *ret, Diag *reterr) {
+/* Reads one line strictly (JSON-RPC 2.0). Pure. Returns 0, RpcCode with message (ret->id if known), -ENOMEM. */
+static int frame_read(const char *line, size_t n, Frame *ret, Diag *reterr) {
         __attribute__((cleanup(frame_deinit))) Frame f = {0};
         const json_t *version, *id, *method;
         const char *key;
@@ -181,72 +186,9 @@ static int line_answer(Dispatch *d, const char *line, size_t n, Buf *out, Diag *
         return dispatch_refuse(d, (RpcCode)code, method, n, reterr);
 }
 
-static bool quick_skip(const char **at, const char *end, const char *text) {
-        size_t n = strlen(text);
-
-        if ((size_t)(end - *at) < n || memcmp(*at, text, n) != 0)
-                return false;
-        *at += n;
-        return true;
-}
-
-static bool quick_is_digit(char c) {
-        return c >= '0' && c <= '9';
-}
-
-bool quick_read(const char *line, size_t n, QuickRead *ret) {
-        const char *at = line, *end = line + n, *id, *name;
-
-        if (!quick_skip(&at, end, QUICK_HEAD))
-                return false;
-        for (id = at; at < end && quick_is_digit(*at); at++)
-                ;
-        ret->id = id;
-        ret->n_id = (size_t)(at - id);
-        if (ret->n_id == 0 || ret->n_id > QUICK_DIGITS_MAX || (*id == '0' && ret->n_id > 1) ||
-            !quick_skip(&at, end, QUICK_MIDDLE))
-                return false;
-        for (name = at; at < end && *at != '"' && *at != '\\'; at++)
-                ;
-        ret->n_name = (size_t)(at - name);
-        if (ret->n_name > SLOT_NAME_MAX || (size_t)(end - at) != strlen(QUICK_TAIL) ||
-            !quick_skip(&at, end, QUICK_TAIL))
-                return false;
-        memcpy(ret->name, name, ret->n_name);
-        ret->name[ret->n_name] = 0;
-        return true;
-}
-
-/* The most frequent request, a read of a slot, is answered without a JSON parser, when the line has byte for byte the
- * form of the shims and the slot is granted. Every other line takes the long way, where each defect is named. Returns
- * 1, 0: not answered, -ENOMEM. The caller has checked the permit table. */
-static int line_answer_quickly(Dispatch *d, const char *line, size_t n, Buf *out) {
-        QuickRead q;
-        json_t *value;
-        Diag why;
-        int r;
-
-        if (!quick_read(line, n, &q) || dispatch_slot_value(d, q.name, q.n_name, &value, &why) != 0)
-                return 0;
-        r = reply_with_id(out, q.id, q.n_id, value);
-        return r < 0 ? r : 1;
-}
-
-static bool line_permits(const Dispatch *d, DispatchHandler handler) {
-        size_t i = 0;
-
-        while (methods[i].handler != handler)
-                i++;
-        return methods[i].allowed[d->state];
-}
-
 int dispatch_line(Dispatch *d, const char *line, size_t n, Buf *out, Diag *reterr) {
-        int r = n > 0 && line_permits(d, dispatch_do_slot_read) ? line_answer_quickly(d, line, n, out) : 0;
+        int r = n > 0 ? line_answer(d, line, n, out, reterr) : 0;
 
-        if (r == 0 && n > 0)
-                r = line_answer(d, line, n, out, reterr);
-        else
-                r = MIN(r, 0);
         return r == 0 ? dispatch_trace_flush(d, false, reterr) : r;
 }
 

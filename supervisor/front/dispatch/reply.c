@@ -38,17 +38,6 @@ static int reply_member(Buf *out, const json_t *id, const char *member, json_t *
         return buf_add(out, text, n);
 }
 
-int reply_with_id(Buf *out, const char *id, size_t n_id, const json_t *result) {
-        _cleanup_free_ char *text = NULL;
-        size_t n;
-        int r = json_canonical(result, &text, &n);
-
-        if (r < 0 || (r = buf_add_str(out, "{\"id\":")) < 0 || (r = buf_add(out, id, n_id)) < 0 ||
-            (r = buf_add_str(out, ",\"jsonrpc\":\"2.0\",\"result\":")) < 0 || (r = buf_add(out, text, n)) < 0)
-                return r;
-        return buf_add_str(out, "}\n");
-}
-
 int reply_result(Buf *out, const json_t *id, json_t *result) {
         return reply_member(out, id, "result", result);
 }

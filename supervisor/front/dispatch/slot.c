@@ -19,10 +19,15 @@ static int slot_check_name(const char *name, size_t n, Diag *reterr) {
                     diag_quote(name, n, quoted, sizeof(quoted)), SLOT_NAME_MAX);
 }
 
-int dispatch_slot_value(Dispatch *d, const char *name, size_t n, json_t **ret, Diag *reterr) {
+int dispatch_do_slot_read(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
+        const char *name;
         json_t *value;
-        int r = slot_check_name(name, n, reterr);
+        size_t n;
+        int r;
 
+        if (json_take(params, "{s:s%}", "name", &name, &n) < 0)
+                return dispatch_bad_params(params, "{name: string}", reterr);
+        r = slot_check_name(name, n, reterr);
         if (r != 0)
                 return r;
         value = json_object_get(d->held, name);
@@ -33,22 +38,8 @@ int dispatch_slot_value(Dispatch *d, const char *name, size_t n, json_t **ret, D
                 value = json_object_get(d->copies, name);
         if (!json_is_object(value))
                 return diag(reterr, RPC_E_NO_VALUE, "slot %s had no value when the region began", name);
-        *ret = value;
+        *ret_result = json_incref(value);
         return 0;
-}
-
-int dispatch_do_slot_read(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
-        const char *name;
-        json_t *value;
-        size_t n;
-        int r;
-
-        if (json_take(params, "{s:s%}", "name", &name, &n) < 0)
-                return dispatch_bad_params(params, "{name: string}", reterr);
-        r = dispatch_slot_value(d, name, n, &value, reterr);
-        if (r == 0)
-                *ret_result = json_incref(value);
-        return r;
 }
 
 /* A single transaction: the proposal, or its refusal, is durable before the answer. */

@@ -357,6 +357,7 @@ static void job_answer(Job *j) {
 }
 
 static void job_over(Server *s, Job *j) {
+        pthread_join(j->thread, NULL); /* the thread has nothing left to do */
         for (size_t i = 0; i < s->n_threads; i++)
                 if (s->running[i] == j) {
                         s->running[i] = s->running[--s->n_threads];
@@ -404,7 +405,6 @@ int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userda
                 done = j->next;
                 job_over(s, j);
         }
-        job_threads_reap(s);
         s->hooks->check(s);
         jobs_start(s);
         s->hooks->may_end(s);

@@ -324,7 +324,6 @@ int main(int argc, char **argv) {
                 .lock = PTHREAD_MUTEX_INITIALIZER,
                 .share_lock = PTHREAD_MUTEX_INITIALIZER,
                 .answer_lock = PTHREAD_MUTEX_INITIALIZER,
-                .thread_over = PTHREAD_COND_INITIALIZER,
                 .ring = TAILQ_HEAD_INITIALIZER(s.ring),
         };
         _cleanup_free_ char *socket = NULL;
@@ -361,7 +360,6 @@ int main(int argc, char **argv) {
                 main_fail("%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
         if (s.n_threads > 0)
                 _exit(EXIT_OURS); /* running threads still use the memory to be freed */
-        job_threads_end(&s);
         pool_free(s.pool);
         spawner_free(s.spawner);
         groups_close(s.store, s.groups);

@@ -32,7 +32,6 @@ typedef struct Server Server;
 typedef struct Client Client;
 typedef struct Peer Peer;
 typedef struct Job Job;
-typedef struct JobThread JobThread;
 
 /* Output for the answer: the first SERVE_CAPTURE_MAX bytes, as long as the account of all clients has room. */
 typedef struct Capture {
@@ -72,6 +71,7 @@ struct Job {
         JobState state;
         json_t *id;             /* of the request, owned */
         json_t *params;         /* owned; checked by job_check() */
+        pthread_t thread;       /* the front's, while running */
         RunOptions *options;    /* the thread's own, borrowed, while running */
         int streams[SERVE_STREAMS];
         Capture captures[SERVE_STREAMS]; /* of output for the answer; the thread's */
@@ -217,14 +217,9 @@ struct Server {
         pthread_mutex_t share_lock;  /* for the two members below, and Peer.shared */
         uint64_t shared, shared_foreign;
 
-        pthread_mutex_t lock;   /* for `done`, `answered`, `running`, idle and ended threads */
+        pthread_mutex_t lock;   /* for `done`, `answered`, `running` */
         Job *done, *answered;
         LIST_HEAD(, Job) unread; /* the front's: threads done, answers not yet read */
-        JobThread *idle, *over;
-        unsigned n_idle;
-        unsigned n_alive;       /* the front's: threads not yet joined */
-        bool ends;              /* idle threads must end */
-        pthread_cond_t thread_over;
         Job **running;          /* jobs with a thread */
         _Atomic size_t n_threads; /* written by the front, read by all */
         size_t room;
@@ -339,13 +334,11 @@ bool job_place(void *job, bool on);
 int job_check(Client *c, const json_t *params, Diag *reterr); /* 0 or SERVE_E_* */
 void job_run(Job *j, int no_folder); /* no_folder: errno, when the thread has no working folder of its own */
 
-/* job-thread.c: after job_run() the job is in the list `done`, and done_fd is readable. Returns 0 or -errno. */
+/* job-thread.c: after job_run() the job is in the list `done`, done_fd is readable, and its thread ends at once. Returns
+ * 0 or -errno. */
 int job_thread_start(Job *j);
-void job_threads_reap(Server *s);
 /* Overwrites remains of returned functions right below the caller's stack. */
 void job_wipe_near(void);
-/* No job runs any more. */
-void job_threads_end(Server *s);
 
 /* confine.c: after all is made that needs the given-up rights. Returns 0 or -errno with a message. */
 int server_confine(Diag *reterr);

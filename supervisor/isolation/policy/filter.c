@@ -3,11 +3,9 @@
 #include "base/cache.h"
 #include "base/hash.h"
 #include "base/io.h"
-#include "policy/filter-tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <sodium.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,15 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-#if defined(__x86_64__)
-#define FILTER_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define FILTER_ARCH AUDIT_ARCH_AARCH64
-#else
-#error "the audit number of this architecture is not known"
-#endif
-#define MAKER_VERSION 2 /* version of the output of filter_shorten() */
 
 /* Linux 6.9: PIDFD_THREAD. Older kernels show only the first thread's table: other tables could hide a deleted file. */
 static bool filter_sees_tables(void) {
@@ -160,22 +149,8 @@ static int filter_export(uint32_t otherwise, int (*rules)(scmp_filter_ctx, const
         return 0;
 }
 
-int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
-        return filter_export(SCMP_ACT_NOTIFY, filter_add_rules, in, ret, ret_n);
-}
-
-static int filter_shorten_known(struct sock_filter **ret, size_t *ret_n) {
-        int e = filter_shorten(FILTER_ARCH, ret, ret_n);
-        /* another libseccomp may use unknown instructions: its program stays unchanged */
-        if (e < 0 && e != -EOPNOTSUPP) {
-                free(TAKE_PTR(*ret));
-                return e;
-        }
-        return 0;
-}
-
 int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
-        return filter_build(in, ret, ret_n) ?: filter_shorten_known(ret, ret_n);
+        return filter_export(SCMP_ACT_NOTIFY, filter_add_rules, in, ret, ret_n);
 }
 
 /* Calls of the steps only, not of regions: namespaces, mounts, the file with the launch words, rules of Landlock. */
@@ -212,8 +187,7 @@ static int filter_add_template_rules(scmp_filter_ctx ctx, const void *arg) {
  * So the filter must allow all calls that a region's filter allows with some grant, and the calls of a worker's steps
  * below a template. */
 int filter_of_template(struct sock_filter **ret, size_t *ret_n) {
-        return filter_export(SCMP_ACT_TRACE(0), filter_add_template_rules, NULL, ret, ret_n)
-                       ?: filter_shorten_known(ret, ret_n);
+        return filter_export(SCMP_ACT_TRACE(0), filter_add_template_rules, NULL, ret, ret_n);
 }
 
 static void filter_hash_add(crypto_generichash_state *h, const void *p, size_t n) {
@@ -230,7 +204,7 @@ static void filter_cache_name(const FilterInput *in, char name[static 80]) {
 #include "policy/filter-calls.def"
                 ;
         const struct scmp_version *v = seccomp_version();
-        const uint32_t library[] = {v->major, v->minor, v->micro, seccomp_arch_native(), MAKER_VERSION};
+        const uint32_t library[] = {v->major, v->minor, v->micro, seccomp_arch_native()};
         crypto_generichash_state h;
         uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];

@@ -53,8 +53,6 @@ typedef struct FilterVerdict {
 void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, bool objects_limited,
                   FilterInput *ret);
 
-/* libseccomp's program without changes. *ret is owned. Returns 0 or -errno. */
-int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n);
 /* Compiles with libseccomp. *ret is owned. Returns 0 or -errno. */
 int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_n);
 /* Like filter_compile(), through <store_dir>/cache/filter-<key>. Cached bytes are used only when length and hash are

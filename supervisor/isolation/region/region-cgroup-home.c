@@ -295,7 +295,7 @@ static int home_ask(const Home *h, const char *what, char *said, size_t room) {
         fds[0] = fds[1] = null;
         fds[2] = to;
         c = (CloneExec){.name = SCOPE_PROGRAM, .arg = arg, .exec_fd = program, .fds = fds, .n_fds = 3};
-        pid = clone_exec(&c, 0, -1, &pidfd);
+        pid = clone_exec(&c, 0, &pidfd);
         if (pid < 0)
                 return (int)pid;
         while (!answered && clock_mono_usec() < until) {

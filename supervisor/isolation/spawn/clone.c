@@ -78,7 +78,7 @@ _leaves_by_exec_ static int clone_child_exec(void *arg) {
         return clone_fail(c, "execveat");
 }
 
-pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {
+pid_t clone_exec(CloneExec *c, uint64_t flags, int *ret_pidfd) {
         /* the parent waits until the child has left the stack */
         uint8_t stack[STACK_BYTES] __attribute__((aligned(16)));
         struct clone_args args = {0};
@@ -89,12 +89,11 @@ pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {
         long pid;
 
         assert(c->n_fds < CLONE_EXEC_FDS_MAX);
-        args.flags = flags | CLONE_VM | CLONE_VFORK | CLONE_PIDFD | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0);
+        args.flags = flags | CLONE_VM | CLONE_VFORK | CLONE_PIDFD;
         args.pidfd = (uintptr_t)&pidfd;
         args.exit_signal = SIGCHLD;
         args.stack = (uintptr_t)stack;
         args.stack_size = STACK_BYTES;
-        args.cgroup = cgroup >= 0 ? (uint64_t)cgroup : 0;
         c->error = 0;
         c->what = "clone3";
         /* A signal handler must not run in the child and write into the supervisor's memory. */

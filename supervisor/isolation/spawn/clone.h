@@ -21,9 +21,9 @@ typedef struct CloneExec {
 
 #define CLONE_EXEC_FDS_MAX 1024
 
-/* clone3() with `flags` into `cgroup` (-1: no cgroup), then exec. Returns the pid and sets *ret_pidfd, or -errno; a
- * child that could not exec is reaped, and c->what names the call. The child registry has the child. */
-pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd);
+/* clone3() with `flags`, then exec. Returns the pid and sets *ret_pidfd, or -errno; a child that could not exec is
+ * reaped, and c->what names the call. The child registry has the child. */
+pid_t clone_exec(CloneExec *c, uint64_t flags, int *ret_pidfd);
 
 /* A child in a new user namespace that sleeps until killed; shares memory, runs on `stack`. Returns pid or -errno. */
 pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd);

@@ -20,7 +20,7 @@ static int guard_execute(Guard *g, const int *fds, Diag *reterr) {
         if (e != 0)
                 return e;
         c.exec_fd = exe;
-        pid = clone_exec(&c, 0, -1, &g->pidfd);
+        pid = clone_exec(&c, 0, &g->pidfd);
         if (pid < 0)
                 return diag(reterr, GUARD_E_START, "lethe-guard cannot be started: %s: %s", c.what, strerror(-pid));
         g->pid = pid;

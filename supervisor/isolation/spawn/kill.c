@@ -54,7 +54,6 @@ void spawned_deinit(Spawned *s) {
         view_marks_deinit(&s->view);
         free(s->scratch);
         free(s->spec);
-        free(s->cgroup);
         if (s->template)
                 spawner_give_back(s->spawner, s->template);
         *s = SPAWNED_NULL;
@@ -85,24 +84,9 @@ static void kill_tree(pid_t pid, void *arg) {
         kill(pid, SIGKILL);
 }
 
-static int kill_write_one(const char *folder, const char *name) {
-        char path[512];
-        int fd, e;
-
-        snprintf(path, sizeof(path), "%s/%s", folder, name);
-        fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        e = write(fd, "1", 1) == 1 ? 0 : -errno;
-        close(fd);
-        return e;
-}
-
 int spawn_kill(Spawned *s) {
         bool again = s->lifeline < 0;
 
-        if (s->cgroup)
-                kill_write_one(s->cgroup, "cgroup.kill"); /* all processes at once */
         if (s->tier == TIER_LANDLOCK) {
                 /* The worker is the subreaper: the closed lifeline makes the worker end all processes, and the
                  * supervisor helps. Only a second call ends the worker, and leaves its orphans to the supervisor. */
@@ -174,27 +158,7 @@ static void kill_hunt_one(pid_t pid, void *arg) {
         kill_reap(pid);
 }
 
-/* The pids in the cgroup, as text. Returns true when a process is left. */
-static bool kill_cgroup_pids(const Spawned *s, char *out, size_t n_out) {
-        _cleanup_free_ char *text = NULL;
-        char path[512];
-        size_t n;
-
-        if (!s->cgroup)
-                return false;
-        snprintf(path, sizeof(path), "%s/cgroup.procs", s->cgroup);
-        if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n) < 0 || n == 0)
-                return false;
-        for (char *p = text; *p; p++)
-                if (*p == '\n')
-                        *p = ' ';
-        snprintf(out, n_out, "%s", text);
-        return true;
-}
-
 int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr) {
-        char pids[256];
-
         /* The kernel reaps the first process of a PID namespace last: a reaped worker proves an empty namespace. */
         if (syscall(SYS_pidfd_send_signal, s->pidfd, 0, NULL, 0) == 0)
                 return diag(reterr, SPAWN_E_KERNEL, "the worker, process %d, still exists", (int)s->pid);
@@ -213,7 +177,5 @@ int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr) {
                 if (h.found > 0)
                         return diag(reterr, SPAWN_E_KERNEL, "%zu processes of the region still appear", h.found);
         }
-        if (kill_cgroup_pids(s, pids, sizeof(pids)))
-                return diag(reterr, SPAWN_E_KERNEL, "processes are left in the region's cgroup: %s", pids);
         return 0;
 }

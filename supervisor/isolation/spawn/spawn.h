@@ -28,8 +28,6 @@ typedef struct SpawnRequest {
         const Probe *probe;
         const char *region;            /* the region's id */
         const char *store_dir;         /* absolute; has cache/ and scratch/, made when needed */
-        /* NULL, or the worker's birth place: the caller's cgroup of version 2 (version 1: spawn_groups()) */
-        const char *cgroup;
         bool memory_in_cgroup; /* a cgroup will bound memory: else RLIMIT_DATA is set and large mappings are notified */
         bool tasks_in_cgroup;          /* a cgroup will bound tasks: else clone and fork are notified */
         SpawnIo io;
@@ -63,7 +61,6 @@ typedef struct Spawned {
         int lifeline;         /* carries the go byte; when closed, the worker kills the region */
         char *scratch;        /* owned; tier landlock: host folder of the scratch, else NULL */
         FilterInput filter;   /* for filter_judge() of a notification */
-        char *cgroup;         /* owned copy of the request's, or NULL */
         int memory;           /* the memory file with the worker's spec */
         uint8_t *spec;        /* owned: the sent launch spec, for spawn_explain() */
         size_t n_spec;
@@ -101,11 +98,11 @@ int spawn_groups(Spawned *s, const int *tasks, size_t n);
 int spawn_words(Spawned *s, const Grant *g, const char *region);
 /* After STATUS_READY: starts the program; with `ahead` called before and after spawn_words(). Returns 0 or -errno. */
 int spawn_go(Spawned *s);
-/* Ends the region now: SIGKILL to the worker by pidfd, and cgroup.kill. In tier landlock the lifeline is closed and all
- * descendants are killed; the worker then ends by itself. A second call kills the worker too. Returns 0 or -errno. */
+/* Ends the region now: SIGKILL to the worker by pidfd. In tier landlock the lifeline is closed and all descendants are
+ * killed; the worker then ends by itself. A second call kills the worker too. Returns 0 or -errno. */
 int spawn_kill(Spawned *s);
-/* After the worker's reap: proves that no process of the region runs (PID namespace gone with its init; cgroup empty;
- * tier landlock: descendants are killed and reaped until no descendant is left). guard: the pid of the region's own
+/* After the worker's reap: proves that no process of the region runs (PID namespace gone with its init; tier
+ * landlock: descendants are killed and reaped until no descendant is left). guard: the pid of the region's own
  * guard, 0: no guard; a process of a foreign guard is of its region. Returns 0, or SPAWN_E_KERNEL with the pids. */
 int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr);
 #define LEND_SUFFIX ".copy" /* of the folder beside a scratch with lent copies of skill and program */

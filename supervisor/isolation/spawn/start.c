@@ -15,7 +15,6 @@
 #include "spawn/uids.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -26,7 +25,6 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 
-#define CGROUP2_TYPE 0x63677270
 #define PIPEFS_TYPE 0x50495045
 
 /* The ways of a start, the quickest first; the last way always remains. */
@@ -46,7 +44,6 @@ typedef struct Start {
         char *shims, *scratch;
         Lent lent;
         int worker, spec, status[2], lifeline[2];
-        int v2; /* folder of the cgroup of the new process, or -1 */
         int fds[CLONE_EXEC_FDS_MAX];
         size_t n_fds;
         Spawned s;
@@ -64,7 +61,6 @@ static void start_deinit(Start *t) {
         free(t->scratch);
         closep(&t->worker);
         closep(&t->spec);
-        closep(&t->v2);
         closep(&t->status[0]);
         closep(&t->status[1]);
         closep(&t->lifeline[0]);
@@ -76,21 +72,6 @@ static void start_deinit(Start *t) {
         spawned_deinit(&t->s);
         if (t->template)
                 spawner_give_back(t->r->spawner, t->template);
-}
-
-/* A process enters a cgroup of version 2 at its birth. */
-static int start_open_cgroup(Start *t, Diag *reterr) {
-        struct statfs st;
-
-        if (!t->r->cgroup)
-                return 0;
-        t->v2 = spawn_fails() ? (errno = EIO, -1) : open(t->r->cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (t->v2 < 0)
-                return diag(reterr, SPAWN_E_KERNEL, "cgroup \"%s\": %s", t->r->cgroup, strerror(errno));
-        if (fstatfs(t->v2, &st) < 0 || st.f_type != CGROUP2_TYPE)
-                return diag(reterr, SPAWN_E_KERNEL, "\"%s\" is not a cgroup of version 2", t->r->cgroup);
-        t->s.cgroup = strdup(t->r->cgroup);
-        return t->s.cgroup ? 0 : -ENOMEM;
 }
 
 /* The operator's paths first: the path of a missing source is a better message than the step that missed the source. */
@@ -200,7 +181,7 @@ static int start_make_process(Start *t, Diag *reterr) {
         else if (t->way != WAY_EXEC)
                 e = start_from_zygote(t, flags, &c);
         else
-                e = t->s.pid = clone_exec(&c, flags, t->v2, &t->s.pidfd);
+                e = t->s.pid = clone_exec(&c, flags, &t->s.pidfd);
         if (e == E_NEXT_WAY)
                 return e;
         return e < 0 ? start_explain_clone(t, &c, -e, reterr) : 0;
@@ -287,7 +268,6 @@ static int start_run(Start *t, Diag *reterr) {
         PlanInput in;
         int e = start_check_sources(t, reterr);
 
-        e = e ?: start_open_cgroup(t, reterr);
         if (e == 0 && t->s.tier == TIER_LANDLOCK) {
                 e = spawn_scratch_make(r, &t->scratch, reterr);
                 if (e == 0 && r->probe->root)
@@ -355,7 +335,7 @@ static void start_name_user(Start *t) {
 
 static int start_one_way(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) {
         Start t = {.request = *r, .probe = *r->probe, .way = way, .worker = -1, .spec = -1, .status = {-1, -1},
-                   .lifeline = {-1, -1}, .v2 = -1, .s = SPAWNED_NULL, .n_fds = LAUNCH_FD_TREES};
+                   .lifeline = {-1, -1}, .s = SPAWNED_NULL, .n_fds = LAUNCH_FD_TREES};
         int e;
 
         t.request.probe = &t.probe;
@@ -415,8 +395,7 @@ int spawn_words(Spawned *s, const Grant *g, const char *region) {
 }
 
 int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
-        /* A process enters a cgroup of version 2 at its birth, which a zygote cannot do. */
-        const Way way = r->spawner && !r->cgroup ? WAY_TEMPLATE : WAY_EXEC;
+        const Way way = r->spawner ? WAY_TEMPLATE : WAY_EXEC;
         SpawnRequest own = *r;
         Probe p = *r->probe;
         int e;

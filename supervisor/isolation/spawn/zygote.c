@@ -42,7 +42,7 @@ int zygote_start(Zygote *n, const char *name, Diag *reterr) {
         fds[ZYGOTE_PROGRAM] = exe;
         c.exec_fd = exe;
         c.fds = fds;
-        pid = clone_exec(&c, 0, -1, &pidfd);
+        pid = clone_exec(&c, 0, &pidfd);
         if (pid < 0)
                 return diag(reterr, SPAWN_E_KERNEL, "%s as a zygote: %s: %s", name, c.what, strerror(-pid));
         close(pidfd);

@@ -188,7 +188,7 @@ void region_try_with(Spawner *spawner, const RunWish *w, RunEnd *e) {
                 e->start = -errno;
                 return;
         }
-        r = (SpawnRequest){.grant = &g, .probe = &p, .region = w->region ?: id, .store_dir = w->store ?: region_store(), .cgroup = w->cgroup,
+        r = (SpawnRequest){.grant = &g, .probe = &p, .region = w->region ?: id, .store_dir = w->store ?: region_store(),
                            .memory_in_cgroup = !w->no_memory_cgroup, .tasks_in_cgroup = !w->no_tasks_cgroup,
                            .io = {in[0], out[1], out[1], pipes[0], pipes[1]}};
         r.spawner = spawner;

@@ -12,7 +12,6 @@ typedef struct RunWish {
         const FileGrant *files;
         size_t n_files;
         NetworkMode network;
-        const char *cgroup;             /* version 2 */
         const char *const *cgroups;     /* version 1, entered at go */
         bool proc, report_paths, no_memory_cgroup, no_tasks_cgroup;
         Tier tier;                /* 0: namespaces */

@@ -1,4 +1,3 @@
-#include "policy/filter-tree.h"
 #include "policy/filter.h"
 #include "tests/support/temp.h"
 
@@ -126,80 +125,6 @@ Test(filter, program_and_judge_agree_on_every_call) {
                         }
                 free(f);
                 free(p);
-        }
-}
-
-/* Numbers at which a program may change its mind: what it compares with, and the neighbours of that. */
-static uint32_t pick(const struct sock_filter *f, size_t n, unsigned *seed) {
-        return f[(size_t)rand_r(seed) % n].k + (uint32_t)(rand_r(seed) % 3) - 1;
-}
-
-static struct seccomp_data any_call(const struct sock_filter *f, size_t n, unsigned *seed) {
-        struct seccomp_data d = {.nr = (int)pick(f, n, seed), .arch = rand_r(seed) % 16 ? seccomp_arch_native() : pick(f, n, seed)};
-
-        if (rand_r(seed) % 2)
-                d.nr = rand_r(seed) % 600;
-        for (int a = 0; a < 6; a++) {
-                d.args[a] = pick(f, n, seed);
-                if (rand_r(seed) % 8 == 0)
-                        d.args[a] |= (uint64_t)pick(f, n, seed) << 32;
-                if (rand_r(seed) % 4 == 0)
-                        d.args[a] ^= 1U << (rand_r(seed) % 32);
-        }
-        return d;
-}
-
-Test(filter, the_shorter_program_answers_as_libseccomps_does) {
-        unsigned seed = 1;
-
-        for (unsigned bits = 0; bits < 512; bits += 1 + (bits > 16) * 2) {
-                FilterInput in = input(bits);
-                struct sock_filter *plain, *made;
-                size_t n, n_made;
-
-                cr_assert(filter_build(&in, &plain, &n) == 0 && filter_compile(&in, &made, &n_made) == 0);
-                cr_expect(n_made * 3 < n * 2, "input %u: %zu of %zu instructions", bits, n_made, n);
-                for (int i = 0; i < 20000; i++) {
-                        struct seccomp_data d = any_call(plain, n, &seed);
-
-                        cr_assert_eq(execute(made, n_made, &d), execute(plain, n, &d), "input %u: call %d of 0x%x", bits, d.nr, d.arch);
-                }
-                for (int nr = -1; nr < 600; nr++)
-                        for (uint64_t v = 0; v < ARRAY_SIZE(values); v++) {
-                                struct seccomp_data d = {.nr = nr, .arch = seccomp_arch_native(), .args = {values[v], values[v], values[v], values[v]}};
-
-                                cr_assert_eq(execute(made, n_made, &d), execute(plain, n, &d), "input %u: call %d", bits, nr);
-                        }
-                free(plain);
-                free(made);
-        }
-}
-
-/* What it does not know stays as it is. */
-Test(filter, only_a_known_program_is_made_shorter) {
-        static const struct {
-                const char *what;
-                struct sock_filter program[6];
-                size_t n;
-        } rows[] = {
-                {"arithmetic on the number", {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 1),
-                                              BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1), BPF_STMT(BPF_RET | BPF_K, 1), BPF_STMT(BPF_RET | BPF_K, 2)}, 5},
-                {"runs off its end", {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0)}, 1},
-                {"other architectures by number", {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1),
-                                                   BPF_STMT(BPF_RET | BPF_K, 1), BPF_STMT(BPF_RET | BPF_K, 2)}, 4},
-                {"a test of bits", {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
-                                    BPF_STMT(BPF_RET | BPF_K, 1), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 16), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 1, 0, 0),
-                                    BPF_STMT(BPF_RET | BPF_K, 2)}, 6},
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                struct sock_filter *f = malloc(sizeof(rows[i].program));
-                size_t n = rows[i].n;
-
-                memcpy(f, rows[i].program, sizeof(rows[i].program));
-                cr_expect_eq(filter_shorten(AUDIT_ARCH_X86_64, &f, &n), -EOPNOTSUPP, "%s", rows[i].what);
-                cr_expect(n == rows[i].n && memcmp(f, rows[i].program, n * sizeof(*f)) == 0, "%s", rows[i].what);
-                free(f);
         }
 }
 
