@@ -3,7 +3,7 @@
 #include "belief/evidence.h"
 #include "belief/shortlist.h"
 #include "index/lexicon.h"
-#include "engine/refmem.h"
+#include "engine/known-names.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * are taken for a size, a root and a bit: a checkpoint that was signed opens as itself, and with the bit turned over it opens as nothing
  * else. */
 #include "base/json.h"
-#include "ledger/note.h"
+#include "ledger/signed-note.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <sodium.h>

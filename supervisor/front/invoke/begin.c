@@ -1,4 +1,4 @@
-/* Runs: supervisor. The steps of a region's start, whole or in the two halves of prepare.h; steps.c has their order. */
+/* Runs: supervisor. The steps of a region's start, whole or in the two halves of pool-region.h; steps.c has their order. */
 #include "invoke/guard-ahead.h"
 #include "invoke/types.h"
 

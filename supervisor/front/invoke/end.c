@@ -1,4 +1,4 @@
-/* Runs: supervisor. The steps from a region's known end to its record; life.c has their order:
+/* Runs: supervisor. The steps from a region's known end to its record; steps.c has their order:
  *
  *   stop      region and regions below are killed at once; waits until the region stands still and the regions below
  *             are over

@@ -1,6 +1,6 @@
 /* Runs: supervisor. */
 #include "invoke/run.h"
-#include "invoke/prepare.h"
+#include "invoke/pool-region.h"
 
 #include "base/hash.h"
 #include "base/log.h"

@@ -49,7 +49,7 @@ static const StartStep start[] = {
         {"watch", 0, NULL, undo_watch}, /* taken by the loop, with STATUS_READY */
 };
 
-/* A region of a pool: the start in two halves (prepare.h). */
+/* A region of a pool: the start in two halves (pool-region.h). */
 static const StartStep prepared[] = {
         {"pipes", ANY, prepare_pipes, NULL},
         {"vault", ANY, begin_vault, NULL},

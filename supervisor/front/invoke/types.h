@@ -1,9 +1,9 @@
 /* Runs: supervisor. The parts of an invocation that the files of this folder share.
  *
- *   life.c         the table of all steps: start, end, and the loop between them
+ *   steps.c        the tables of all steps: start, end; life.c takes the steps, tree.c has the loop between
  *   begin.c        the steps of a start: pipes, vault, worker, guard, record, control groups
  *   guard-ahead.c  the guard, started in a thread beside those steps
- *   prepare.c      a region in two halves: prepared before its invocation, then bound
+ *   pool-region.c  a region in two halves: prepared before its invocation, then bound
  *   status.c       the words of worker and guard
  *   watch.c        events of a living region: signals, budgets, notifications, streams
  *   pipe.c         lines of the skill's pipe
@@ -48,7 +48,7 @@ typedef struct Tree {
         unsigned n_calls;         /* skill.run requests with a lookup of a skill */
 } Tree;
 
-/* Steps of life.c's table. */
+/* Steps of steps.c's tables. */
 typedef enum RunStep {
         RUN_LIVE,    /* the region is ALLOCATED or RUNNING, or the Run is not in a loop yet */
         RUN_STOP,    /* all processes of the region, and all regions below it, are being stopped */
@@ -83,11 +83,11 @@ typedef struct RunStart {
         Tier tier;                /* 0: not chosen yet */
         Txn *record;              /* with region.allocated, uncommitted; or NULL */
         json_t *copies, *evidence; /* owned: of record_start(), until the commit */
-        PrepareNote note;         /* prepare.h */
+        PrepareNote note;         /* pool-region.h */
         void *note_userdata;
         uint64_t attach_deadline; /* for the guard's answer */
         uint64_t setup_deadline;  /* for the worker, where a grant lies on a served file system */
-        bool preparing;           /* the invocation is not known yet: DECLARED, or recorded as ALLOCATED (prepare.h) */
+        bool preparing;           /* the invocation is not known yet: DECLARED, or recorded as ALLOCATED (pool-region.h) */
         bool grouped;             /* control groups were made, or e_groups says why not */
         int e_groups;             /* 0 or -errno */
         bool too_many;            /* refused: as many regions live as the policy allows */
@@ -218,7 +218,7 @@ static inline Run run_new(const Life *life, Tree *tree, const RunOptions *o, Sto
 /* life.c */
 /* DECLARED -> ALLOCATED by the steps of a cold start, or an end. */
 void run_begin(Run *run);
-/* The two halves of a start that prepare.h divides. */
+/* The two halves of a start that pool-region.h divides. */
 void life_take_prepared(Run *run);
 void life_take_bound(Run *run);
 /* All possible steps of all Runs, without waiting. */
@@ -228,14 +228,14 @@ void run_until_over(Tree *tree);
 /* Undoes the steps of the start, the last first, and frees all members; the region is at an end. */
 void run_deinit(Run *run);
 
-/* begin.c: steps of a start, in the order of life.c's table. Each returns 0, or an error that ends the region: positive
+/* begin.c: steps of a start, in the order of steps.c's table. Each returns 0, or an error that ends the region: positive
  * codes have a message, -errno. */
 StartTake begin_pipes, begin_vault, begin_tier, begin_store, begin_worker, begin_guard;
 StartTake begin_record;  /* region.allocated is in a transaction */
 StartTake begin_durable; /* which is committed: ALLOCATED */
 StartTake begin_pid;     /* where the record was durable before there was a worker */
 StartTake begin_groups_written, begin_groups;
-/* Steps that prepare.h divides. */
+/* Steps that pool-region.h divides. */
 StartTake prepare_pipes, prepare_tier, prepare_guard, prepare_worker, prepare_note, prepare_wait, prepare_record,
         prepare_limit;
 /* RunOptions.begun is called, and sub-skills may be asked for: by begin_durable(), unless the Run is being prepared. */
@@ -280,7 +280,7 @@ void run_watch_rest(Run *run);
 /* A signal, or a client's cancel, ends the whole tree. For callers whose wait a signal may have ended; true when the
  * Run is cancelled. */
 bool run_heed_signals(Run *run);
-/* end.c: steps of an end, in the order of life.c's table. */
+/* end.c: steps of an end, in the order of steps.c's table. */
 void end_begin_stop(Run *run);
 bool end_stands(Run *run);
 bool end_is_stopped(Run *run);

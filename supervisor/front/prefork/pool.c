@@ -6,7 +6,7 @@
 #include "prefork/groups.h"
 #include "prefork/pool-wishes.h"
 #include "request/registry.h"
-#include "invoke/prepare.h"
+#include "invoke/pool-region.h"
 #include "schema/launch.h"
 
 #include <errno.h>

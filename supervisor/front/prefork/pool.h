@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/diag.h"
-#include "invoke/prepare.h"
+#include "invoke/pool-region.h"
 
 typedef struct Pool Pool;
 

@@ -147,7 +147,7 @@ static bool rate_look(const RateChild *c, PageScan *s) {
         return scan_begin(s, c->pid) == 0 && scan_private(s, c->start, c->end) == 0; /* before Linux 6.7 */
 }
 
-/* Works like the guard (scrub/tracer/end.c). often: RATE_PASSES passes; or NULL. */
+/* Works like the guard (scrub/tracer/exit-overwrite.c). often: RATE_PASSES passes; or NULL. */
 static bool rate_end_one(RateChild *c, const Wipe *once, const Wipe *often, PageScan *s, RateEnd *e) {
         uint64_t begun = rate_now(), wiped = 0;
         struct rusage all;

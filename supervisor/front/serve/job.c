@@ -25,7 +25,7 @@ static void job_forget(Job *j) {
         j->client = NULL;
 }
 
-/* Frees the job; a client that is still there gets the reason. */
+/* Frees the job; a connected client gets the reason. */
 static void job_refuse(Job *j, int code, const char *why) {
         Client *c = j->client;
 
@@ -230,7 +230,7 @@ void job_discard(Job *j) {
         job_cancel(j, SIGTERM);
 }
 
-/* A job counts as over from the moment when its client may know of its end. */
+/* A job counts as over from the moment when the client may know of the end. */
 static void job_uncount(Job *j) {
         if (j->state == JOB_OVER)
                 return;
@@ -240,7 +240,7 @@ static void job_uncount(Job *j) {
         j->server->n_served += !j->error;
 }
 
-/* The client goes away: its unread jobs are freed. */
+/* The client goes away: the unread jobs are freed. */
 static void job_drop_unread(const Client *c) {
         for (Job *j = LIST_FIRST(&c->server->unread), *next; j; j = next) {
                 next = LIST_NEXT(j, unread);

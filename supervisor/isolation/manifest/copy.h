@@ -6,12 +6,12 @@
  *
  * A copy is made once per digest, hashed from the written bytes, and appears whole or not at all. Copies are never
  * written to: the files have mode 0444 or 0555, and the folders above are open to the owner alone. The look of a copy
- * (look.h) is kept in the store's cache. A copy with a different look is read again, and refused when its digest is
+ * (stat-digest.h) is kept in the store's cache. A copy with a different look is read again, and refused when its digest is
  * wrong. Only `lethe compact` removes copies (copies.h), because only `lethe compact` has the store for itself. */
 #pragma once
 
 #include "manifest/bundle.h"
-#include "manifest/look.h"
+#include "manifest/stat-digest.h"
 
 #define COPY_SKILLS "skills"
 #define COPY_PROGRAMS "programs"

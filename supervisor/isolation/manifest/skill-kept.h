@@ -1,6 +1,6 @@
 /* Runs: supervisor. A cache of loaded skills: an unchanged skill is not read, hashed and parsed again.
  *
- * A change is seen in the look of the folder (look.h): device, inode, size, mode, links and times of each file. Only
+ * A change is seen in the look of the folder (stat-digest.h): device, inode, size, mode, links and times of each file. Only
  * the host's administrator can set back the time of an inode's change. A skill is cached only when:
  * - the last change is older than skills_quiet_sec, so that no write can follow within the same clock tick;
  * - the manifest names no files of the host;

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "region/region-key.h"
-#include "region/region-look.h"
+#include "region/region-host-lookup.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -68,13 +68,6 @@ void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
         notify_send(n, id, error, 0, go_on);
 }
 
-static void notify_deny(RegionNotify *n, const FilterVerdict *v, const char *object, const char *allow_with,
-                        bool *ret_denied) {
-        if (denials_add(n->denials, v->rule, v->operation, object, strlen(object), allow_with) < 0)
-                n->denials->others++;
-        *ret_denied = true;
-}
-
 /* The path of a call with a waiting task: from the region's memory, and the kernel's links for its working folder or a
  * descriptor. Returns false for a call without a path. */
 static bool notify_path(const RegionNotify *n, const FilterVerdict *v, char full[static PATH_MAX]) {
@@ -92,25 +85,6 @@ static bool notify_path(const RegionNotify *n, const FilterVerdict *v, char full
         is = is && region_path_absolute((pid_t)q->pid, dirfd, text, full) == 0 && region_notify_waits(n, q->id);
         explicit_bzero(text, sizeof(text)); /* names belong to the region, too */
         return is;
-}
-
-/* Explains a path after the answer. */
-static void notify_explain_path(RegionNotify *n, const FilterVerdict *v, const char *full, bool *ret_denied) {
-        PathReach reach = region_path_reach(n->grant, n->tier, n->scratch, n->shims, full, v->writes);
-        char *allow;
-
-        if (reach == PATH_INSIDE && !v->writes && n->root >= 0 && region_path_is_scratch(n->grant, n->tier, full) &&
-            !region_path_is_there(n->root, full))
-                reach = PATH_OUTSIDE;
-        if (reach == PATH_INSIDE)
-                return;
-        allow = region_path_allow(n->grant, n->tier, full, v->writes);
-        if (reach == PATH_OUTSIDE) {
-                region_outside_add(&n->outside, v->rule, v->operation, full, v->writes, allow);
-                return;
-        }
-        notify_deny(n, v, full, allow, ret_denied);
-        free(allow);
 }
 
 /* Bytes a call adds to the private writable memory of the process; 0: no bytes to count. */
@@ -181,7 +155,7 @@ static void notify_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_de
                 region_notify_answer(n, q->id, EPERM, false);
                 if (a.ss_family == AF_INET || a.ss_family == AF_INET6)
                         allow = denial_allow_connect(text);
-                notify_deny(n, v, text, allow, ret_denied);
+                region_notify_deny(n, v, text, allow, ret_denied);
                 return;
         }
         e = region_connect_start(&n->connects, q->id, (pid_t)q->pid, (int)q->data.args[0], &a, n_a);
@@ -218,7 +192,7 @@ static void notify_go_on(RegionNotify *n, const FilterVerdict *v) {
 
 static void notify_deny_own(RegionNotify *n, const FilterVerdict *v, const char *object, int error, bool *ret_denied) {
         region_notify_answer(n, n->req->id, error, false);
-        notify_deny(n, v, object, NULL, ret_denied);
+        region_notify_deny(n, v, object, NULL, ret_denied);
 }
 
 static void notify_lock(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
@@ -325,7 +299,7 @@ static void notify_judge(RegionNotify *n, Breach *ret_breach, bool *ret_denied) 
         switch (v.kind) {
         case FILTER_DENY:
                 region_notify_answer(n, q->id, v.error, false);
-                notify_deny(n, &v, v.object, v.allow_with, ret_denied);
+                region_notify_deny(n, &v, v.object, v.allow_with, ret_denied);
                 return;
         case FILTER_CONNECT:
                 notify_connect(n, &v, ret_denied);
@@ -366,7 +340,7 @@ static void notify_judge(RegionNotify *n, Breach *ret_breach, bool *ret_denied) 
                 region_notify_answer(n, q->id, error, false);
         }
         if (*path) {
-                notify_explain_path(n, &v, path, ret_denied);
+                region_denied_open(n, &v, path, ret_denied);
                 explicit_bzero(path, sizeof(path));
         }
 }

@@ -77,4 +77,10 @@ int region_notify_locks(RegionNotify *n, uint64_t now_usec);
 /* True while the task waits for the answer: until then the pid is not reused. */
 bool region_notify_waits(const RegionNotify *n, uint64_t id);
 void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on);
+/* Adds a denial with its object and the words that allow it, or NULL. Sets *ret_denied. */
+void region_notify_deny(RegionNotify *n, const FilterVerdict *v, const char *object, const char *allow_with,
+                        bool *ret_denied);
+/* region-denied-open.c: says why the path of a call is refused, after the answer. A path that the region reaches is no
+ * denial; a path outside of it is explained after the region's end. */
+void region_denied_open(RegionNotify *n, const FilterVerdict *v, const char *full, bool *ret_denied);
 void region_notify_deinit(RegionNotify *n);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/util.h"
-#include "region/region-opens.h"
+#include "region/region-file-memory.h"
 #include "spawn/guard.h"
 
 #include <sys/types.h>

@@ -4,7 +4,7 @@
 #include "index/lexicon.h"
 #include "index/lists.h"
 #include "index/rank.h"
-#include "engine/refmem.h"
+#include "engine/known-names.h"
 
 #include <errno.h>
 #include <string.h>

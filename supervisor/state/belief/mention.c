@@ -1,5 +1,5 @@
 #include "belief/mention.h"
-#include "engine/refmem.h"
+#include "engine/known-names.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,7 +1,7 @@
 /* Runs: supervisor, CLI. Tries pending items again: after a commit, on request, or for a row that a person chose. */
 #pragma once
 
-#include "belief/apply.h"
+#include "belief/note-to-row.h"
 
 #define SETTLE_ATTEMPTS_MAX 64 /* of a root commit, with the attempts after replayed commits (G-47) */
 

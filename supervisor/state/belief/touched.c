@@ -3,7 +3,7 @@
 #include "belief/concern.h"
 #include "index/index.h"
 #include "index/lexicon.h"
-#include "engine/refmem.h"
+#include "engine/known-names.h"
 
 #include <errno.h>
 #include <string.h>

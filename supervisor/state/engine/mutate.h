@@ -37,7 +37,7 @@ typedef struct Mutated {
         bool applied; /* false: recorded, but the projection failed or waits */
 } Mutated;
 
-/* Refuses archiving and removing (see pass.h) and deleting (see delete.h). Returns 0, EngineCode with a message,
+/* Refuses archiving and removing (see digest-pass.h) and deleting (see delete.h). Returns 0, EngineCode with a message,
  * -errno. A refusal leaves mutation.refused in the transaction, without any refused text: commit. payload, refs, more
  * and fields are borrowed. */
 int engine_mutate(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr);

@@ -3,7 +3,7 @@
 #include "engine/pass-history.h"
 #include "record/record.h"
 #include "refs/ref.h"
-#include "engine/refmem.h"
+#include "engine/known-names.h"
 #include "engine/wait.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "engine/fold-slot.h"
-#include "engine/gate.h"
+#include "engine/start-gate.h"
 #include "engine/quorum.h"
 #include "engine/lineage.h"
 #include "engine/region-row.h"

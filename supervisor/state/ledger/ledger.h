@@ -5,7 +5,7 @@
 
 #include "base/util.h"
 #include "ledger/merkle.h"
-#include "ledger/note.h"
+#include "ledger/signed-note.h"
 #include "store/table.h"
 
 #define LEDGER_ENTRY_MAX 65535 /* c2sp.org/tlog-tiles: entries have a length of 16 bits */

@@ -2,7 +2,7 @@
  * trusted: policy or the operator approves them, and the engine judges them anew (M-43, M-47..M-50). */
 #pragma once
 
-#include "engine/pass.h"
+#include "engine/digest-pass.h"
 
 /* The input of a digest: the records of a scope and the edges between records, without payloads, and of kernels only
  * the references (M-40..M-42). Reads only.

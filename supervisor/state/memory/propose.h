@@ -1,6 +1,6 @@
 /* Runs: supervisor, CLI, and as the skill `digest` in a region. Makes proposals from a scan: candidates with typed
  * reasons, and blocked removals. Pure, and needs only Jansson: the skill's program is this file and a main.
- * engine/pass.c judges reasons and blockers anew (M-42..M-46). */
+ * engine/digest-pass.c judges reasons and blockers anew (M-42..M-46). */
 #pragma once
 
 #include <jansson.h>

@@ -37,6 +37,6 @@ int creation_walk_next(CreationWalk *w, Record *ret); /* 0, -ENOENT at the end, 
 void creation_walk_deinit(CreationWalk *w);
 #define _cleanup_creation_walk_ _cleanup_(creation_walk_deinit)
 
-/* For refmem.c: the record has become a tombstone, or its row was deleted; its document is out of the index. */
+/* For known-names.c: the record has become a tombstone, or its row was deleted; its document is out of the index. */
 int creation_put_removed(Txn *t, const Record *rec);
 int creation_del_removed(Txn *t, const Record *rec); /* 0 also for a record without a tombstone */

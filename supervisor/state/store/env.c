@@ -2,7 +2,7 @@
 #include "store/table.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/gate.h"
+#include "store/write-lock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/pages.h"
-#include "store/gate.h"
+#include "store/write-lock.h"
 #include "store/hooks.h"
 #include "store/store.h"
 #include "store/row.h"

@@ -1,4 +1,4 @@
-/* Runs: supervisor, CLI. A thread's waits for the store: for the ticket, for a process (store/gate.h), for the disk. A
+/* Runs: supervisor, CLI. A thread's waits for the store: for the ticket, for a process (store/write-lock.h), for the disk. A
  * caller can subtract the waits from a measured time: a slow disk is no late teardown (I-79). */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* Runs: tests. */
-#include "region/region-look.h"
+#include "region/region-host-lookup.h"
 #include "region/region-path.h"
 #include "spawn/plan.h"
 #include "tests/support/temp.h"

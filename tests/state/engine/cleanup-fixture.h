@@ -4,7 +4,7 @@
 #include "engine/delete.h"
 #include "refs/graph.h"
 #include "engine/mutate.h"
-#include "engine/pass.h"
+#include "engine/digest-pass.h"
 #include "engine/scope.h"
 #include "tests/support/store-fixture.h"
 

@@ -2,7 +2,7 @@
 #include "engine/dead-letter.h"
 #include "engine/mutate.h"
 #include "engine/note.h"
-#include "engine/pass.h"
+#include "engine/digest-pass.h"
 #include "refs/ref.h"
 #include "engine/scope.h"
 #include "engine/wait.h"

@@ -1,5 +1,5 @@
 #include "ledger/export.h"
-#include "ledger/note.h"
+#include "ledger/signed-note.h"
 #include "ledger/proof.h"
 #include "tests/support/store-fixture.h"
 

@@ -3,7 +3,7 @@
 #include "base/io.h"
 #include "ledger/anchor.h"
 #include "ledger/ledger.h"
-#include "ledger/note.h"
+#include "ledger/signed-note.h"
 #include "tests/state/store/redo-fixture.h"
 
 #include <fcntl.h>

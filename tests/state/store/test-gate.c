@@ -1,5 +1,5 @@
-/* The gate before LMDB's lock for writers (store/gate.h). What a process that stops does to the others of the command line: tests/front/cli/stopped.py. */
-#include "store/gate.h"
+/* The gate before LMDB's lock for writers (store/write-lock.h). Processes of the command line that stop: tests/front/cli/stopped.py. */
+#include "store/write-lock.h"
 #include "base/clock.h"
 #include "tests/support/store-fixture.h"
 

@@ -251,7 +251,7 @@ void watch_start(Tracer *g, const GuardOrder *o);
 /* Checks memory when due. Returns the microseconds until the next time, or WATCH_NOTHING. */
 uint64_t watch_step(Tracer *g);
 
-/* end.c: overwrites the oldest space ready for it, and lets its last task go. Returns whether it did. */
+/* exit-overwrite.c: overwrites the oldest space ready for it, and lets its last task go. Returns whether it did. */
 bool end_step(Tracer *g);
 /* t stands at its exit stop. Says whether every task of the region is killed. */
 bool end_all_die(Tracer *g, const Task *t);
@@ -365,7 +365,7 @@ int fds_reopen(int fd, int flags);
 /* Opens the folder of a process's descriptors. Returns a descriptor or -1. */
 int fds_open(pid_t pid);
 
-/* again.c: says whether the region is over, and ordinary enough for this guard to serve a further one. */
+/* reuse.c: says whether the region is over, and ordinary enough for this guard to serve a further one. */
 bool again_may(const Tracer *g);
 /* Forgets the region. Returns 0 or -errno: then the guard has to end. */
 int again(Tracer *g);

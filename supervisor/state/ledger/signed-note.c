@@ -1,4 +1,4 @@
-#include "ledger/note.h"
+#include "ledger/signed-note.h"
 
 #include <inttypes.h>
 #include <sodium.h>

@@ -1,4 +1,4 @@
-#include "manifest/look.h"
+#include "manifest/stat-digest.h"
 
 #include "base/dirents.h"
 

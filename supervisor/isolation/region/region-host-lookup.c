@@ -1,5 +1,5 @@
 /* Runs: supervisor. */
-#include "region/region-look.h"
+#include "region/region-host-lookup.h"
 
 #include "base/clock.h"
 #include "base/io.h"

@@ -1,4 +1,4 @@
-#include "engine/gate.h"
+#include "engine/start-gate.h"
 
 #include "base/clock.h"
 #include "base/id.h"

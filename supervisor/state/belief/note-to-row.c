@@ -1,4 +1,4 @@
-#include "belief/apply.h"
+#include "belief/note-to-row.h"
 
 #include "belief/candidates.h"
 #include "belief/cues.h"

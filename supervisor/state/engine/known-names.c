@@ -1,4 +1,4 @@
-#include "engine/refmem.h"
+#include "engine/known-names.h"
 
 #include "index/index.h"
 #include "record/creation-index.h"

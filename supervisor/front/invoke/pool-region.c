@@ -1,5 +1,5 @@
 /* Runs: supervisor. */
-#include "invoke/prepare.h"
+#include "invoke/pool-region.h"
 
 #include <errno.h>
 #include <string.h>

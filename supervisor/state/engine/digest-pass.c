@@ -1,4 +1,4 @@
-#include "engine/pass.h"
+#include "engine/digest-pass.h"
 
 #include "record/event.h"
 #include "engine/mutate.h"

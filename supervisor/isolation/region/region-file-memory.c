@@ -1,5 +1,5 @@
 /* Runs: supervisor. */
-#include "region/region-opens.h"
+#include "region/region-file-memory.h"
 
 #include "base/aside.h"
 #include "base/dirents.h"

@@ -1,4 +1,4 @@
-#include "store/gate.h"
+#include "store/write-lock.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/proc.h"
