@@ -1,9 +1,16 @@
-/* Runs: supervisor. The message of a denied path: the rule, the path, and the line of a manifest that allows it. */
+/* Runs: supervisor. A denied path becomes a message: the rule, the path, and the line of a manifest that allows the path.
+ * A path outside of the region is a denial only where the host has the path, which is examined after the region's end
+ * (region-denial.h). */
+#include "region/region-host-lookup.h"
 #include "region/region-notify.h"
 #include "region/region-path.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NOT_LOOKED_AT "paths outside of the region, not examined on the host"
 
 void region_notify_deny(RegionNotify *n, const FilterVerdict *v, const char *object, const char *allow_with,
                         bool *ret_denied) {
@@ -28,4 +35,83 @@ void region_denied_open(RegionNotify *n, const FilterVerdict *v, const char *ful
         }
         region_notify_deny(n, v, full, allow, ret_denied);
         free(allow);
+}
+
+void region_outside_add(RegionOutside *o, const char *rule, const char *operation, const char *path, bool writes,
+                        char *allow_with) {
+        _cleanup_free_ char *allow = allow_with;
+        OutsidePath *p;
+
+        for (size_t i = 0; i < o->n; i++)
+                if (o->v[i].writes == writes && strcmp(o->v[i].path, path) == 0 &&
+                    strcmp(o->v[i].operation, operation) == 0 && strcmp(o->v[i].rule, rule) == 0) {
+                        o->v[i].count++;
+                        return;
+                }
+        if (!o->v)
+                o->v = calloc(OUTSIDE_MAX, sizeof(*o->v));
+        if (!o->v || o->n == OUTSIDE_MAX) {
+                o->others++;
+                return;
+        }
+        p = &o->v[o->n];
+        *p = (OutsidePath){.path = strdup(path), .rule = rule, .operation = operation, .count = 1, .writes = writes};
+        if (!p->path) {
+                o->others++;
+                return;
+        }
+        p->allow_with = TAKE_PTR(allow);
+        o->n++;
+}
+
+/* A write is a denial only with the folder on the host: without the folder the call fails by itself. */
+static HostHas outside_look(HostLook *l, const OutsidePath *p) {
+        char folder[PATH_MAX], *slash;
+        HostHas has;
+
+        if (!p->writes)
+                return host_look(l, p->path);
+        snprintf(folder, sizeof(folder), "%s", p->path);
+        slash = strrchr(folder, '/');
+        *(slash == folder ? slash + 1 : slash) = 0;
+        has = host_look(l, folder);
+        explicit_bzero(folder, sizeof(folder));
+        return has;
+}
+
+uint64_t region_outside_explain(RegionOutside *o, Denials *denials) {
+        uint64_t n = 0, unknown = o->others;
+        HostLook look;
+
+        host_look_begin(&look, OUTSIDE_LOOK_USEC);
+        for (size_t i = 0; i < o->n; i++) {
+                const OutsidePath *p = &o->v[i];
+                HostHas has = outside_look(&look, p);
+
+                unknown += has == HOST_UNKNOWN ? p->count : 0;
+                if (has != HOST_HAS)
+                        continue;
+                n += p->count;
+                if (denials_add_many(denials, p->rule, p->operation, p->path, strlen(p->path), p->allow_with,
+                                     p->count) < 0)
+                        denials->others += p->count;
+        }
+        host_look_end(&look);
+        if (unknown > 0 &&
+            denials_add_many(denials, "paths", "any", NOT_LOOKED_AT, strlen(NOT_LOOKED_AT), NULL, unknown) < 0)
+                denials->others += unknown;
+        region_outside_deinit(o);
+        return n;
+}
+
+void region_outside_deinit(RegionOutside *o) {
+        for (size_t i = 0; i < o->n; i++) {
+                explicit_bzero(o->v[i].path, strlen(o->v[i].path));
+                free(o->v[i].path);
+                if (o->v[i].allow_with)
+                        explicit_bzero(o->v[i].allow_with, strlen(o->v[i].allow_with));
+                free(o->v[i].allow_with);
+        }
+        free(o->v);
+        *o = (RegionOutside){};
 }

@@ -7,11 +7,13 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 
 #define PAGES_N 70 /* more than one piece of whatever writes */
 #define SECRET 0x5e
@@ -49,6 +51,13 @@ ssize_t pwrite(int fd, const void *p, size_t n, off_t offset) {
         for (ssize_t at = 0; at < k; at += 4096)
                 note(first + (size_t)at / 4096, (const uint8_t *)p + at);
         return k;
+}
+
+static size_t forced;
+
+int fdatasync(int fd) {
+        forced++;
+        return (int)syscall(SYS_fdatasync, fd);
 }
 
 static const struct {
@@ -118,6 +127,41 @@ Test(wipe, files_are_written_as_often_as_was_asked) {
                 for (size_t k = 0; k < PAGES_N; k++)
                         cr_assert(pread(kept, page, sizeof(page), (off_t)k * 4096) == 4096 && memcmp(page, secret, 64) != 0, "page %zu", k);
         }
+}
+
+/* I-33: a hostile program chooses the number of extents, and a forced write may take the disk a turn. */
+Test(wipe, each_pass_of_a_file_is_forced_out_once) {
+        _cleanup_temp_dir_ TempDir t = TEMP_DIR_NULL;
+        _cleanup_close_ int fd = -1;
+        WipeCount count = {0};
+        struct statfs fs;
+        Wipe w;
+
+        cr_assert_eq(temp_dir_make(&t), 0);
+        fd = openat(t.fd, "f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        for (off_t i = 0; i < 64; i++)
+                cr_assert_eq(pwrite(fd, "x", 1, i * 1024 * 1024), 1);
+        cr_assert_eq(fstatfs(fd, &fs), 0);
+        forced = 0;
+        cr_assert_eq(wipe_init(&w, 3), 0);
+        cr_assert_eq(wipe_file(&w, fd, &count), 0);
+        cr_assert_eq(forced, fs.f_type == TMPFS_MAGIC ? 0 : 3, "%zu times", forced);
+        cr_assert(count.overwritten >= 64 * 4096 && count.denied == 0 && count.mismatched == 0);
+        wipe_deinit(&w);
+}
+
+/* A file that cannot be written: nothing of the file counts as overwritten. */
+Test(wipe, a_failed_pass_is_a_loss_of_the_file) {
+        _cleanup_close_ int made = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        WipeCount count = {0};
+        Wipe w;
+
+        fill(made);
+        cr_assert_eq(fcntl(made, F_ADD_SEALS, F_SEAL_WRITE), 0);
+        cr_assert_eq(wipe_init(&w, 2), 0);
+        cr_assert_eq(wipe_file(&w, made, &count), 0);
+        cr_assert(count.denied == PAGES_N * 4096 && count.overwritten == 0 && count.mismatched == 0);
+        wipe_deinit(&w);
 }
 
 /* I-16: a file that only somebody else's descriptor shows. */
