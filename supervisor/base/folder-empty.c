@@ -12,7 +12,8 @@ typedef struct FolderWalk {
         void *arg;
         int fd; /* the current folder */
         size_t depth;
-        ino_t left; /* the empty folder that the walk has left last, or 0 */
+        ino_t left; /* the folder without an entry that the walk has left last, or 0 */
+        bool any;   /* the listing of the current folder has an entry */
 } FolderWalk;
 
 /* Returns 1 or -errno. */
@@ -22,7 +23,7 @@ static int folder_go(FolderWalk *w, const char *name, bool deeper) {
 
         if (next < 0)
                 return -errno;
-        w->left = !deeper && fstat(w->fd, &st) == 0 ? st.st_ino : 0;
+        w->left = !deeper && !w->any && fstat(w->fd, &st) == 0 ? st.st_ino : 0;
         close(w->fd);
         w->fd = next;
         w->depth += deeper ? 1 : (size_t)-1;
@@ -45,7 +46,7 @@ static int folder_take_entry(FolderWalk *w, const char *name) {
                 return -errno;
         if (unlinkat(w->fd, name, folder ? AT_REMOVEDIR : 0) == 0)
                 return 0;
-        /* an empty folder that stays would be entered for ever */
+        /* a folder that stays, though it lists no entry, would be entered for ever */
         return folder && errno == ENOTEMPTY && st.st_ino != w->left ? folder_go(w, name, true) : -errno;
 }
 
@@ -58,9 +59,12 @@ int folder_empty(int top, FolderEntryFn fn, void *arg) {
                 Dirents d;
 
                 r = 0;
+                w.any = false;
                 dirents_begin(&d, w.fd);
-                while (r == 0 && (name = dirents_next(&d)))
+                while (r == 0 && (name = dirents_next(&d))) {
+                        w.any = true;
                         r = folder_take_entry(&w, name);
+                }
                 r = r ?: d.error;
                 dirents_end(&d);
                 if (r == 0 && w.depth > 0)

@@ -22,6 +22,30 @@ size_t proc_read(const char *path, char *out, size_t room) {
         return n;
 }
 
+size_t proc_read_status(const char *path, char *out, size_t room) {
+        static const char groups[] = "Groups:";
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        size_t n = 0, line = 0; /* line: the start of the present line in out */
+        bool drop = false;
+        char piece[4096];
+        ssize_t r;
+
+        while (fd >= 0 && (r = read(fd, piece, sizeof(piece))) > 0)
+                for (ssize_t i = 0; i < r; i++) {
+                        if (!drop && n < room - 1)
+                                out[n++] = piece[i];
+                        if (!drop && n - line == sizeof(groups) - 1 && memcmp(out + line, groups, n - line) == 0) {
+                                drop = true;
+                                n = line;
+                        } else if (piece[i] == '\n') {
+                                drop = false;
+                                line = n;
+                        }
+                }
+        out[n] = 0;
+        return n;
+}
+
 bool proc_stat(pid_t pid, uint64_t *ret, size_t n) {
         char text[1024], *p;
 

@@ -8,6 +8,8 @@
 
 /* Reads a small file of /proc whole, and appends a NUL. Returns bytes, or 0 when the process has gone. */
 size_t proc_read(const char *path, char *out, size_t room);
+/* The same for a file `status`, without its line of groups: a user may have 65,536 groups, and fields stand behind. */
+size_t proc_read_status(const char *path, char *out, size_t room);
 /* Fields of /proc/PID/stat behind the name (proc_pid_stat(5)): ret[0] is field 3, the state's letter, ret[n - 1] field
  * n + 2. False when the process has gone, or has fewer. A negative number wraps. */
 bool proc_stat(pid_t pid, uint64_t *ret, size_t n);

@@ -132,18 +132,17 @@ static void manifest_read_files(Doc *d, const Node *v, Manifest *m) {
         if (!doc_array(d, v, FILES_MAX) || !(m->files = doc_rows(d, v, sizeof(*m->files))))
                 return;
         for (size_t i = 0; i < json_array_size(v->v); i++) {
-                const Node *item = ITEM(v, i), *at = MEMBER(item, "at");
+                const Node *item = ITEM(v, i), *said = MEMBER(item, "at"), *at = said->v ? said : MEMBER(item, "path");
                 FileAsk *f = &m->files[m->n_files];
                 Diag message = {0};
 
                 if (!doc_fields(d, item, WORDS("path", "at", "access")) || !doc_file(d, item, &f->path, &f->write))
                         continue;
                 m->n_files++;
-                if (at->v) {
+                if (said->v) {
                         if (!doc_path(d, at, &f->target))
                                 continue;
                 } else {
-                        at = MEMBER(item, "path");
                         f->target = strdup(f->path);
                         if (!f->target) {
                                 d->no_memory = true;

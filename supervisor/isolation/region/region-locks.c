@@ -367,7 +367,7 @@ static bool locks_has_signal(pid_t tid) {
         char text[4096];
         const char *p;
 
-        if (proc_read(PROC_PATH("%d/status", tid), text, sizeof(text)) == 0)
+        if (proc_read_status(PROC_PATH("%d/status", tid), text, sizeof(text)) == 0)
                 return false;
         for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
                 if ((p = strstr(text, keys[i])))

@@ -23,7 +23,7 @@ static uint64_t proc_task_switches(pid_t pid, const char *task) {
         char text[4096];
         const char *own, *forced;
 
-        if (proc_read(PROC_PATH("%d/task/%.20s/status", pid, task), text, sizeof(text)) == 0)
+        if (proc_read_status(PROC_PATH("%d/task/%.20s/status", pid, task), text, sizeof(text)) == 0)
                 return 0;
         own = strstr(text, "\nvoluntary_ctxt_switches:");
         forced = strstr(text, "\nnonvoluntary_ctxt_switches:");
@@ -101,7 +101,7 @@ static size_t proc_each_of_region(const char *region, void (*fn)(pid_t pid, void
                 if (pid <= 1 || pid == getpid())
                         continue;
                 /* Status first: read without a lock of the process, and few processes are confined like a region's. */
-                if (!proc_read(PROC_PATH("%ld/status", pid), status, sizeof(status)) ||
+                if (!proc_read_status(PROC_PATH("%ld/status", pid), status, sizeof(status)) ||
                     !strstr(status, "\nNoNewPrivs:\t1") || !strstr(status, "\nSeccomp:\t2"))
                         continue;
                 k = env ? proc_read(PROC_PATH("%ld/environ", pid), env, PROC_ENV_MAX) : 0;

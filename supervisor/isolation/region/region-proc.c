@@ -58,7 +58,7 @@ size_t proc_link(const char *path, char *ret, size_t room) {
 
 uint64_t proc_field(const char *path, const char *key, int base) {
         char text[4096];
-        const char *p = proc_read(path, text, sizeof(text)) ? strstr(text, key) : NULL;
+        const char *p = proc_read_status(path, text, sizeof(text)) ? strstr(text, key) : NULL;
 
         return p ? strtoull(p + strlen(key), NULL, base) : 0;
 }
@@ -219,7 +219,7 @@ static int proc_look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_ar
                         shared = proc_status_kib(text, "\nPss_Anon:") + proc_status_kib(text, "\nSwapPss:");
                         mapped = proc_status_kib(text, "\nAnonymous:") + proc_status_kib(text, "\nSwap:");
                 }
-                if (proc_read(PROC_PATH("%d/status", teller), text, sizeof(text))) {
+                if (proc_read_status(PROC_PATH("%d/status", teller), text, sizeof(text))) {
                         const uint64_t anon = proc_status_kib(text, "\nRssAnon:") + proc_status_kib(text, "\nVmSwap:"),
                                        tables = proc_status_kib(text, "\nVmPTE:");
 

@@ -11,6 +11,7 @@
 
 typedef struct ScratchWipe {
         Wipe wipe;
+        bool no_pattern; /* without memory for the pattern, files go without being overwritten, and are missed */
         uint64_t named; /* bytes of all files with a name */
         ScratchWiped *said;
 } ScratchWipe;
@@ -20,10 +21,15 @@ static void scratch_miss(ScratchWipe *w, uint64_t bytes) {
         w->said->bytes_missed += bytes;
 }
 
+static void scratch_begin(ScratchWipe *w, unsigned passes) {
+        w->no_pattern = wipe_init(&w->wipe, passes) < 0;
+        w->wipe.forced_once = true; /* a region chooses the number of files */
+}
+
 static void scratch_wipe_open_file(ScratchWipe *w, int fd, const struct stat *st) {
         WipeCount count = {0};
 
-        if (wipe_file(&w->wipe, fd, &count) < 0)
+        if (w->no_pattern || wipe_file(&w->wipe, fd, &count) < 0)
                 scratch_miss(w, (uint64_t)st->st_blocks * 512);
         w->said->bytes_held += count.overwritten;
         w->said->bytes_overwritten += count.overwritten;
@@ -83,7 +89,8 @@ int scratch_wipe(int root, unsigned passes, const ScratchSum *sum, ScratchWiped 
         own = fs.f_type == TMPFS_MAGIC && fs.f_blocks > 0 && statx(root, "", AT_EMPTY_PATH, STATX_TYPE, &x) == 0 &&
               x.stx_attributes & STATX_ATTR_MOUNT_ROOT; /* a file system of its own, not a folder in a larger one */
         ret->on_disk = fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC;
-        e = wipe_init(&w.wipe, passes) ?: folder_empty(root, scratch_wipe_file, &w);
+        scratch_begin(&w, passes);
+        e = folder_empty(root, scratch_wipe_file, &w);
         if (own && e == 0)
                 scratch_count_unseen(&w, used, sum);
         else if (own && used > w.named) /* files that the walk did not reach may have a name */
@@ -100,10 +107,8 @@ uint64_t scratch_wipe_deleted(int root, int fd, unsigned passes, ScratchWiped *r
             st.st_dev != folder.st_dev || st.st_blocks == 0)
                 return 0;
         ret->files++;
-        if (wipe_init(&w.wipe, passes) < 0)
-                scratch_miss(&w, (uint64_t)st.st_blocks * 512);
-        else
-                scratch_wipe_open_file(&w, fd, &st);
+        scratch_begin(&w, passes);
+        scratch_wipe_open_file(&w, fd, &st);
         wipe_deinit(&w.wipe);
         return (uint64_t)st.st_blocks * 512;
 }

@@ -347,49 +347,61 @@ static void wipe_verify_extent(int fd, const uint8_t *want, off_t start, off_t e
         }
 }
 
-/* In whole pages. Returns 1 with an extent, 0 at the end, -errno. */
-static int wipe_next_extent(int fd, off_t *at, off_t *ret_start, off_t *ret_end) {
-        off_t start = lseek(fd, *at, SEEK_DATA), end = start < 0 ? -1 : lseek(fd, start, SEEK_HOLE);
-        struct stat st;
+/* The data of a file up to the size that it had at the beginning: a living region can append without end. */
+typedef struct WipeExtents {
+        int fd;
+        off_t at, size;
+        off_t start, end; /* the present extent, in whole pages */
+} WipeExtents;
 
-        if (start < 0 && errno == ENXIO)
+/* Returns 1 with an extent, 0 at the end, -errno. */
+static int wipe_next_extent(WipeExtents *x) {
+        off_t start = x->at < x->size ? lseek(x->fd, x->at, SEEK_DATA) : x->size, end;
+
+        if (start >= x->size || (start < 0 && errno == ENXIO))
                 return 0;
+        end = start < 0 ? -1 : lseek(x->fd, start, SEEK_HOLE);
         if (end < 0) { /* the file system does not list holes */
-                if (fstat(fd, &st) < 0)
-                        return -errno;
-                start = *at;
-                end = st.st_size;
+                start = x->at;
+                end = x->size;
         }
-        *ret_start = start - start % (off_t)SCAN_PAGE;
-        *ret_end = *at = (end + (off_t)SCAN_PAGE - 1) / (off_t)SCAN_PAGE * (off_t)SCAN_PAGE;
-        return *ret_end > *ret_start;
+        x->start = start - start % (off_t)SCAN_PAGE;
+        end = end < x->size ? end : x->size;
+        x->end = x->at = (end + (off_t)SCAN_PAGE - 1) / (off_t)SCAN_PAGE * (off_t)SCAN_PAGE;
+        return 1;
 }
 
-/* One pass over all extents: a forced write for each extent would let a file of many small extents hold up a teardown.
- * pattern NULL: nothing is written, and the extents count as denied. */
-static int wipe_pass(int fd, const uint8_t *pattern, WipeCount *denied) {
-        off_t at = 0, start, end;
+/* Writes all extents, also after a failed write. Returns 0 or -errno. */
+static int wipe_pass(WipeExtents x, const uint8_t *pattern, bool forced) {
         int e, failed = 0;
 
-        while ((e = wipe_next_extent(fd, &at, &start, &end)) > 0)
-                if (pattern)
-                        failed = failed ?: wipe_write_extent(fd, pattern, start, end);
-                else
-                        denied->denied += (uint64_t)(end - start);
-        if (pattern && e == 0 && failed == 0 && !wipe_is_in_memory(fd) && fdatasync(fd) < 0)
-                failed = -errno;
-        return e < 0 ? e : failed;
+        while ((e = wipe_next_extent(&x)) > 0) {
+                e = wipe_write_extent(x.fd, pattern, x.start, x.end);
+                failed = failed ?: e;
+        }
+        /* once, not for each extent: a region chooses the number of extents */
+        if (forced && fdatasync(x.fd) < 0)
+                failed = failed ?: -errno;
+        return e ?: failed;
 }
 
 int wipe_file(const Wipe *w, int fd, WipeCount *count) {
-        off_t at = 0, start, end;
-        int e = 0;
+        bool disk = !wipe_is_in_memory(fd);
+        WipeExtents x = {.fd = fd};
+        struct stat st;
+        int e, failed = 0;
 
-        for (unsigned pass = 0; e == 0 && pass < w->passes; pass++)
-                e = wipe_pass(fd, wipe_pattern(w, pass), NULL);
-        if (e < 0)
-                return wipe_pass(fd, NULL, count);
-        while ((e = wipe_next_extent(fd, &at, &start, &end)) > 0)
-                wipe_verify_extent(fd, wipe_pattern(w, w->passes - 1), start, end, count);
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        x.size = st.st_size;
+        for (unsigned pass = 0; pass < w->passes; pass++) {
+                e = wipe_pass(x, wipe_pattern(w, pass), disk && (!w->forced_once || pass + 1 == w->passes));
+                failed = failed ?: e;
+        }
+        while ((e = wipe_next_extent(&x)) > 0)
+                if (failed)
+                        count->denied += (uint64_t)(x.end - x.start);
+                else
+                        wipe_verify_extent(fd, wipe_pattern(w, w->passes - 1), x.start, x.end, count);
         return e;
 }

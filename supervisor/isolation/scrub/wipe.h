@@ -13,6 +13,7 @@
 typedef struct Wipe {
         unsigned passes;
         uint8_t *random; /* owned; NULL without a random pass */
+        bool forced_once; /* a file on disk is forced out after the last pass alone; else after each pass */
         uint64_t *beats; /* borrowed; grows with every written piece; NULL: no counter */
 } Wipe;
 
@@ -33,9 +34,9 @@ const uint8_t *wipe_pattern(const Wipe *w, unsigned pass);
 void wipe_runs(const Wipe *w, const PageScan *s, const Runs *runs, WipeCount *count);
 /* Clears the read-back buffer of the thread that calls wipe_runs(). The buffers of its helper threads stay. */
 void wipe_forget(void);
-/* Overwrites the data of a file, not its holes. The size grows to whole pages: a write through a mapping beyond the end
- * is in the last page. fd is open for reading and writing. On a file system on disk each pass is forced out. After a
- * failed write, all data of the file count as denied. Returns 0 or -errno. */
+/* Overwrites the data of a file, not its holes, up to its present size in whole pages: a write through a mapping beyond
+ * the end is in the last page. fd is open for reading and writing. After a failed write all other extents and passes are
+ * written, and all data of the file count as denied. Returns 0 or -errno. */
 int wipe_file(const Wipe *w, int fd, WipeCount *count);
 /* Counts the bytes of pages of the runs that are not all zero: for an unwritable page, the loss. */
 uint64_t wipe_count_nonzero(const PageScan *s, const Runs *runs);

@@ -102,10 +102,9 @@ int spawn_kill(Spawned *s) {
 
 /* Text of /proc/PID/status, owned, or NULL. */
 static char *kill_read_status(pid_t pid) {
-        char *text = NULL;
-        size_t n;
+        char text[4096];
 
-        return io_read_file(AT_FDCWD, PROC_PATH("%d/status", pid), 65536, &text, &n) < 0 ? NULL : text;
+        return proc_read_status(PROC_PATH("%d/status", pid), text, sizeof(text)) > 0 ? strdup(text) : NULL;
 }
 
 static pid_t kill_pid_in(const char *status, const char *field) {

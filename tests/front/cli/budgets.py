@@ -3,11 +3,12 @@
 
 usage: budgets.py LETHE BREACH
 """
+import json
 import os
 import subprocess
 import sys
 
-from tap import DIR, ENV, LETHE, Skip, add, case, cgroups_left, check, lethe, log, main, run, same
+from tap import DIR, ENV, LETHE, ROOT, Skip, add, case, case_when, cgroups_left, check, lethe, log, main, run, same
 
 BREACH = os.path.abspath(sys.argv[2])
 PY = "/usr/bin/python3"
@@ -51,6 +52,18 @@ TABLE = [
 ]
 
 
+# 320 MB in eight processes, in pieces that are too small to be asked for.
+GROWS = """
+import os, time
+for i in range(8):
+    if os.fork() == 0:
+        x = []
+        for j in range(400):
+            x.append(bytearray(b"x" * 100000))
+            time.sleep(0.002)
+        time.sleep(60)
+time.sleep(60)
+"""
 NUMBERS = ("limit", "used", "lent", "asked", "refused")
 
 
@@ -97,6 +110,22 @@ def standing_at_the_limit_is_no_breach():
             (["--nofile", "64"], [PY, "-c", "import os\nwhile os.dup(0) < 63: pass"])]:
         r = run(*options, "--exec", *what)
         same((r.receipt["outcome"], r.code), ("exited", 0), options, r)
+
+
+# I-66: /proc tells a process's memory behind the groups of its user, who may have thousands.
+@case_when(ROOT)
+def memory_of_a_user_with_many_groups():
+    own = os.path.join(DIR, "groups")
+    os.mkdir(own)
+    os.chown(own, 65534, 65534)
+    os.chmod(DIR, 0o711)
+    for groups in ([], list(range(4000000000, 4000000600))):
+        r = lethe("run", "--no-serve", "--store", own + "/store", "--receipt", own + "/receipt", "--memory", "64m", "--exec", PY, "-c", GROWS,
+                  env={"HOME": own}, user=65534, group=65534, extra_groups=groups)
+        with open(own + "/receipt", encoding="utf-8") as f:
+            receipt = json.load(f)
+        same((receipt["outcome"], receipt["limiting_resource"], r.code), ("out_of_region", "memory", 137), len(groups), r)
+        check(receipt["usage"]["peak_memory_bytes"] > 64 << 20, len(groups), receipt["usage"])
 
 
 # What the limit refused, it did without. Where no group counts memory, files of the scratch are looked at, and count.

@@ -111,11 +111,12 @@ def judge(r, least, missed=None, files=0, registers=False, unstopped=False):
     same(t["bytes_held"], t["bytes_overwritten"] + sum(t["bytes_missed"].values()), t)
     same(t["bytes_verified"], t["bytes_overwritten"], t)
     check(t["bytes_overwritten"] >= least, "at least %d" % least, t)
-    lost = registers and c["registers_missed"] > 0
     # The descriptors of a thread that has left its stop cannot be looked at any more: a page is counted for it.
-    # A thread that ends in a call which may have been the last to hold a file is a page that is missed; a scratch on the host's disk never tells that there was none.
+    # A thread that ends in a call which may have been the last to hold a file is a page that is missed; a scratch on the host's disk never tells that there was none,
+    # so that files can be missed there without any registers.
     most = MB + (4096 * c["threads"] if LANDLOCK else 0)
-    unknown = {"file"} if lost and t["bytes_missed"].get("file", most) < most else set()
+    unknown = {"file"} if registers and (LANDLOCK or c["registers_missed"] > 0) and t["bytes_missed"].get("file", most) < most else set()
+    lost = registers and (c["registers_missed"] > 0 or LANDLOCK and "file" in t["bytes_missed"])
     same(sorted(set(t["bytes_missed"]) - unknown) + ["processes"] * (c["processes_missed"] > 0), sorted(missed or []), t)
     check(registers or missed or c["registers_missed"] == 0, t)
     check((t["grade"] == "partial") if missed or lost else (t["grade"] in CLEARED), t)

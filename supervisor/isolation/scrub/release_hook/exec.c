@@ -175,7 +175,7 @@ static bool exec_read_status(pid_t pid, Self *ret) {
         char text[4096];
         const char *p;
 
-        if (proc_read(PROC_PATH("%d/status", pid), text, sizeof(text)) > 0)
+        if (proc_read_status(PROC_PATH("%d/status", pid), text, sizeof(text)) > 0)
                 for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
                         values[i] = (p = strstr(text, keys[i])) ? strtoul(p + strlen(keys[i]), NULL, 10) : 0;
         *ret = (Self){.tgid = (pid_t)values[0], .parent = (pid_t)values[1], .threads = (unsigned)values[2]};

@@ -14,7 +14,8 @@ int fds_reopen(int fd, int flags) {
 }
 
 int fds_open(pid_t pid) {
-        return open(PROC_PATH("%d/fd", pid), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        /* open() of musl makes a second call */
+        return openat(AT_FDCWD, PROC_PATH("%d/fd", pid), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 uint64_t files_bytes(const Tracer *g) {
@@ -191,12 +192,13 @@ bool files_ever(Tracer *g) {
 }
 
 void files_keep(Tracer *g, const Task *t) {
-        _autoclose_ int folder = files_any(g) ? fds_open(t->pid) : -1;
+        _autoclose_ int folder = -1;
         const char *name;
         Dirents fds;
 
         if (!files_any(g))
                 return;
+        folder = fds_open(t->pid);
         if (folder < 0) {
                 files_miss(g, &(struct stat){});
                 return;
