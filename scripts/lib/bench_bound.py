@@ -83,10 +83,12 @@ def cell(skill, name, rounds):
     memory = max(first["usage"]["peak_memory_bytes"] * 6 // 5, 1 << 20)
     for _ in range(TRIES):
         row, receipt, said = cell_within(skill, name, rounds, memory)
-        if row or receipt["outcome"] != "out_of_region":
-            break
+        if row:
+            return row
+        if receipt["outcome"] != "out_of_region":
+            sys.exit("%s: %s %s %s" % (name, receipt["outcome"], receipt.get("reason"), said))
         memory = max(memory, receipt["usage"]["peak_memory_bytes"]) * 6 // 5  # without a control group the first peak was looked at now and then
-    return row or left_out(name, receipt, said)
+    return left_out(name, receipt, said)
 
 
 def left_out(name, receipt, said):
@@ -116,7 +118,7 @@ def cell_within(skill, name, rounds, memory):
          "measured": predicted["measured"], "usec": usec[rounds // 2], "least_usec": usec[0], "most_usec": usec[-1], "processor_usec": sorted(t[1] for t in took)[rounds // 2],
          "bound_passed": sum(t[2] for t in took), "refused": refused}
     r["ratio"] = round(r["predicted_usec"] / r["usec"], 2)
-    r["processor_ratio"] = round(r["predicted_usec"] / r["processor_usec"], 2)
+    r["processor_ratio"] = round(r["predicted_usec"] / max(r["processor_usec"], 1), 2)
     return r, receipt, said
 
 

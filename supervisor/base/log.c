@@ -109,6 +109,11 @@ void log_let_go(int stop_fd, int patience_msec) {
         own.n_dropped = 0;
 }
 
+void log_end_thread(void) {
+        log_drop_kept();
+        own.holding = false;
+}
+
 void log_line(LogLevel level, const char *fmt, ...) {
         /* sd-daemon(3) */
         static const char *const words[] = {"", "warning: ", "", "debug: "}, *const priorities[] = {"<3>", "<4>", "<6>",

@@ -21,6 +21,8 @@ bool log_is_kept(void);
 /* Waits until all kept lines are written, stop_fd (-1: none) is readable, or standard error took no byte for
  * patience_msec: then the rest is dropped, and later lines are kept. After success, lines are written at once. */
 void log_let_go(int stop_fd, int patience_msec);
+/* Frees what the calling thread still keeps: the last call of a thread that logs and ends. */
+void log_end_thread(void);
 void log_line(LogLevel level, const char *fmt, ...) _printf_(2, 3);
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)

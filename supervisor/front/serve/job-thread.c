@@ -2,6 +2,8 @@
  * the ended thread: its stack is given back before. */
 #include "serve/serve.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -50,6 +52,7 @@ static void *job_thread_work(void *arg) {
         char *low = job_thread_find_stack();
 
         job_run(j, e);
+        log_end_thread();
         job_thread_wipe_stack(low);
         pthread_mutex_lock(&s->lock);
         j->next = s->done;
