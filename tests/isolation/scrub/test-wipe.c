@@ -131,6 +131,7 @@ Test(wipe, files_are_written_as_often_as_was_asked) {
 
 /* I-33: a hostile program chooses the number of extents, and a forced write may take the disk a turn. */
 Test(wipe, each_pass_of_a_file_is_forced_out_once) {
+        static const uint8_t page[4096] = {SECRET};
         _cleanup_temp_dir_ TempDir t = TEMP_DIR_NULL;
         _cleanup_close_ int fd = -1;
         WipeCount count = {0};
@@ -140,7 +141,7 @@ Test(wipe, each_pass_of_a_file_is_forced_out_once) {
         cr_assert_eq(temp_dir_make(&t), 0);
         fd = openat(t.fd, "f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         for (off_t i = 0; i < 64; i++)
-                cr_assert_eq(pwrite(fd, "x", 1, i * 1024 * 1024), 1);
+                cr_assert_eq(pwrite(fd, page, sizeof(page), i * 1024 * 1024), sizeof(page));
         cr_assert_eq(fstatfs(fd, &fs), 0);
         forced = 0;
         cr_assert_eq(wipe_init(&w, 3), 0);
