@@ -19,8 +19,8 @@
 #define INTERPRET_LINE_MAX (1024 * 1024) /* bytes of a question; context rows above the limit are left out */
 #define INTERPRET_RAW_KEPT (16 * 1024)   /* bytes of an answer stored with the note's outcome */
 
-/* One line in, one line out, without line feeds. Returns 0 with *ret_line owned; BELIEF_E_ADVISOR_* with a message;
- * -errno for Lethe's own trouble. */
+/* The advisor takes a line and gives a line, both without line feeds. Returns 0 with *ret_line owned;
+ * BELIEF_E_ADVISOR_* with a message; -errno for Lethe's own trouble. */
 typedef int (*InterpretFn)(void *userdata, const char *line, char **ret_line, Diag *reterr);
 
 typedef struct Advisor {

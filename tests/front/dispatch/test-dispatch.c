@@ -1,4 +1,4 @@
-/* What the dispatch promises: the permit table, durability before the answer, copies at entry, what is recorded and what is not. */
+/* Promises of the dispatch: the permit table, durability before the answer, copies at entry, which events are recorded and which are not. */
 #include "tests/front/dispatch/dispatch-fixture.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* What a region saves and deletes of typed memory is held by its dispatch until its end: I-24 with M-10, M-11, M-16, M-52. */
+/* Saves and deletions of typed memory are held by the region's dispatch until the end of the region: I-24 with M-10, M-11, M-16, M-52. */
 #include "tests/front/dispatch/dispatch-fixture.h"
 
 #include "dispatch/dispatch-internal.h"
