@@ -10,7 +10,8 @@ import time
 import bench_serve
 
 MEMORY = (("0.2 MB", 200000), ("10 MB", 10000000), ("100 MB", 100000000), ("500 MB", 500000000), ("2 GB", 2000000000))
-WAYS = ((1, False), (10, False), (100, False), (100, True), (1000, False), (1000, True))  # processes; forked alone, or each executes its program
+# Processes, and how they come to be: forked with memory of their own, with a program of their own, or forked with all memory in common.
+WAYS = ((1, ""), (10, ""), (100, ""), (100, "apart"), (100, "shared"), (1000, ""), (1000, "apart"), (1000, "shared"))
 DISCIPLINES = ("zero", "multipass:3")
 DECLARED = "250ms"  # what a skill declares that wants to be refused where the usual bound is too short
 TRIES = 3           # budgets of a row
@@ -134,14 +135,14 @@ def bound(args, work):
     try:
         for size, held in MEMORY:
             for discipline in DISCIPLINES:
-                for n, apart in WAYS:
-                    name = "%s, %s, %d%s" % (size, discipline, n, " apart" if apart else "")
-                    if apart and n == 1000 and discipline != "zero":
+                for n, how in WAYS:
+                    name = " ".join(("%s, %s, %d" % (size, discipline, n), how)).strip()
+                    if how == "apart" and n == 1000 and discipline != "zero":
                         continue  # each execve is overwritten before it is made: the start alone takes minutes
                     if held * 6 // 5 + n * EACH > left:
                         print("%s does not fit the machine: left out" % name, file=sys.stderr)
                         continue
-                    skill = Skill(lethe, "%s/hold-%d" % (work, n), args.build + "/tests/bench/hold", n, held, discipline, ["apart"] if apart else [])
+                    skill = Skill(lethe, "%s/hold-%d" % (work, n), args.build + "/tests/bench/hold", n, held, discipline, [how] if how else [])
                     r = cell(skill, name, max(1, min(5, args.n // 20)))
                     if r:
                         rows.append(r)

@@ -1,9 +1,11 @@
 /* Runs: benchmarks. A tree of processes that hold memory until they are killed, each the same part of it.
  *
- *   hold PROCESSES BYTES [apart]
+ *   hold PROCESSES BYTES [apart|shared]
  *
- * apart: each process executes this program again, so that it has no page in common with the others. Each touches every page of its part, and the
- * first says so when all of it is there. Pages are small ones, because that takes the longest. */
+ * Each process touches every page of its part, and the first process writes a byte when all of the memory is there.
+ * Pages are small ones, because that takes the longest.
+ * apart: each process executes this program again, so that it has no page in common with the others.
+ * shared: the first process touches all of the memory before it forks, so that every page belongs to every process. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,18 +41,22 @@ static _Noreturn void one(size_t each, int there) {
 
 int main(int argc, char **argv) {
         const bool apart = argc == 4 && strcmp(argv[3], "apart") == 0;
-        size_t n = argc == 3 || apart ? strtoul(argv[1], NULL, 10) : 0, each = n > 0 ? strtoul(argv[2], NULL, 10) / n : 0;
+        const bool shared = argc == 4 && strcmp(argv[3], "shared") == 0;
+        const size_t n = argc == 3 || apart || shared ? strtoul(argv[1], NULL, 10) : 0;
+        const size_t all = n > 0 ? strtoul(argv[2], NULL, 10) : 0, each = shared ? 0 : n > 0 ? all / n : 0;
         int there[2];
         char bytes[32], c;
 
         if (argc == 3 && strcmp(argv[1], "one") == 0)
                 one(strtoul(argv[2], NULL, 10), 3);
         if (n == 0) {
-                fprintf(stderr, "usage: hold PROCESSES BYTES [apart]\n");
+                fprintf(stderr, "usage: hold PROCESSES BYTES [apart|shared]\n");
                 return 2;
         }
         if (pipe(there) < 0)
                 return 1;
+        if (shared)
+                take(all);
         for (size_t i = 1; i < n; i++) {
                 pid_t pid = fork();
 

@@ -67,6 +67,8 @@ static void tell_how(const Region *r, Buf *b) {
         for (size_t i = 0; resource && i < BUDGET_FIELDS; i++)
                 if (strcmp(budget_fields[i].name, resource) == 0)
                         tell_allows(&budget_fields[i], r->grant->limit_by[i], b);
+        if (resource && strcmp(resource, "mappings") == 0)
+                buf_add_str(b, " (pages, once for each process; a larger cancel_bound of lethe.json allows more)");
 }
 
 static void tell_more(const Run *run, Buf *b) {

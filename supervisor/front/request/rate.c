@@ -26,7 +26,7 @@
 #define RATE_THREADS 8
 #define RATE_TINY (64UL << 10)  /* of each of several processes */
 #define RATE_SEVERAL 16
-#define RATE_TRIES 2
+#define RATE_TRIES 3
 #define RATE_PASSES 3
 #define RATE_AGE_USEC 86400000000ULL
 
@@ -65,6 +65,7 @@ typedef struct RateChild {
         pid_t pid;           /* 0: no process */
         uint64_t used;       /* nanoseconds of processor time so far */
         uint64_t start, end; /* of the memory */
+        bool common;         /* the measuring process maps the memory, too, until the end of the child */
 } RateChild;
 
 /* Nanoseconds of processor time, and pages. */
@@ -77,7 +78,13 @@ typedef struct RateEnd {
         bool hidden;          /* no frames were shown */
 } RateEnd;
 
-static bool rate_start(RateChild *c, size_t bytes) {
+static void rate_touch(char *m, size_t bytes) {
+        madvise(m, bytes, MADV_NOHUGEPAGE);
+        for (size_t i = 0; i < bytes; i += SCAN_PAGE)
+                m[i] = 1;
+}
+
+static bool rate_start(RateChild *c, size_t bytes, bool common) {
         char *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         const pid_t parent = getpid();
         int said[2];
@@ -91,6 +98,9 @@ static bool rate_start(RateChild *c, size_t bytes) {
         }
         c->start = (uint64_t)(uintptr_t)m;
         c->end = c->start + bytes;
+        c->common = common;
+        if (common)
+                rate_touch(m, bytes);
         c->pid = fork();
         if (c->pid == 0) {
                 uint64_t used;
@@ -98,9 +108,8 @@ static bool rate_start(RateChild *c, size_t bytes) {
                 /* The child has all descriptors, with the locks of a store, and must not outlive its parent. */
                 if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
                         _exit(1);
-                madvise(m, bytes, MADV_NOHUGEPAGE);
-                for (size_t i = 0; i < bytes; i += SCAN_PAGE)
-                        m[i] = 1;
+                if (!common)
+                        rate_touch(m, bytes);
                 used = rate_now();
                 if (write(said[1], &used, sizeof(used)) != sizeof(used))
                         _exit(1);
@@ -108,7 +117,8 @@ static bool rate_start(RateChild *c, size_t bytes) {
                         pause();
         }
         close(said[1]);
-        munmap(m, bytes);
+        if (!common)
+                munmap(m, bytes);
         c->pid = MAX(c->pid, 0);
         ok = c->pid > 0 && read(said[0], &c->used, sizeof(c->used)) == sizeof(c->used) &&
              ptrace(PTRACE_SEIZE, c->pid, 0, PTRACE_O_TRACEEXIT) == 0;
@@ -159,7 +169,7 @@ static bool rate_end_one(RateChild *c, const Wipe *once, const Wipe *often, Page
                 scan_moved(s);
         e->looked += rate_now() - begun - wiped;
         e->wiped += wiped;
-        e->pages += s->own.bytes / SCAN_PAGE;
+        e->pages += (c->common ? s->common.bytes : s->own.bytes) / SCAN_PAGE;
         e->hidden |= s->n_frames == 0;
         ok = ok && (!often || (rate_wipe(once, s, &e->once) && rate_wipe(often, s, &e->often)));
         begun = rate_now();
@@ -191,8 +201,9 @@ static bool rate_end(RateChild *c, size_t n, const Wipe *often, RateEnd *ret) {
         return ok && e.pages > 0;
 }
 
-/* Measures n processes with `bytes` of memory each: the least of some tries. */
-static bool rate_try(size_t n, size_t bytes, const Wipe *often, RateEnd *ret) {
+/* Measures n processes with `bytes` of memory each: the least of some tries. common: the measuring process maps the
+ * memory, too. */
+static bool rate_try(size_t n, size_t bytes, bool common, const Wipe *often, RateEnd *ret) {
         RateEnd best = {
                 .looked = UINT64_MAX, .wiped = UINT64_MAX, .once = UINT64_MAX, .often = UINT64_MAX, .gone = UINT64_MAX};
         bool ok = true;
@@ -202,13 +213,16 @@ static bool rate_try(size_t n, size_t bytes, const Wipe *often, RateEnd *ret) {
                 RateEnd e;
 
                 for (size_t k = 0; ok && k < n; k++)
-                        ok = rate_start(&c[k], bytes);
+                        ok = rate_start(&c[k], bytes, common);
                 ok = ok && rate_end(c, n, often, &e);
-                for (size_t k = 0; k < n; k++)
+                for (size_t k = 0; k < n; k++) {
                         if (c[k].pid > 0) {
                                 kill(c[k].pid, SIGKILL);
                                 rate_reap(&c[k], &(struct rusage){});
                         }
+                        if (c[k].common)
+                                munmap((void *)(uintptr_t)c[k].start, bytes);
+                }
                 if (ok)
                         best = (RateEnd){e.pages,
                                          MIN(best.looked, e.looked),
@@ -234,10 +248,11 @@ static uint64_t rate_least(uint64_t v) {
         return MAX(v, (uint64_t)1);
 }
 
-/* small, large: one process; threads: that overwrite the large process. several: processes of few pages. Pure. */
+/* small, large: one process; threads: that overwrite the large process. many: processes of few pages. common: a process
+ * that has its pages in common with the measuring process. Pure. */
 static void rate_derive(const RateEnd *small, const RateEnd *large, unsigned threads, const RateEnd *many,
-                        WipeRate *r) {
-        uint64_t pages;
+                        const RateEnd *common, WipeRate *r) {
+        uint64_t pages, mapped;
 
         r->page = rate_least((small->looked + small->wiped) / small->pages);
         r->page_large = rate_least((large->looked + large->wiped / threads) / large->pages);
@@ -250,25 +265,29 @@ static void rate_derive(const RateEnd *small, const RateEnd *large, unsigned thr
         r->process = r->process_gone + rate_least((many->looked + many->wiped -
                                                    MIN(pages, (many->looked + many->wiped) * 3 / 4)) /
                                                   RATE_SEVERAL);
+        mapped = common->looked + common->wiped + common->gone / (r->one_by_one ? 1 : r->processors);
+        r->mapped = rate_least((mapped - MIN(r->process, mapped / 2)) / common->pages);
 }
 
 static bool rate_measure(WipeRate *ret) {
         const unsigned threads = (unsigned)MIN(rate_processors(), (uint64_t)RATE_THREADS);
-        RateEnd small, large, several;
+        RateEnd small, large, several, common;
         Wipe often;
         bool ok;
 
         if (wipe_init(&often, RATE_PASSES) < 0)
                 return false;
-        ok = rate_try(1, RATE_SMALL, &often, &small) && rate_try(RATE_SEVERAL, RATE_TINY, NULL, &several);
+        ok = rate_try(1, RATE_SMALL, false, &often, &small) &&
+             rate_try(RATE_SEVERAL, RATE_TINY, false, NULL, &several) &&
+             rate_try(1, RATE_SMALL, true, NULL, &common);
         large = small;
-        ok = ok && (threads == 1 || rate_try(1, threads * RATE_LARGE, &often, &large));
+        ok = ok && (threads == 1 || rate_try(1, threads * RATE_LARGE, false, &often, &large));
         wipe_deinit(&often);
         wipe_forget();
         if (!ok)
                 return false;
         *ret = (WipeRate){.processors = rate_processors(), .one_by_one = small.hidden, .measured = true};
-        rate_derive(&small, &large, threads, &several, ret);
+        rate_derive(&small, &large, threads, &several, &common, ret);
         return true;
 }
 

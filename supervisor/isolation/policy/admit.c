@@ -12,11 +12,16 @@
  * processor, a quarter on each of up to eight others (scrub/tracer/refill.c). A name takes a third of a page's time. */
 #define ADMIT_REFILL_PAGES 2048
 #define ADMIT_REFILL_OTHERS 8
-/* Processes that end in turn use a single processor, and each waiting process is inspected until the end before. */
-#define ADMIT_ONE_BY_ONE 3
+/* Processes that end in turn use a single processor, and each waiting process is inspected until the end before: half
+ * of its own time more. */
+#define ADMIT_ONE_BY_ONE(nsec) ((nsec) / 2 * 3)
+/* A region forks between two looks at its mappings, and several ends disturb each other. */
+#define ADMIT_MAPPING 3
 #define ADMIT_MARGIN 2
+#define ADMIT_BOUND_MOST_USEC UINT64_C(3600000000) /* of a bound that nobody limits: doubling has an end */
 
 const WipeRate wipe_rate_unknown = {.page = 2700, .page_large = 2700, .pass = 1700, .pass_large = 1700, .gone = 500,
+                                    .mapped = 300,
                                     .process = 180000, .process_gone = 80000, .processors = 1};
 
 static uint64_t admit_refill(const WipeRate *rate) {
@@ -40,7 +45,7 @@ static uint64_t admit_pages(const WipeRate *rate, uint64_t bytes, uint64_t furth
 uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes) {
         const uint64_t end = rate->process - rate->process_gone + rate->process_gone / rate->processors;
         uint64_t nsec = ADMIT_FIXED_ENDS * end +
-                        processes * (rate->one_by_one && processes > 1 ? ADMIT_ONE_BY_ONE * rate->process : end);
+                        processes * (rate->one_by_one && processes > 1 ? ADMIT_ONE_BY_ONE(rate->process) : end);
 
         if (d != DISCIPLINE_NONE)
                 nsec += admit_pages(rate, bytes, passes > 1 ? passes - 1 : 0, processes);
@@ -64,6 +69,19 @@ uint64_t admit_callbacks_usec(const Grant *g) {
         return bound - kept;
 }
 
+uint64_t admit_mappings(const Grant *g, uint64_t bound_usec) {
+        const uint64_t busy = g->teardown_usec + (g->n_releases > 0 ? admit_callbacks_usec(g) : 0);
+        const uint64_t left = bound_usec > busy ? bound_usec - busy : 0;
+
+        return g->mapping_nsec == 0 ? UINT64_MAX : admit_bytes(g) / ADMIT_PAGE + left * 1000 / g->mapping_nsec;
+}
+
+bool admit_mapped(const Grant *g, uint64_t mappings, uint64_t *bound_usec) {
+        while (mappings > admit_mappings(g, *bound_usec) && *bound_usec < g->cancel_most_usec)
+                *bound_usec = MIN(*bound_usec * 2, g->cancel_most_usec);
+        return mappings <= admit_mappings(g, *bound_usec);
+}
+
 int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
         const char *of;
         char bound[SIZE_TEXT_MAX], size[SIZE_TEXT_MAX], takes[SIZE_TEXT_MAX], least[SIZE_TEXT_MAX],
@@ -81,6 +99,8 @@ int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
         while (!g->cancel_declared && g->cancel_bound_usec < need && g->cancel_bound_usec < ceiling)
                 g->cancel_bound_usec *= 2;
         g->cancel_bound_usec = MIN(g->cancel_bound_usec, ceiling);
+        g->cancel_most_usec = g->cancel_declared ? g->cancel_bound_usec : MIN(ceiling, (uint64_t)ADMIT_BOUND_MOST_USEC);
+        g->mapping_nsec = g->discipline == DISCIPLINE_NONE ? 0 : ADMIT_MAPPING * rate->mapped;
         if (need <= g->cancel_bound_usec)
                 return 0;
         of = above > 0 && g->cancel_bound_usec == above ? " (of the region above)"

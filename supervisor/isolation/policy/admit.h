@@ -9,6 +9,7 @@ typedef struct WipeRate {
         uint64_t page, page_large; /* each page of 4 KiB: found, overwritten once, read back */
         uint64_t pass, pass_large; /* each further pass over a page */
         uint64_t gone;             /* returned to the kernel at the end of the process */
+        uint64_t mapped;           /* each page in common with a second process: found, not overwritten, unmapped */
         uint64_t process;          /* the end of a process apart from its pages: stop, inspect, release */
         /* the part of `process` that the ending process does itself, not the overwriting thread */
         uint64_t process_gone;
@@ -36,3 +37,10 @@ uint64_t admit_beyond(const WipeRate *rate, const Grant *g, const Grant *above);
 int admit_together(const Grant *above, uint64_t beyond_usec, Diag *reterr);
 /* The part of the bound for all release callbacks together. */
 uint64_t admit_callbacks_usec(const Grant *g);
+
+/* fork(2) maps all pages of the parent into the child in a moment, and each mapping makes the teardown longer. No budget
+ * limits the mappings, so they are counted while the region runs: pages of anonymous and shared memory, once for each
+ * process. Returns the most mappings with a teardown that fits the bound; UINT64_MAX: no limit. Pure. */
+uint64_t admit_mappings(const Grant *g, uint64_t bound_usec);
+/* Doubles the bound until that many mappings fit, where the bound was not declared. Returns whether they fit. */
+bool admit_mapped(const Grant *g, uint64_t mappings, uint64_t *bound_usec);

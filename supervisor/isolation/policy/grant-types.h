@@ -47,6 +47,8 @@ typedef struct Grant {
         bool cancel_declared; /* declared in lethe.json: the bound is not made longer */
         uint64_t cancel_ceiling_usec; /* of the policy; 0: no ceiling */
         uint64_t teardown_usec; /* predicted time of overwriting the whole budget (policy/admit.h); 0: not predicted */
+        uint64_t cancel_most_usec; /* the longest bound that admit_mapped() may set */
+        uint64_t mapping_nsec; /* predicted time of each page that a process shares; 0: not predicted */
         Discipline discipline;
         unsigned passes;      /* overwrites of each byte: 1 with zero, 1 to PASSES_MOST with multipass, 0 with none */
         LineageDetail lineage;

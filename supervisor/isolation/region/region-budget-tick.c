@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
+#include "policy/admit.h"
 
 #include <errno.h>
 
@@ -90,6 +91,7 @@ static int budget_add_fds(pid_t pid, void *arg) {
         if (pid > 0 && pid != b->worker) {
                 uint64_t fds = proc_fd_count(pid);
 
+                b->tree.processes++;
                 b->tree.most_fds = MAX(b->tree.most_fds, fds);
                 b->tree.all_fds += fds;
         }
@@ -101,8 +103,39 @@ static int budget_add_fds(pid_t pid, void *arg) {
 static int budget_look_at_group(RegionBudget *b) {
         if (!b->cgroup->cpu || !b->cgroup->memory || !b->cgroup->pids)
                 return -ENOENT;
-        b->tree.most_fds = b->tree.all_fds = 0;
+        b->tree.most_fds = b->tree.all_fds = b->tree.processes = 0;
         return region_cgroup_each(b->cgroup, budget_add_fds, b);
+}
+
+static int budget_add_mapped(pid_t pid, void *arg) {
+        RegionBudget *b = arg;
+
+        if (pid > 0 && pid != b->worker)
+                b->tree.mapped_bytes += proc_mapped_bytes(pid);
+        return 0;
+}
+
+/* Pages mapped by many processes, as after fork(2), make the teardown longer than the memory budget tells (I-72). With
+ * a memory group, the processes are asked only when there are enough of them to matter. */
+static Breach budget_look_mapped(RegionBudget *b) {
+        const Grant *g = b->grant;
+        const uint64_t bound = b->cancel_bound_usec ?: g->cancel_bound_usec;
+        const uint64_t processes = MAX(b->tree.processes, b->tree.tasks);
+        uint64_t pages;
+
+        if (processes < 2 || g->mapping_nsec == 0)
+                return budget_no_breach;
+        if (b->cgroup->memory) {
+                if (processes * (g->budget.memory_bytes / PROC_PAGE) <= admit_mappings(g, bound))
+                        return budget_no_breach;
+                b->tree.mapped_bytes = 0;
+                region_cgroup_each(b->cgroup, budget_add_mapped, b);
+        }
+        pages = b->tree.mapped_bytes / PROC_PAGE;
+        b->cancel_bound_usec = bound;
+        if (admit_mapped(g, pages, &b->cancel_bound_usec))
+                return budget_no_breach;
+        return budget_breach(OUTCOME_OUT_OF_REGION, "mappings", admit_mappings(g, b->cancel_bound_usec), pages);
 }
 
 /* Looks needed because no control group counts. */
@@ -159,6 +192,8 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 b->connected_bytes = region_connected_bytes(&b->connected);
                 r = budget_look_memory(b, b->hold.held || b->looks++ % CLOSER_EACH == 0);
         }
+        if (r.outcome == OUTCOME_NONE)
+                r = budget_look_mapped(b);
         if (r.outcome == OUTCOME_NONE)
                 r = budget_look_sockets(b, slow);
         if (r.outcome == OUTCOME_NONE && b->cgroup->memory && slow)

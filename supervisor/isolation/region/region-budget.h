@@ -14,7 +14,7 @@
 typedef struct Breach {
         Outcome outcome;             /* OUTCOME_NONE: no breach */
         /* static; a budget of lethe.json: memory, wall, cpu, idle, processes, open_files, file_size, scratch, output;
-         * or pipe, scratch_files, scratch_depth */
+         * or pipe, scratch_files, scratch_depth, mappings */
         const char *resource;
         uint64_t limit;              /* bytes, usec or a count, like the fields below */
         uint64_t used;               /* as measured, or BREACH_UNMEASURED: not recorded */
@@ -88,6 +88,7 @@ struct RegionBudget {
         uint64_t tasks_bound;        /* upper bound of tasks: last count plus every fork since */
         uint64_t opens;              /* opens since the last count of descriptors */
         uint64_t reserved;           /* bytes of the memory budget for sections in the supervisor */
+        uint64_t cancel_bound_usec;  /* raised for many mappings (admit_mapped()); 0: as granted */
         bool over;                   /* the region has ended: limits are never raised again */
         bool full;                   /* the memory group was full of unreclaimable memory: the kernel refused more */
         bool full_of_files;          /* the group was seen full of pages of files, perhaps freed since */

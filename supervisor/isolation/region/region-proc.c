@@ -17,7 +17,6 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
-#define PROC_PAGE 4096
 #define PROC_VSIZE 20 /* of proc_stat(): size of the address space */
 #define PROC_BORN 19
 #define PROC_STACK 25 /* start of the stack: differs for each executed image, and stays the same after a fork */
@@ -67,6 +66,17 @@ uint64_t proc_data_bytes(pid_t pid) {
         pid_t teller = tables_teller(pid);
 
         return proc_field(PROC_PATH("%d/status", teller > 0 ? teller : pid), "\nVmData:", 10) * 1024;
+}
+
+static uint64_t proc_status_mapped(const char *text) {
+        return proc_status_kib(text, "\nRssAnon:") + proc_status_kib(text, "\nRssShmem:") +
+               proc_status_kib(text, "\nVmSwap:");
+}
+
+uint64_t proc_mapped_bytes(pid_t pid) {
+        char text[4096];
+
+        return proc_read_status(PROC_PATH("%d/status", pid), text, sizeof(text)) ? proc_status_mapped(text) : 0;
 }
 
 static ProcEntry *proc_tree_entry(ProcTree *t, pid_t pid, uint64_t start_ticks) {
@@ -228,6 +238,7 @@ static int proc_look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_ar
                         t->most_anon_bytes = MAX(t->most_anon_bytes, anon);
                         t->resident_bytes += (shared ? shared + proc_unmapped_bytes(anon, mapped) : anon) + tables;
                         t->shmem_bytes += proc_status_kib(text, "\nRssShmem:");
+                        t->mapped_bytes += proc_status_mapped(text);
                         t->all_data_bytes += proc_status_kib(text, "\nVmData:") + proc_stack_bytes(teller);
                 }
         }
@@ -343,7 +354,7 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         size_t n = 0, room = 0, before;
         int e;
 
-        t->tasks = t->resident_bytes = t->processes = t->table_bytes = t->most_anon_bytes = t->shmem_bytes =
+        t->tasks = t->resident_bytes = t->processes = t->table_bytes = t->most_anon_bytes = t->shmem_bytes = t->mapped_bytes =
                 t->all_data_bytes = t->most_fds = t->all_fds = 0;
         if (look & PROC_LOOK_AREAS)
                 t->areas_bytes = 0;

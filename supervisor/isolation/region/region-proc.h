@@ -4,6 +4,7 @@
 #include "base/proc.h"
 
 #define PROC_BLOCKED_USEC 2000000 /* a region is left behind after its last tasks waited in the kernel for so long */
+#define PROC_PAGE 4096 /* bytes */
 #define PROC_TREE_MAX 8192 /* processes looked at in a walk: more than any processes budget allows */
 
 /* A process as last seen. */
@@ -25,6 +26,7 @@ typedef struct ProcTree {
         uint64_t table_bytes;    /* part of resident_bytes: page tables, never shared */
         uint64_t most_anon_bytes;/* part of resident_bytes: the most anonymous memory of a single process */
         uint64_t shmem_bytes;    /* touched pages of shared memory, counted for each process */
+        uint64_t mapped_bytes;   /* anonymous and shared memory, counted for each process that maps it */
         uint64_t all_data_bytes; /* VmData and largest stacks of all processes: memory to touch without a call */
         uint64_t most_fds;       /* most descriptors open in one process */
         uint64_t all_fds;        /* in all processes, and in separate tables of threads */
@@ -74,6 +76,7 @@ uint64_t proc_fd_count(pid_t pid); /* Number of open descriptors of the process,
 size_t proc_link(const char *path, char *ret, size_t room);
 /* The number behind `key` in a small file of /proc; 0 when the key is missing. */
 uint64_t proc_field(const char *path, const char *key, int base);
+uint64_t proc_mapped_bytes(pid_t pid); /* Mapped anonymous and shared memory, 0 when unknown. */
 uint64_t proc_data_bytes(pid_t pid); /* VmData of the process in bytes, 0 when unknown. */
 /* Sends SIGKILL to all processes below root, not to root. Returns the number of processes. */
 size_t proc_kill_below(pid_t root);

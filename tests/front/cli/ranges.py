@@ -225,6 +225,20 @@ def nobody_declared_it():  # I-72
     check(r.code == 125 and "(the policy's ceiling)" in r.receipt["reason"], r)
 
 
+def pages_in_common_are_counted():  # I-72
+    """fork(2) maps all pages of the parent once more: the memory budget says nothing of that, but the teardown takes longer."""
+    forks = "import os\nheld = bytearray(b'x') * (24 << 20)\nfor i in range(60):\n  if os.fork() == 0:\n    os.read(3, 1)\n    os._exit(0)\nos.read(3, 1)"
+    asks = {"entry": {"main": ["/usr/bin/python3", "-c", forks]}, "budgets": {"memory": "300m", "processes": 64, "wall": "60s"}}
+    folder(cancel_bound="60s", **asks)
+    least = 2 * json.loads(lethe("validate", "--json", FOLDER).out)["teardown"]["predicted_usec"]
+    folder(cancel_bound="%dms" % (least // 1000 + 1), **asks)
+    r = run(FOLDER)
+    same((r.code, r.receipt["outcome"], r.receipt["limiting_resource"]), (137, "out_of_region", "mappings"), r)
+    end = log("--region", r.receipt["region"], "--type", "region.faulted")[-1]
+    check(end["used"] > end["limit"] > 300 * 256, "more mappings than pages that the budget has", end)
+    check(b"a larger cancel_bound of lethe.json allows more" in r.err, r)
+
+
 def the_same_in_both():  # I-72
     """Whichever comes first, where no numbers are kept yet: lethe validate and region.allocated say the same."""
     path = os.path.join(STORE, "cache", "overwrite")
@@ -343,6 +357,7 @@ for kind, rows in (("discipline", DISCIPLINE), ("lineage", LINEAGE), ("key scope
 assert n_rows >= 40, n_rows
 add("programs: the general ranges", a_program)
 for name, fn in (("a declared bound that is too short", too_short), ("a declared bound that is long enough", long_enough), ("a bound that nobody declared", nobody_declared_it),
+                 ("pages that fork has in common", pages_in_common_are_counted),
                  ("kept numbers that are damaged", kept_numbers_that_are_damaged), ("the same in both", the_same_in_both), ("more than the machine has", more_than_the_machine_has),
                  ("a measurement that is cut short", a_measurement_that_is_cut_short), ("none that is raised", none_that_is_raised), ("a bound below another region", below_another_region),
                  ("regions side by side below another", side_by_side)):

@@ -74,7 +74,7 @@ Test(admit, what_a_teardown_is_made_of) {
 
         hidden.one_by_one = true;
         cr_expect_eq(admit_predict(&hidden, 0, DISCIPLINE_ZERO, 1, 1), 1920 + 80, "one process waits for no other");
-        cr_expect_eq(admit_predict(&hidden, 0, DISCIPLINE_ZERO, 1, 1000), 1920 + 1000 * 300, "frames are not shown");
+        cr_expect_eq(admit_predict(&hidden, 0, DISCIPLINE_ZERO, 1, 1000), 1920 + 1000 * 150, "frames are not shown");
         for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
                 uint64_t usec = admit_predict(&two, rows[i].bytes, rows[i].d, rows[i].passes, rows[i].processes);
 
@@ -168,4 +168,33 @@ Test(admit, callbacks_of_a_region_that_nobody_predicted) {
         Grant g = grant(MIB, 1, DISCIPLINE_ZERO, 1, 1000000);
 
         cr_expect_eq(admit_callbacks_usec(&g), 750000);
+}
+
+/* The budgets do not tell how often fork(2) maps a page: the mappings are counted while the region runs. */
+Test(admit, mappings_fit_the_bound) {
+        WipeRate rate = quick;
+        Grant declared = grant(64 * MIB, 64, DISCIPLINE_ZERO, 1, 1000000), usual = grant(64 * MIB, 64, DISCIPLINE_ZERO, 1, 0);
+        Grant none = grant(64 * MIB, 64, DISCIPLINE_NONE, 0, 1000000), not_predicted = declared;
+        uint64_t most, bound;
+        Diag d = {0};
+
+        rate.mapped = 100;
+        cr_assert_eq(admit(&declared, &rate, 0, &d) | admit(&usual, &rate, 0, &d) | admit(&none, &rate, 0, &d), 0, "%s", d.text);
+        most = admit_mappings(&declared, 1000000);
+        cr_expect_eq(most, 64 * MIB / 4096 + (1000000 - declared.teardown_usec) * 1000 / 300, "three times the measured time of each");
+        bound = 1000000;
+        cr_expect(admit_mapped(&declared, most, &bound) && bound == 1000000);
+        cr_expect(!admit_mapped(&declared, most + 1, &bound) && bound == 1000000, "a declared bound is not made longer");
+
+        bound = usual.cancel_bound_usec;
+        cr_expect(admit_mapped(&usual, most, &bound));
+        cr_expect_eq(bound, 4 * CANCEL_BOUND_STANDARD_USEC, "doubled until they fit");
+        usual.cancel_most_usec = 400000;
+        bound = usual.cancel_bound_usec;
+        cr_expect(!admit_mapped(&usual, most, &bound) && bound == 400000, "up to the policy's ceiling");
+
+        declared.n_releases = 1;
+        cr_expect_lt(admit_mappings(&declared, 1000000), most, "callbacks have their part of the bound");
+        cr_expect_eq(admit_mappings(&none, 1000000), UINT64_MAX, "none: no page is looked at");
+        cr_expect_eq(admit_mappings(&not_predicted, 1000000), UINT64_MAX);
 }
