@@ -80,21 +80,6 @@ void buf_drop(Buf *b, size_t n) {
         explicit_bzero(b->data + b->n, n);
 }
 
-bool array_room(void *array, size_t n, size_t *room, size_t each) {
-        size_t more = *room ? *room * 2 : 64;
-        void *v;
-
-        if (n < *room)
-                return true;
-        memcpy(&v, array, sizeof(v));
-        v = reallocarray(v, more, each);
-        if (!v)
-                return false;
-        memcpy(array, &v, sizeof(v));
-        *room = more;
-        return true;
-}
-
 int buf_add_plain(Buf *out, const char *p, size_t n) {
         int e = 0;
 

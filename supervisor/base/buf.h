@@ -24,6 +24,3 @@ int buf_printf(Buf *b, const char *fmt, ...) _printf_(2, 3);
 int buf_add_plain(Buf *b, const char *bytes, size_t n);
 /* Removes the first n bytes. */
 void buf_drop(Buf *b, size_t n);
-
-/* Makes room in the array at *(void **)array for an entry of `each` bytes behind the n. False: out of memory. */
-bool array_room(void *array, size_t n, size_t *room, size_t each);

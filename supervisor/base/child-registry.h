@@ -18,3 +18,8 @@ void child_registry_forget(pid_t pid);
 bool child_registry_is(pid_t pid);
 /* Waits for the end of a child, with or without a signal at the end, and forgets the child. */
 void child_registry_reap(pid_t pid);
+/* For a child that is not yet able to die, because the kernel holds the child, or a process below: no thread waits for
+ * such a child. pid 0: ignored. */
+void child_registry_reap_later(pid_t pid);
+/* Reaps and forgets all of these children that have died since. Before the next child is made. */
+void child_registry_reap_dead(void);

@@ -1,8 +1,12 @@
 #include "base/id.h"
 
+#include "base/hash.h"
+#include "base/io.h"
 #include "schema/limits.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -52,4 +56,22 @@ bool slot_name_valid(const char *name) {
 
         return n > 0 && n <= SLOT_NAME_MAX && *name >= 'a' && *name <= 'z' &&
                strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._/-") == n;
+}
+
+const char *host_id(char out[static HOST_ID_MAX]) {
+        _cleanup_free_ char *id = NULL;
+        uint8_t hash[HASH_BYTES];
+        char text[128];
+        size_t n;
+
+        if (io_read_file(AT_FDCWD, "/etc/machine-id", 64, &id, &n) < 0)
+                return NULL;
+        id[strcspn(id, "\n")] = 0;
+        if (strlen(id) < 32) /* "uninitialized", or an emptied file */
+                return NULL;
+        n = (size_t)snprintf(text, sizeof(text), "lethe host\n%s\n", id);
+        hash_bytes(text, n, hash);
+        strcpy(out, "sha256:");
+        hex_encode(hash, sizeof(hash), out + 7);
+        return out;
 }

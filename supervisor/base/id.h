@@ -4,6 +4,11 @@
 
 #include "base/util.h"
 
+#define HOST_ID_MAX 72
+/* "sha256:" and the hash of "lethe host" and the machine id (machine-id(5) asks not to show the id itself): the same in
+ * all records of a machine, useless elsewhere. NULL on a machine without a machine id. Returns out. */
+const char *host_id(char out[static HOST_ID_MAX]);
+
 #define REGION_ID_LEN 26
 #define REGION_ID_MAX 27
 typedef char RegionId[REGION_ID_MAX];

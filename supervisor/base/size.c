@@ -6,18 +6,24 @@
 #include <string.h>
 #include <strings.h>
 
-int count_parse(const char *text, uint64_t *ret) {
-        uint64_t v = 0;
-
-        if (!*text)
+/* The number at *p. Returns 0, -EINVAL without a digit, -ERANGE (> COUNT_MOST). */
+static int size_take_count(const char **p, uint64_t *ret) {
+        if (!isdigit((unsigned char)**p))
                 return -EINVAL;
-        for (; *text; text++) {
-                if (!isdigit((unsigned char)*text))
-                        return -EINVAL;
-                v = v * 10 + (uint64_t)(*text - '0');
-                if (v > COUNT_MOST)
+        for (*ret = 0; isdigit((unsigned char)**p); ++*p) {
+                *ret = *ret * 10 + (uint64_t)(**p - '0');
+                if (*ret > COUNT_MOST)
                         return -ERANGE;
         }
+        return 0;
+}
+
+int count_parse(const char *text, uint64_t *ret) {
+        uint64_t v;
+        int r = size_take_count(&text, &v);
+
+        if (r < 0 || *text)
+                return r < 0 ? r : -EINVAL;
         *ret = v;
         return 0;
 }
@@ -35,17 +41,12 @@ int fraction_parse(const char *text, double *ret) {
 
 int size_parse(const char *text, uint64_t *ret_bytes) {
         static const char units[] = "kmgt";
-        uint64_t v = 0;
+        uint64_t v;
         const char *p = text, *u;
-        int shift = 0;
+        int shift = 0, r = size_take_count(&p, &v);
 
-        if (!isdigit((unsigned char)*p))
-                return -EINVAL;
-        for (; isdigit((unsigned char)*p); p++) {
-                v = v * 10 + (uint64_t)(*p - '0');
-                if (v > COUNT_MOST)
-                        return -ERANGE;
-        }
+        if (r < 0)
+                return r;
         if (*p && (u = strchr(units, tolower((unsigned char)*p)))) {
                 shift = 10 * (int)(u - units + 1);
                 p++;
@@ -69,16 +70,12 @@ int duration_parse(const char *text, uint64_t *ret_usec) {
                 uint64_t usec;
         } units[] = {{"us", 1},       {"ms", 1000},      {"s", 1000000}, {"", 1000000},
                      {"m", 60000000}, {"min", 60000000}, {"h", UINT64_C(3600000000)}};
-        uint64_t whole = 0, part = 0, scale = 1;
+        uint64_t whole, part = 0, scale = 1;
         const char *p = text;
+        int r = size_take_count(&p, &whole);
 
-        if (!isdigit((unsigned char)*p))
-                return -EINVAL;
-        for (; isdigit((unsigned char)*p); p++) {
-                whole = whole * 10 + (uint64_t)(*p - '0');
-                if (whole > COUNT_MOST)
-                        return -ERANGE;
-        }
+        if (r < 0)
+                return r;
         if (*p == '.') {
                 if (!isdigit((unsigned char)p[1]))
                         return -EINVAL;

@@ -73,7 +73,3 @@ pid_t task_make(uint64_t flags, void *stack, size_t n_stack, int (*fn)(void *), 
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         return (pid_t)pid;
 }
-
-pid_t task_aside(void *stack, size_t n_stack, int (*fn)(void *), void *arg, int *ret_pidfd) {
-        return task_make(CLONE_FS | CLONE_FILES, stack, n_stack, fn, arg, true, ret_pidfd);
-}

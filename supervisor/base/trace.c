@@ -3,17 +3,10 @@
 #include "base/hash.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-
-static bool trace_is_zero(const uint8_t *p, size_t n) {
-        uint8_t any = 0;
-
-        for (size_t i = 0; i < n; i++)
-                any |= p[i];
-        return any == 0;
-}
 
 /* n bytes of lower-case hexadecimal, then the character. */
 static bool trace_field(const char **p, uint8_t *ret, size_t n, char then) {
@@ -31,7 +24,7 @@ static int trace_new_span(Trace *t) {
         do
                 if (getrandom(t->span, sizeof(t->span), 0) != (ssize_t)sizeof(t->span))
                         return -EIO;
-        while (trace_is_zero(t->span, sizeof(t->span)));
+        while (sodium_is_zero(t->span, sizeof(t->span)));
         return 0;
 }
 
@@ -47,7 +40,7 @@ int trace_take_in(const char *traceparent, Trace *ret) {
                 return -EINVAL;
         if (!trace_field(&p, &t.flags, 1, 0) && (version == 0 || !trace_field(&p, &t.flags, 1, '-')))
                 return -EINVAL;
-        if (trace_is_zero(t.id, sizeof(t.id)) || trace_is_zero(t.parent, sizeof(t.parent)))
+        if (sodium_is_zero(t.id, sizeof(t.id)) || sodium_is_zero(t.parent, sizeof(t.parent)))
                 return -EINVAL;
         r = trace_new_span(&t);
         if (r == 0)

@@ -24,8 +24,8 @@
                 left_##n op right_##n ? left_##n : right_##n; \
         })
 
-/* Makes room for one more in an owned array of n: for each n that is a power of two, for n more. false: no memory, the
- * array is unchanged. */
+/* Makes room for one more in an owned array of n: for each n that is a power of two, for n more. Entries may be removed
+ * at any time: the array keeps room for the next power of two from n on. false: no memory, the array is unchanged. */
 #define GROW(p, n)                                                                                                     \
         ({                                                                                                             \
                 size_t had_ = (n);                                                                                     \

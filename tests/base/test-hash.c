@@ -1,6 +1,5 @@
 /* Runs: tests. Hashing of files: the processor's instructions and libsodium agree on every length around their joints. */
 #include "base/hash.h"
-#include "base/hash-blocks.h"
 #include "base/io.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 #include "tests/eval/changes.h"
 
 #include "base/clean.h"
-#include "base/siphash.h"
+#include "base/hash.h"
 #include "base/size.h"
 #include "belief/mention.h"
 

@@ -1,7 +1,7 @@
 /* Runs: CLI, with the supervisor in it. */
 #include "base/log.h"
-#include "base/quiet.h"
-#include "base/waiting.h"
+#include "base/path-lookup.h"
+#include "base/watchdog.h"
 #include "cli/cli.h"
 #include "cli/front.h"
 #include "cli/serve-client.h"
@@ -290,10 +290,10 @@ static int cmd_run_once(RunCommand *c, int signals) {
             (e = serve_client_run(&c->through, &c->ask, c->exec, &c->run, c->path, cmd_run_value(c, RUN_SOCKET),
                                   signals)) >= 0)
                 return e;
-        Waiting store_waits = waiting_for("the store", c->path),
-                anchor_waits = anchor_said() ? waiting_for("the anchor", anchor_said()) : (Waiting){};
+        WatchdogWait store_waits = watchdog_wait("the store", c->path),
+                anchor_waits = anchor_said() ? watchdog_wait("the anchor", anchor_said()) : (WatchdogWait){};
         if (c->exec && (e = request_exec(&c->ask.request, c->exec, &d)) != 0)
-                return quiet_was_remote() ? RUN_AGAIN : cmd_run_request_failed(c, c->exec, e, &d);
+                return lookup_was_remote() ? RUN_AGAIN : cmd_run_request_failed(c, c->exec, e, &d);
         store_set_fault_exit(EXIT_LETHE, EXIT_LETHE);
         /* The store must be open for three uses: the skill is looked up in the store's registry first; copies are in
          * the store; a mount must not show the store. --dry-run changes no file and needs no store otherwise. */
@@ -311,11 +311,11 @@ static int cmd_run_once(RunCommand *c, int signals) {
         c->run.recover = recover_all;
         c->ask.alone = true;
         if (!resolve_request(&c->ask, store, policy, c->run.quiet, &grant, &refusal))
-                return quiet_was_remote() ? RUN_AGAIN : cmd_run_report_refusal(c, &refusal);
+                return lookup_was_remote() ? RUN_AGAIN : cmd_run_report_refusal(c, &refusal);
         if (dry_run)
                 return cmd_run_show_grant(c, &grant);
-        waiting_over(&anchor_waits);
-        waiting_over(&store_waits);
+        watchdog_wait_end(&anchor_waits);
+        watchdog_wait_end(&store_waits);
         front_take_streams();
         return run_invocation(&c->run, store, c->path, &grant, signals);
 }
@@ -340,7 +340,7 @@ static int cmd_run_command(int argc, char **argv) {
         RunCommand c = {};
         int code;
 
-        quiet_begin();
+        lookup_begin();
         code = cmd_run_parse(argc, argv, &c);
         if (cmd_run_value(&c, RUN_JSON) && cmd_run_value(&c, RUN_DRY_RUN)) /* else standard output belongs to the program */
                 cli_wants_json();
@@ -370,13 +370,13 @@ int cmd_run(int argc, char **argv) {
         int code;
 
         cmd_run_set_heap();
-        quiet_begin();
+        lookup_begin();
         if (!front_is_needed(names, ARRAY_SIZE(names), &any)) {
-                quiet_read_local_alone(any);
+                lookup_read_local_alone(any);
                 code = cmd_run_command(argc, argv);
                 if (code != RUN_AGAIN)
                         return code;
-                quiet_read_local_alone(false);
+                lookup_read_local_alone(false);
         }
         cmd_run_front_receipt = receipt;
         return front_run(cmd_run_command, argc, argv,

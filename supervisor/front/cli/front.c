@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mounts.h"
-#include "base/quiet.h"
-#include "base/waiting.h"
+#include "base/path-lookup.h"
+#include "base/watchdog.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ typedef struct FrontStream {
 } FrontStream;
 
 typedef struct Front {
-        WaitingPage *page;
+        WatchdogPage *page;
         pid_t pid;
         int pidfd, signals;
         int ask;              /* socket: the child asks for its streams */
@@ -54,7 +54,7 @@ static bool front_says; /* messages go to the process that owns the real standar
 static bool front_stream_is_served(int fd) {
         uint64_t mount;
 
-        return quiet_mount(fd, &mount) == 0 && mounts_kind(mount) == MOUNT_SERVED;
+        return lookup_mount(fd, &mount) == 0 && mounts_kind(mount) == MOUNT_SERVED;
 }
 
 /* Copies until the end. Holds only the two descriptors, so that no other file stays open while the process waits.
@@ -147,12 +147,12 @@ static bool front_stream_end(FrontStream *s, uint64_t usec) {
 /* A missing file will be made in its folder. */
 static bool front_is_served(const char *name) {
         _cleanup_free_ char *above = strdup(name);
-        int r = above ? quiet_is_served(name) : 1;
+        int r = above ? lookup_is_served(name) : 1;
         char *slash;
 
         while (r == -ENOENT && (slash = strrchr(above, '/')) && slash > above) {
                 *slash = 0;
-                r = quiet_is_served(above);
+                r = lookup_is_served(above);
         }
         return r > 0 || r == -ETIMEDOUT;
 }
@@ -216,13 +216,13 @@ static void front_signal(Front *f) {
 }
 
 /* The name that the child waits for; NULL: none, or not for long. */
-static const WaitingFor *front_waits(const Front *f, uint64_t now) {
+static const WatchdogName *front_waits(const Front *f, uint64_t now) {
         unsigned deep = atomic_load(&f->page->deep);
         uint64_t since = atomic_load(&f->page->since), usec = f->hurry ? MIN(f->usec, (uint64_t)HURRY_USEC) : f->usec;
 
-        const WaitingFor *w = deep ? &f->page->names[MIN(deep, (unsigned)WAITING_DEEP) - 1] : NULL;
+        const WatchdogName *w = deep ? &f->page->names[MIN(deep, (unsigned)WATCHDOG_DEEP) - 1] : NULL;
 
-        if (!w || (strcmp(w->what, WAITING_STREAMS) == 0 && f->streams[1].pid == 0 && f->streams[2].pid == 0) ||
+        if (!w || (strcmp(w->what, WATCHDOG_STREAMS) == 0 && f->streams[1].pid == 0 && f->streams[2].pid == 0) ||
             (now < since + usec && (f->handed || now < f->until)))
                 return NULL;
         return w;
@@ -253,7 +253,7 @@ static void front_receipt(Front *f, const char *why) {
         closep(&pidfd);
 }
 
-static int front_give_up(Front *f, const WaitingFor *w) {
+static int front_give_up(Front *f, const WatchdogName *w) {
         char why[sizeof(((Diag *)NULL)->text)], left[64] = "";
 
         kill(f->pid, SIGKILL);
@@ -303,7 +303,7 @@ static int front_watch(Front *f) {
                                      {.fd = f->ask, .events = POLLIN},
                                      {.fd = f->handed ? -1 : f->said[0], .events = POLLIN},
                                      {.fd = f->handed ? -1 : f->said[1], .events = POLLIN}};
-                const WaitingFor *w;
+                const WatchdogName *w;
                 uint64_t now;
 
                 if (poll(p, ARRAY_SIZE(p), LOOK_MS) < 0 && errno != EINTR)
@@ -324,7 +324,7 @@ static int front_watch(Front *f) {
 }
 
 /* False: the parent is gone, or the child has no streams. */
-static bool front_begin_child(pid_t parent, const sigset_t *before, WaitingPage *page, int ask, int out, int err) {
+static bool front_begin_child(pid_t parent, const sigset_t *before, WatchdogPage *page, int ask, int out, int err) {
         _cleanup_close_ int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
         front_asks = ask;
@@ -337,7 +337,7 @@ static bool front_begin_child(pid_t parent, const sigset_t *before, WaitingPage 
             dup2(out, 1) < 0 || dup2(err, 2) < 0)
                 return false;
         sigprocmask(SIG_SETMASK, before, NULL);
-        waiting_begin(page);
+        watchdog_begin(page);
         return true;
 }
 

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/line.h"
 #include "base/log.h"
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "cli/cli.h"
 #include "cli/front.h"
 #include "cli/serve-call.h"
@@ -374,7 +374,7 @@ static bool serve_client_is_foreign(int fd) {
 static bool serve_client_is_same_place(const char *ours, const char *theirs) {
         struct stat x, y;
 
-        return strcmp(ours, theirs) == 0 || (quiet_stat(ours, true, &x) == 0 && quiet_stat(theirs, true, &y) == 0 &&
+        return strcmp(ours, theirs) == 0 || (lookup_stat(ours, true, &x) == 0 && lookup_stat(theirs, true, &y) == 0 &&
                                              x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
@@ -439,7 +439,7 @@ int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec, co
         if (t->cannot || (wanted && strcmp(wanted, "0") == 0))
                 return -1;
         /* a daemon reads no skill from a served file system */
-        if (front_is_child() && quiet_is_served(exec ?: a->skill) > 0)
+        if (front_is_child() && lookup_is_served(exec ?: a->skill) > 0)
                 return -1;
         socket = path_of_socket(given, &d);
         fd = socket ? path_ask(socket) : -ENOENT;

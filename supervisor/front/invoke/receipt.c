@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/waiting.h"
+#include "base/watchdog.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -150,7 +150,7 @@ int receipt_check(const char *path, Diag *reterr) {
                 return -ENOMEM;
         if (!*path || strcmp(path, "-") == 0)
                 return diag(reterr, -EINVAL, "--receipt names a file: standard output is the skill's");
-        _cleanup_waiting_ Waiting w = waiting_for("the receipt", path);
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the receipt", path);
         if (store_check_output(path, &why) < 0)
                 return diag(reterr, -EPERM, "receipt %s", why.text);
         if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
@@ -175,7 +175,7 @@ int receipt_write(const char *path, const json_t *receipt, Diag *reterr) {
                 line = NULL;
                 return diag(reterr, -ENOMEM, "receipt %s cannot be written: %s", path, strerror(ENOMEM));
         }
-        _cleanup_waiting_ Waiting w = waiting_for("the receipt", path);
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the receipt", path);
         e = io_write_named(path, line, (size_t)n, 0644);
         return e < 0 ? diag(reterr, e, "receipt %s cannot be written: %s", path, strerror(-e)) : 0;
 }

@@ -1,7 +1,7 @@
 /* Runs: supervisor. */
 #include "invoke/record.h"
 
-#include "base/host.h"
+#include "base/id.h"
 #include "invoke/receipt.h"
 #include "engine/engine.h"
 #include "engine/scope.h"

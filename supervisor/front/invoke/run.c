@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/waiting.h"
+#include "base/watchdog.h"
 #include "invoke/notes.h"
 #include "invoke/receipt.h"
 #include "invoke/record.h"
@@ -152,7 +152,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
                                                run_memory_ended(run))))
                 code = region_trouble_code(r);
         json_decref(notes);
-        _cleanup_waiting_ Waiting w = waiting_for_streams();
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait_streams();
         if (!region_io_is_flushed(&r->io))
                 run_catch_up(run);
         region_io_flush(&r->io, signals, UINT64_MAX);

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/path-lookup.h"
 #include "base/proc.h"
-#include "base/quiet.h"
 #include "scrub/teardown.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static void watch_on_signal(void *userdata, short revents) {
 /* The source of a grant on a served file system, or NULL. */
 static const char *watch_served_source(const Grant *g) {
         for (size_t i = 0; i < g->n_files; i++)
-                if (!g->files[i].mask && quiet_is_served(g->files[i].source) != 0)
+                if (!g->files[i].mask && lookup_is_served(g->files[i].source) != 0)
                         return g->files[i].source;
         return NULL;
 }
@@ -86,7 +86,7 @@ static void watch_on_setup_time(void *userdata, uint64_t now) {
         run->start.setup_deadline = LOOP_NEVER;
         if (source)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "\"%s\" cannot be mounted: %s", source,
-                           quiet_strerror(-ETIMEDOUT));
+                           lookup_strerror(-ETIMEDOUT));
 }
 
 static void watch_on_notify(void *userdata, short revents) {

@@ -1,6 +1,6 @@
 #include "request/paths.h"
 
-#include "base/waiting.h"
+#include "base/watchdog.h"
 #include "ledger/anchor.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ char *path_of_socket(const char *given, Diag *reterr) {
 }
 
 int path_connect(const char *path) {
-        _cleanup_waiting_ Waiting w = waiting_for("the socket", path);
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the socket", path);
         const struct timeval bound = {.tv_sec = CONNECT_SEC}, later = {.tv_sec = SEND_SEC};
         struct sockaddr_un a = {.sun_family = AF_UNIX};
         _cleanup_close_ int fd = -1;

@@ -1,6 +1,6 @@
 #include "request/registry.h"
 
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 
 #include <errno.h>
 #include <string.h>
@@ -57,7 +57,7 @@ int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool regist
                 if (registered)
                         return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": no skill is registered by that name; `lethe "
                                     "skill list` shows the registered skills", shown);
-                if (quiet_stat(skill, true, &st) == -ENOENT)
+                if (lookup_stat(skill, true, &st) == -ENOENT)
                         return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; "
                                     "`lethe skill list` shows the registered skills", shown);
         }

@@ -1,6 +1,6 @@
 #include "request/secrets.h"
 
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "engine/skill.h"
 #include "ledger/anchor.h"
 #include "policy/hide.h"
@@ -100,7 +100,7 @@ static bool secrets_alias_mount_of(const char *list, const char *path, SecretsMo
 static bool secrets_alias_is(const char *path, const struct stat *of) {
         struct stat st;
 
-        return quiet_stat(path, false, &st) == 0 && st.st_dev == of->st_dev && st.st_ino == of->st_ino;
+        return lookup_stat(path, false, &st) == 0 && st.st_dev == of->st_dev && st.st_ino == of->st_ino;
 }
 
 static int secrets_alias_find(const char *list, const char *real, const struct stat *st, char ***ret) {
@@ -129,7 +129,7 @@ static int secrets_alias_paths(const char *real, char ***ret) {
         _cleanup_strv_ char **paths = NULL;
         struct stat st;
         size_t n;
-        int r = quiet_stat(real, false, &st)
+        int r = lookup_stat(real, false, &st)
                         ?: io_read_file(AT_FDCWD, "/proc/self/mountinfo", SECRETS_LIST_MAX, &list, &n)
                         ?: strv_add(&paths, real)
                         ?: secrets_alias_find(list, real, &st, &paths);
@@ -161,14 +161,14 @@ static int secrets_failed(SecretsList *l, const char *path, int e) {
         if (e != -ETIMEDOUT)
                 return e == -ENOMEM ? e : 0;
         return diag(l->reterr, GRANT_E_REFUSED, "\"%s\", which every region must not see, cannot be searched: %s", path,
-                    quiet_strerror(e));
+                    lookup_strerror(e));
 }
 
 /* A second hard link would show the file, at an unknown place. Returns 0 or GRANT_E_REFUSED. */
 static int secrets_check_links(const SecretsList *l, const char *real, const char *what) {
         struct stat st;
 
-        if (!l->aliases || quiet_stat(real, false, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
+        if (!l->aliases || lookup_stat(real, false, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
                 return 0;
         return diag(l->reterr, GRANT_E_REFUSED, "%s is %s, and has another name somewhere on its file system (%lu "
                     "links), by which a granted folder could show the file; fix: remove that name", real, what,
@@ -178,7 +178,7 @@ static int secrets_check_links(const SecretsList *l, const char *real, const cha
 static bool secrets_is_folder(const char *path) {
         struct stat st;
 
-        return quiet_stat(path, false, &st) == 0 && S_ISDIR(st.st_mode);
+        return lookup_stat(path, false, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Splits a missing path into the existing part, without links, and the rest. */
@@ -191,7 +191,7 @@ static int secrets_add_absent(SecretsList *l, const char *path, Hidden h) {
                 int e;
 
                 *slash = 0;
-                e = quiet_real(above, &real);
+                e = lookup_real(above, &real);
                 if (e == -ENOENT)
                         continue;
                 if (e < 0)
@@ -213,7 +213,7 @@ static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
         _cleanup_free_ char *real = NULL, *data = NULL;
         _cleanup_strv_ char **at = NULL;
         struct stat st, of_data;
-        int r = quiet_real_stat(path, &real, &st);
+        int r = lookup_real_stat(path, &real, &st);
 
         if (r < 0)
                 return ours && r == -ENOENT && *path == '/' ? secrets_add_absent(l, path, h)
@@ -223,7 +223,7 @@ static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
                 return -ENOMEM;
         }
         /* A store is made elsewhere and renamed over an empty folder, which replaces the folder and its mask. */
-        r = data ? quiet_stat(data, true, &of_data) : 0;
+        r = data ? lookup_stat(data, true, &of_data) : 0;
         if (r == -ETIMEDOUT)
                 return secrets_failed(l, path, r);
         if (r < 0) {

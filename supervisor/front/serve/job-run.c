@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "request/resolve-request.h"
 #include "store/hooks.h"
 
@@ -159,7 +159,7 @@ static const char *job_run_param(const Job *j, const char *name) {
 static bool job_run_same_place(const char *a, const char *b) {
         struct stat x, y;
 
-        return strcmp(a, b) == 0 || (quiet_stat(a, true, &x) == 0 && quiet_stat(b, true, &y) == 0 &&
+        return strcmp(a, b) == 0 || (lookup_stat(a, true, &x) == 0 && lookup_stat(b, true, &y) == 0 &&
                                      x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
@@ -275,7 +275,7 @@ static int job_run_invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t *
                 return code;
         }
         job_judging(j, false);
-        if (quiet_was_remote()) { /* no region ran; a client that can be ended may read the file itself */
+        if (lookup_was_remote()) { /* no region ran; a client that can be ended may read the file itself */
                 j->error = SERVE_E_REMOTE;
                 j->why = refusal.why;
         }
@@ -388,14 +388,14 @@ void job_run(Job *j, int no_folder) {
         char shown[256];
         int e;
 
-        quiet_begin();
+        lookup_begin();
         store_stop_at(j->cancel); /* also before a region is there: a refusal is recorded */
         job_judging(j, true); /* when its turn has come, not when requested */
         if (no_folder > 0)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "unshare: %s", strerror(no_folder));
-        else if (strcmp(cwd, "/") != 0 && (e = quiet_chdir(cwd)) < 0)
+        else if (strcmp(cwd, "/") != 0 && (e = lookup_chdir(cwd)) < 0)
                 j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s",
-                                diag_quote(cwd, strlen(cwd), shown, sizeof(shown)), quiet_strerror(e));
+                                diag_quote(cwd, strlen(cwd), shown, sizeof(shown)), lookup_strerror(e));
         else if (j->peer->foreign &&
                  (e = other_user_still_may(j->policy->policy, j->peer->uid, j->params, &j->why)) != 0)
                 j->error = e;

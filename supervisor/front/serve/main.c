@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "base/size.h"
 #include "prefork/groups.h"
 #include "request/paths.h"
@@ -342,7 +342,7 @@ int main(int argc, char **argv) {
         if (e >= 0)
                 return e;
         main_find_journal();
-        quiet_read_local_alone(true);
+        lookup_read_local_alone(true);
         if (!s.options.reload && !main_raise_fds(&s.options))
                 return EXIT_OURS;
         socket = path_of_socket(s.options.socket, &d);

@@ -1,9 +1,8 @@
 #include "manifest/bundle-walk.h"
 
-#include "base/buf.h"
 #include "base/dirents.h"
 #include "base/owner.h"
-#include "base/waiting.h"
+#include "base/watchdog.h"
 #include "manifest/vocabulary.h"
 #include "schema/limits.h"
 
@@ -44,7 +43,7 @@ int bundle_access_or_errno(int e, const char *path, Diag *reterr) {
 typedef struct BundleWalk {
         int root;
         Bundle *bundle;
-        size_t entries, room;
+        size_t entries;
         Diag *reterr;
 } BundleWalk;
 
@@ -203,7 +202,7 @@ static int walk_folder(BundleWalk *w, int dirfd, const char *prefix, OutFolder *
 static int walk_add_file(BundleWalk *w, BundleFile *f) {
         Bundle *b = w->bundle;
 
-        if (!array_room(&b->files, b->n_files, &w->room, sizeof(*b->files)))
+        if (!GROW(b->files, b->n_files))
                 return -ENOMEM;
         b->bytes += f->bytes;
         b->files[b->n_files++] = *f;
@@ -231,7 +230,7 @@ static int walk_entry(BundleWalk *w, int dirfd, const char *prefix, const char *
                                     shown);
         if (!utf8_valid(name, strlen(name), NULL))
                 return diag(w->reterr, BUNDLE_E_KIND, "%s: a file name must be UTF-8", shown);
-        waiting_goes_on();
+        watchdog_ping();
         if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return bundle_access_or_errno(errno, path, w->reterr);
         if (!w->bundle->others && !owner_alone(&st, geteuid())) {

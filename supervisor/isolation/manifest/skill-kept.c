@@ -1,8 +1,8 @@
 #include "manifest/skill-kept.h"
 
 #include "base/lock.h"
-#include "base/quiet.h"
-#include "base/waiting.h"
+#include "base/path-lookup.h"
+#include "base/watchdog.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -104,9 +104,9 @@ int skill_load_kept(SkillsKept *k, const SkillSource *from, Skill **ret, Diag *r
         bool can;
         int r;
 
-        _cleanup_waiting_ Waiting w = waiting_for("the skill", from->dir);
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the skill", from->dir);
         clock_gettime(CLOCK_REALTIME, &now);
-        can = k && quiet_real(from->dir, &real) == 0 && quiet_may_read(real) == 0 && kept_look(real, &before) &&
+        can = k && lookup_real(from->dir, &real) == 0 && lookup_may_read(real) == 0 && kept_look(real, &before) &&
               kept_is_quiet(&before, &now);
         s = can ? kept_find(k, real, &before) : NULL;
         if (s && kept_copy_is_good(s, from)) {

@@ -1,7 +1,7 @@
 #include "manifest/skill.h"
 
 #include "base/owner.h"
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -75,12 +75,12 @@ static int skill_read_manifest(Skill *s, int fd, Findings *f, Diag *reterr) {
         r = manifest_parse(text, n, fd, &s->bundle, &s->manifest, f);
         /* Symlinks of the host are resolved here, once: policy judges exactly the path that is mounted later. */
         for (size_t i = 0; r == 0 && i < s->manifest.n_files; i++) {
-                int e = quiet_real(s->manifest.files[i].path, &s->manifest.files[i].real);
+                int e = lookup_real(s->manifest.files[i].path, &s->manifest.files[i].real);
 
                 if (e == -ENOMEM || e == -ETIMEDOUT)
                         r = e == -ENOMEM ? e
                                          : diag(reterr, SKILL_E_BAD, "%s/" MANIFEST_NAME "#/files/%zu: \"%s\": %s",
-                                                s->dir, i, s->manifest.files[i].path, quiet_strerror(e));
+                                                s->dir, i, s->manifest.files[i].path, lookup_strerror(e));
         }
         return r;
 }
@@ -108,11 +108,11 @@ static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *fi
         diag_quote(dir, strlen(dir), shown, sizeof(shown));
         if (!s)
                 return -ENOMEM;
-        r = from->gone ? (s->dir = strdup(dir)) ? 0 : -ENOMEM : quiet_real(dir, &s->dir);
+        r = from->gone ? (s->dir = strdup(dir)) ? 0 : -ENOMEM : lookup_real(dir, &s->dir);
         if (r < 0)
                 return r == -ENOMEM ? r
                                     : diag(reterr, r == -ETIMEDOUT ? SKILL_E_BUNDLE : SKILL_E_MISSING, "%s: %s", shown,
-                                           quiet_strerror(r));
+                                           lookup_strerror(r));
         for (const char *p = s->dir; *p; p++)
                 if ((unsigned char)*p < 0x20 || *p == 0x7F || !utf8_valid(s->dir, strlen(s->dir), NULL))
                         return diag(reterr, SKILL_E_BAD,
@@ -124,9 +124,9 @@ static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *fi
                                     from->digest);
                 r = r ?: bundle_read(copy, &s->bundle, &message);
         } else {
-                r = quiet_may_read(s->dir);
+                r = lookup_may_read(s->dir);
                 if (r < 0)
-                        return diag(reterr, SKILL_E_BUNDLE, "%s: %s", shown, quiet_strerror(r));
+                        return diag(reterr, SKILL_E_BUNDLE, "%s: %s", shown, lookup_strerror(r));
                 fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd < 0)
                         return errno == ENOTDIR

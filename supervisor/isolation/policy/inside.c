@@ -1,7 +1,7 @@
 #include "policy/inside.h"
 
 #include "base/owner.h"
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "policy/place.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ bool inside_only_root_writes(const char *real) {
         for (;;) {
                 char *slash = strrchr(path, '/');
 
-                if (quiet_stat(*path ? path : "/", false, &st) < 0 ||
+                if (lookup_stat(*path ? path : "/", false, &st) < 0 ||
                     !inside_only_root(*path ? path : "/", inside_is_system(real), &st))
                         return false;
                 if (!*path)
@@ -95,8 +95,8 @@ static int inside_follow(InsideWalk *w, const char *host) {
 
         if (++w->links > INSIDE_LINKS_MAX)
                 return -ELOOP;
-        fd = quiet_open(host, O_NOFOLLOW, 0);
-        r = fd < 0 ? fd : quiet_may_read_link(fd);
+        fd = lookup_open(host, O_NOFOLLOW, 0);
+        r = fd < 0 ? fd : lookup_may_read_link(fd);
         if (r < 0)
                 return r;
         n = readlinkat(fd, "", target, sizeof(target));
@@ -154,7 +154,7 @@ static int inside_step(InsideWalk *w, const char *name) {
         case INSIDE_HOST:
                 break;
         }
-        r = quiet_stat(host, false, &st);
+        r = lookup_stat(host, false, &st);
         if (r == 0 && w->settled)
                 w->settled = inside_only_root(host, inside_is_system(host), &st);
         if (r == 0 && S_ISLNK(st.st_mode))

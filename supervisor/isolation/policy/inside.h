@@ -14,7 +14,8 @@ void inside_deinit(Inside *i);
 #define _cleanup_inside_ _cleanup_(inside_deinit)
 
 /* path: absolute; ".." means the folder above in the region. Returns 0, -ENOENT with ret->end set, -EISDIR (a folder
- * that only holds places of grants), -ELOOP, -ENAMETOOLONG, -ETIMEDOUT, -EREMOTE (base/quiet.h), -ENOMEM, -errno. */
+ * that only holds places of grants), -ELOOP, -ENAMETOOLONG, -ETIMEDOUT, -EREMOTE (base/path-lookup.h), -ENOMEM,
+ * -errno. */
 int inside_find(const FileGrant *files, size_t n, const char *path, Inside *ret);
 /* Whether the path is a host folder that every region has at the same path, or lies below such a folder. */
 bool inside_is_system(const char *path);

@@ -2,8 +2,8 @@
 
 #include "base/io.h"
 #include "base/owner.h"
-#include "base/quiet.h"
-#include "base/waiting.h"
+#include "base/path-lookup.h"
+#include "base/watchdog.h"
 #include "policy/bounds.h"
 #include "schema/limits.h"
 
@@ -134,14 +134,14 @@ static void policy_read_files(Doc *d, const Node *v, Limits *l) {
                 l->n_files++;
                 /* Sources are compared with symlinks resolved, so roots are resolved too. A root that does not exist
                  * stays as written. */
-                e = quiet_real(f->path, &real);
+                e = lookup_real(f->path, &real);
                 if (e == 0) {
                         free(f->path);
                         f->path = real;
                 } else if (e == -ENOMEM)
                         d->no_memory = true;
                 else if (e == -ETIMEDOUT)
-                        doc_fault(d, MEMBER(item, "path"), "place", "\"%s\": %s", f->path, quiet_strerror(e));
+                        doc_fault(d, MEMBER(item, "path"), "place", "\"%s\": %s", f->path, lookup_strerror(e));
         }
 }
 
@@ -399,7 +399,7 @@ int policy_load(const char *given, Policy **ret, Diag *reterr) {
                 *ret = policy_new();
                 return *ret ? 0 : -ENOMEM;
         }
-        _cleanup_waiting_ Waiting w = waiting_for("the policy", path);
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the policy", path);
         diag_quote(path, strlen(path), shown, sizeof(shown));
         r = owner_check(path, geteuid(), &other);
         if (r > 0)

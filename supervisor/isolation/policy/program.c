@@ -1,8 +1,8 @@
 #include "policy/program.h"
 
 #include "base/cache.h"
-#include "base/quiet.h"
-#include "base/waiting.h"
+#include "base/path-lookup.h"
+#include "base/watchdog.h"
 #include "base/owner.h"
 #include "manifest/copy.h"
 #include "policy/inside.h"
@@ -163,7 +163,7 @@ static const char *program_name(const Program *p) {
 }
 
 int program_copy(Program *p, const char *store_dir, Diag *reterr) {
-        _cleanup_waiting_ Waiting w = waiting_for("the program", p->host);
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the program", p->host);
         _cleanup_close_ int fd = -1;
         struct stat st;
         int r = program_open(p->host, &fd, &st, reterr);
@@ -180,7 +180,7 @@ static int program_shown(const char *program, int code, int e, Diag *reterr) {
         else if (e != -ENOENT && e != -ENOTDIR && e != -ELOOP && e != -ENAMETOOLONG) /* the path could not be checked */
                 code = REQUEST_E_SOURCE;
         return diag(reterr, code, "--exec \"%s\": %s", DIAG_QUOTED(program),
-                    quiet_strerror(e));
+                    lookup_strerror(e));
 }
 
 static bool program_has_dots(const char *path) {
@@ -219,7 +219,7 @@ static int program_dotted(const char *folder, const char *program, const Program
         slash = strrchr(path, '/');
         *slash = 0;
         r = view ? inside_find(view->files, view->n_files, *path ? path : "/", &in)
-                 : quiet_real(*path ? path : "/", &real);
+                 : lookup_real(*path ? path : "/", &real);
         if (r == -ENOENT && view)
                 *ret_end = TAKE_PTR(in.end);
         if (r < 0)
@@ -307,7 +307,7 @@ static int program_environment(const char *program, char **ret) {
 
                 if (!(path = text_printf("%.*s%s", (int)(slash - program), program, places[i])))
                         return -ENOMEM;
-                if (quiet_real(path, &real) < 0)
+                if (lookup_real(path, &real) < 0)
                         continue;
                 *strrchr(real, '/') = 0;
                 *ret = TAKE_PTR(real);
@@ -336,7 +336,7 @@ static int program_note(Program *p) {
  * -errno. */
 static int program_led_out(const char *program, const char *out, Diag *reterr) {
         _cleanup_free_ char *real = NULL, *environment = NULL;
-        int n, r = quiet_real(out, &real);
+        int n, r = lookup_real(out, &real);
 
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
@@ -365,7 +365,7 @@ static int program_outside(const char *program, const ProgramView *view, const c
                 return program_shown(program, REQUEST_E_NOT_FOUND, -errno, reterr);
         r = program_has_dots(program) ? program_dotted(cwd, program, NULL, &named, NULL, reterr)
                                       : program_absolute(cwd, program, &named, reterr);
-        r = r ?: quiet_real(named, &p->host);
+        r = r ?: lookup_real(named, &p->host);
         diag_quote(program, strlen(program), shown, sizeof(shown));
         if (r == -ENOENT && end && view->n_files > 0)
                 return diag(reterr, REQUEST_E_NOT_FOUND,
@@ -402,7 +402,7 @@ static const char *program_hint(const char *program, const ProgramView *view) {
         _cleanup_inside_ Inside in = {0};
         struct stat st;
 
-        if (quiet_stat(program, true, &st) == 0)
+        if (lookup_stat(program, true, &st) == 0)
                 return "; ./ before it names the one in this folder";
         path = text_printf("%s/%s", view->workdir ?: REGION_WORK_DIR, program);
         if (path && inside_find(view->files, view->n_files, path, &in) == 0)
@@ -435,10 +435,10 @@ int program_find(const char *program, const ProgramView *view, const char *store
         }
         if (r != 0)
                 return r;
-        r = quiet_may_read(p.host);
+        r = lookup_may_read(p.host);
         if (r < 0)
                 return program_shown(program, REQUEST_E_SOURCE, r, reterr);
-        _cleanup_waiting_ Waiting w = waiting_for("the program", p.host);
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the program", p.host);
         r = program_open(p.host, &fd, &st, reterr);
         if (r != 0)
                 return r;

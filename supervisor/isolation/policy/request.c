@@ -1,6 +1,6 @@
 #include "policy/request.h"
 
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -69,11 +69,11 @@ static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
         q = path_normalise(colon + 1, &target, reterr);
         if (q)
                 return request_prefix(q, "volume target", reterr);
-        q = quiet_real(copy, &plain);
+        q = lookup_real(copy, &plain);
         if (q < 0)
                 return q == -ENOMEM ? q
                                     : diag(reterr, REQUEST_E_SOURCE, "-v \"%s\": %s: %s", shown,
-                                           DIAG_QUOTED(copy), quiet_strerror(q));
+                                           DIAG_QUOTED(copy), lookup_strerror(q));
         q = path_normalise(plain, &source, reterr); /* refuses paths that no record could show */
         free(plain);
         if (q)

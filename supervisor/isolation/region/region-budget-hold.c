@@ -1,7 +1,6 @@
 /* Runs: supervisor. Holds a region for a look, when many processes can write more than the budget at once. */
 #include "region/region-budget-private.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/slice.h"
@@ -25,7 +24,7 @@ static void hold_one(pid_t pid, void *arg) {
 
         if (!proc_stat(pid, &letter, 1) || strchr("tTZX", (char)letter))
                 return;
-        if (array_room(&h->v, h->n, &h->room, sizeof(*h->v)) && kill(pid, SIGSTOP) == 0)
+        if (GROW(h->v, h->n) && kill(pid, SIGSTOP) == 0)
                 h->v[h->n++] = pid;
 }
 

@@ -2,7 +2,7 @@
  * waiting at Unix sockets keep the bytes sent by closed clients. */
 #include "region/region-budget-private.h"
 
-#include "base/aside.h"
+#include "base/timed-syscall.h"
 #include "region/region-queues.h"
 
 #include <errno.h>
@@ -24,21 +24,21 @@ typedef struct WaitingOpen {
         int namespaces;
 } WaitingOpen;
 
-/* Job for aside_open(): only the task enters the namespaces. An ordinary user has to own the user namespace. */
+/* Job for timed_open(): only the task enters the namespaces. An ordinary user has to own the user namespace. */
 __attribute__((no_sanitize("address", "undefined"))) static long waiting_open_aside(void *job) {
         const WaitingOpen *w = job;
-        long e = aside_do(SYS_unshare, CLONE_FS), pidfd = e < 0 ? e : aside_do(SYS_pidfd_open, w->pid);
+        long e = timed_do(SYS_unshare, CLONE_FS), pidfd = e < 0 ? e : timed_do(SYS_pidfd_open, w->pid);
 
         if (pidfd < 0)
                 return pidfd;
-        e = aside_do(SYS_setns, pidfd, w->namespaces);
-        return e < 0 ? e : aside_do(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+        e = timed_do(SYS_setns, pidfd, w->namespaces);
+        return e < 0 ? e : timed_do(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 }
 
 static int waiting_open(pid_t pid) {
         WaitingOpen w = {pid, CLONE_NEWNET | (geteuid() == 0 ? 0 : CLONE_NEWUSER)};
 
-        return aside_open(waiting_open_aside, &w, sizeof(w), ASIDE_USEC);
+        return timed_open(waiting_open_aside, &w, sizeof(w), TIMED_USEC);
 }
 
 /* Counts waiting connections with client inode 0: the client is closed. */

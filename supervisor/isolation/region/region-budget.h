@@ -37,7 +37,7 @@ typedef struct RegionHold {
         uint64_t since_usec;         /* CLOCK_MONOTONIC */
         Guard *guard;                /* the guard that stopped the processes; NULL: this process */
         pid_t *v;                    /* the stopped processes, parents first; owned */
-        size_t n, room;
+        size_t n;
 } RegionHold;
 
 typedef struct RegionBudget RegionBudget;

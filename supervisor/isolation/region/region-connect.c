@@ -1,7 +1,7 @@
 /* Runs: supervisor. */
 #include "region/region-connect.h"
 
-#include "base/aside.h"
+#include "base/timed-syscall.h"
 #include "region/region-notify-task.h"
 #include "region/region-proc.h"
 
@@ -49,24 +49,24 @@ typedef struct ConnectLook {
 __attribute__((no_sanitize("address", "undefined"))) static long connect_look(void *arg) {
         ConnectLook *l = arg;
         socklen_t n_family = sizeof(int), n_type = sizeof(int), n_protocol = sizeof(int), n_state = sizeof(l->state);
-        long fd = aside_do(SYS_pidfd_getfd, l->pidfd, l->fd, 0), e;
+        long fd = timed_do(SYS_pidfd_getfd, l->pidfd, l->fd, 0), e;
 
         if (fd < 0)
                 return fd;
-        e = aside_do(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &l->family, &n_family);
-        e = e ?: aside_do(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &l->type, &n_type);
-        e = e ?: aside_do(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &l->protocol, &n_protocol);
+        e = timed_do(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &l->family, &n_family);
+        e = e ?: timed_do(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &l->type, &n_type);
+        e = e ?: timed_do(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &l->protocol, &n_protocol);
         if (e == 0 && l->type == SOCK_STREAM && l->protocol == IPPROTO_TCP)
-                e = aside_do(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &l->state, &n_state);
+                e = timed_do(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &l->state, &n_state);
         if (e == 0)
-                l->flags = (int)aside_do(SYS_fcntl, fd, F_GETFL);
+                l->flags = (int)timed_do(SYS_fcntl, fd, F_GETFL);
         for (unsigned i = 0; e == 0 && l->protocol == IPPROTO_TCP && i < ARRAY_SIZE(options); i++) {
                 l->options[i].n = VALUE_MAX;
-                if (aside_do(SYS_getsockopt, fd, options[i].level, options[i].name, l->options[i].value,
+                if (timed_do(SYS_getsockopt, fd, options[i].level, options[i].name, l->options[i].value,
                              &l->options[i].n) < 0)
                         l->options[i].n = 0;
         }
-        aside_do(SYS_close, fd);
+        timed_do(SYS_close, fd);
         return e;
 }
 
@@ -80,10 +80,10 @@ typedef struct ConnectPlace {
 
 __attribute__((no_sanitize("address", "undefined"))) static long connect_place(void *arg) {
         ConnectPlace *p = arg;
-        long r = aside_do(SYS_ioctl, p->notify, SECCOMP_IOCTL_NOTIF_ADDFD, &p->add);
+        long r = timed_do(SYS_ioctl, p->notify, SECCOMP_IOCTL_NOTIF_ADDFD, &p->add);
 
         p->closed = true; /* the region may have closed its copy: then this close is the last */
-        aside_do(SYS_close, p->fd);
+        timed_do(SYS_close, p->fd);
         return r;
 }
 
@@ -92,7 +92,7 @@ static int connect_give(Connects *c, uint64_t id, int fd, int place, bool cloexe
         const struct seccomp_notif_addfd add = {.id = id, .flags = SECCOMP_ADDFD_FLAG_SETFD, .srcfd = (uint32_t)fd,
                                                 .newfd = (uint32_t)place, .newfd_flags = cloexec ? O_CLOEXEC : 0};
         ConnectPlace p = {.notify = c->notify, .fd = fd, .add = add};
-        long r = aside_run(connect_place, &p, sizeof(p), ASIDE_ALL, ASIDE_USEC);
+        long r = timed_run(connect_place, &p, sizeof(p), TIMED_ALL, TIMED_USEC);
 
         if (!p.closed && r != -ETIMEDOUT)
                 close(fd);
@@ -170,7 +170,7 @@ int region_connect_start(Connects *c, uint64_t id, pid_t pid, int fd, const stru
 
         if (pidfd < 0 || !connect_waits(c, id))
                 return EPERM;
-        r = aside_run(connect_look, &l, sizeof(l), pidfd, ASIDE_USEC);
+        r = timed_run(connect_look, &l, sizeof(l), pidfd, TIMED_USEC);
         if (r < 0)
                 return r == -EBADF || r == -ENOTSOCK ? (int)-r : EPERM;
         e = connect_refuses(&l, a);

@@ -1,7 +1,6 @@
 /* Runs: supervisor. */
 #include "region/region-denial.h"
 
-#include "base/buf.h"
 #include "base/diag.h"
 #include "region/region-key.h"
 
@@ -59,7 +58,7 @@ int denials_add_many(Denials *d, const char *rule, const char *operation, const 
                 d->others += count;
                 return 0;
         }
-        if (!array_room(&d->v, d->n, &d->room, sizeof(*d->v)))
+        if (!GROW(d->v, d->n))
                 return -ENOMEM;
         entry.rule = strdup(rule);
         entry.operation = strdup(operation);

@@ -17,7 +17,7 @@ typedef struct Denial {
 
 typedef struct Denials {
         Denial *v;
-        size_t n, room;
+        size_t n;
         uint64_t others; /* denials beyond the room for distinct entries */
         uint64_t total;
 } Denials;

@@ -1,8 +1,8 @@
 /* Runs: supervisor. */
 #include "region/region-file-memory.h"
 
-#include "base/aside.h"
 #include "base/dirents.h"
+#include "base/timed-syscall.h"
 #include "region/region-proc.h"
 #include "region/region-tables.h"
 
@@ -17,7 +17,7 @@
 #define OPENS_OBJECT 448  /* a small object behind a descriptor */
 #define OPENS_PROC 6144   /* a file of /proc: inode, and a page of text */
 #define OPENS_WATCH 200   /* a file watched by an epoll */
-#define OPENS_LISTS 16    /* lists read in each call of aside_run() */
+#define OPENS_LISTS 16    /* lists read in each call of timed_run() */
 #define OPENS_LINES_MAX (1 << 20)
 
 static bool opens_is_folder(const char *link) {
@@ -42,24 +42,24 @@ typedef struct OpensLists {
         char text[16384];
 } OpensLists;
 
-/* Job for aside_run(): the kernel makes the list under the epoll's lock, held while a watched file is polled. */
+/* Job for timed_run(): the kernel makes the list under the epoll's lock, held while a watched file is polled. */
 __attribute__((no_sanitize("address", "undefined"))) static long opens_count(void *job) {
         OpensLists *o = job;
 
         for (size_t i = 0; i < o->n; i++) {
-                long fd = aside_do(SYS_openat, AT_FDCWD, o->path[i], O_RDONLY | O_CLOEXEC), k;
+                long fd = timed_do(SYS_openat, AT_FDCWD, o->path[i], O_RDONLY | O_CLOEXEC), k;
                 uint64_t bytes = 0;
 
                 if (fd < 0)
                         continue;
-                while (o->lines < OPENS_LINES_MAX && (k = aside_do(SYS_read, fd, o->text, sizeof(o->text))) > 0) {
+                while (o->lines < OPENS_LINES_MAX && (k = timed_do(SYS_read, fd, o->text, sizeof(o->text))) > 0) {
                         bytes += (uint64_t)k;
                         for (long at = 0; at < k; at++)
                                 o->lines += o->text[at] == '\n';
                 }
                 if (bytes > o->longest)
                         o->longest = bytes;
-                aside_do(SYS_close, fd);
+                timed_do(SYS_close, fd);
         }
         return 0;
 }
@@ -77,7 +77,7 @@ uint64_t opens_watched(OpensLook *l, pid_t tid, const int *fds, size_t n, size_t
                 for (size_t i = 0; i < o->n; i++)
                         snprintf(o->path[i], sizeof(o->path[i]), "/proc/%d/fdinfo/%d", (int)tid, fds[at + i]);
                 /* or the machine is too busy */
-                if (aside_run(opens_count, o, sizeof(*o), -1, ASIDE_USEC) == -ETIMEDOUT) {
+                if (timed_run(opens_count, o, sizeof(*o), -1, TIMED_USEC) == -ETIMEDOUT) {
                         l->blocked++;
                         return sum + (n - at) * in_table * OPENS_WATCH;
                 }

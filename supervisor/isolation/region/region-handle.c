@@ -1,6 +1,5 @@
 #include "region/region-handle.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "region/region-vault.h"
 
@@ -150,7 +149,7 @@ static int handle_free_index(Vault *v, size_t *ret) {
                 }
         if (v->n_handles >= HANDLES_MAX)
                 return HANDLE_E_TOO_MANY;
-        if (!array_room(&v->handles, v->n_handles, &v->room_handles, sizeof(*v->handles)))
+        if (!GROW(v->handles, v->n_handles))
                 return -ENOMEM;
         v->handles[v->n_handles] = (HandleSlot){0};
         *ret = v->n_handles++;

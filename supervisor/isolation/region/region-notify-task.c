@@ -1,9 +1,9 @@
 /* Runs: supervisor. */
 #include "region/region-notify-task.h"
 
-#include "base/aside.h"
 #include "base/mounts.h"
-#include "base/quiet.h"
+#include "base/path-lookup.h"
+#include "base/timed-syscall.h"
 #include "region/region-proc.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ bool region_notify_served_start(const Grant *g) {
 
         for (size_t i = 0; g && !served && i < g->n_files; i++)
                 served = !g->files[i].mask &&
-                         (quiet_is_served(g->files[i].source) != 0 || mounts_served_below(g->files[i].source));
+                         (lookup_is_served(g->files[i].source) != 0 || mounts_served_below(g->files[i].source));
         if (served)
                 atomic_fetch_add(&task_served, 1);
         return served;
@@ -65,11 +65,11 @@ __attribute__((no_sanitize("address", "undefined"))) static long task_transfer(v
                 first = m->n;
         remote[0] = (struct iovec){(void *)(uintptr_t)m->at, first};
         remote[1] = (struct iovec){(void *)(uintptr_t)(m->at + first), m->n - first};
-        return aside_do(m->call, m->pid, &local, 1, remote, m->n > first ? 2 : 1, 0);
+        return timed_do(m->call, m->pid, &local, 1, remote, m->n > first ? 2 : 1, 0);
 }
 
 static long task_memory(TaskMemory *m) {
-        return region_notify_any_served() ? aside_run(task_transfer, m, sizeof(*m), -1, ASIDE_USEC) : task_transfer(m);
+        return region_notify_any_served() ? timed_run(task_transfer, m, sizeof(*m), -1, TIMED_USEC) : task_transfer(m);
 }
 
 ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n) {
@@ -115,14 +115,14 @@ bool region_notify_is_served(pid_t pid, int fd) {
         uint64_t mount;
         struct stat st;
 
-        if (quiet_mount(fd, &mount) < 0 || quiet_fstat(fd, &st) < 0)
+        if (lookup_mount(fd, &mount) < 0 || lookup_fstat(fd, &st) < 0)
                 return true;
         kind = mounts_kind_of(pid, mount);
         return kind == MOUNT_SERVED || (kind == MOUNT_UNKNOWN && S_ISREG(st.st_mode) && fcntl(fd, F_GET_SEALS) < 0);
 }
 
 __attribute__((no_sanitize("address", "undefined"))) static long task_close(void *job) {
-        return aside_do(SYS_close, *(int *)job);
+        return timed_do(SYS_close, *(int *)job);
 }
 
 /* A thread can have a separate table of descriptors. Before Linux 6.9 (PIDFD_THREAD) a pidfd means the process. */
@@ -145,7 +145,7 @@ int region_notify_copy_fd(pid_t pid, int fd) {
                 return -EREMOTE;
         copy = task_copy(pid, fd);
         if (copy >= 0 && region_notify_is_served(pid, copy)) { /* a different file took the number meanwhile */
-                aside_run(task_close, &copy, sizeof(copy), ASIDE_ALL, ASIDE_USEC);
+                timed_run(task_close, &copy, sizeof(copy), TIMED_ALL, TIMED_USEC);
                 return -EREMOTE;
         }
         return copy;

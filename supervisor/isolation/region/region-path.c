@@ -1,8 +1,8 @@
 /* Runs: supervisor. */
 #include "region/region-path.h"
 
+#include "base/path-lookup.h"
 #include "base/proc-path.h"
-#include "base/quiet.h"
 #include "region/region-denial.h"
 #include "schema/limits.h"
 #include "spawn/spawn.h"
@@ -163,7 +163,7 @@ bool region_path_is_scratch(const Grant *g, Tier tier, const char *path) {
 bool region_path_is_there(int root, const char *path) {
         struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_CACHED};
-        _cleanup_close_ int fd = quiet_open_cached(root, path, &how);
+        _cleanup_close_ int fd = lookup_open_cached(root, path, &how);
 
         return fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != EAGAIN);
 }

@@ -1,7 +1,6 @@
 /* Runs: supervisor. */
 #include "region/region-proc.h"
 
-#include "base/buf.h"
 #include "base/dirents.h"
 #include "region/region-tables.h"
 
@@ -83,7 +82,7 @@ static ProcEntry *proc_tree_entry(ProcTree *t, pid_t pid, uint64_t start_ticks) 
         for (size_t i = t->n; i-- > 0;) /* living processes are the last entries */
                 if (t->v[i].pid == pid && t->v[i].start_ticks == start_ticks)
                         return &t->v[i];
-        if (!array_room(&t->v, t->n, &t->room, sizeof(*t->v)))
+        if (!GROW(t->v, t->n))
                 return NULL;
         t->v[t->n] = (ProcEntry){.pid = pid, .start_ticks = start_ticks};
         return &t->v[t->n++];
@@ -117,7 +116,7 @@ typedef struct ProcAreas {
 
 typedef struct ProcAreasList {
         ProcAreas *v; /* owned */
-        size_t n, room;
+        size_t n;
 } ProcAreasList;
 
 static bool proc_is_older_image(const ProcAreas *a, const ProcAreas *than) {
@@ -248,7 +247,7 @@ static int proc_look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_ar
 }
 
 /* Appends the children of every thread of pid. */
-static int proc_add_children(pid_t pid, pid_t **list, size_t *n, size_t *room) {
+static int proc_add_children(pid_t pid, pid_t **list, size_t *n) {
         _cleanup_closedir_ DIR *d = opendir(PROC_PATH("%d/task", pid));
         char text[65536];
         struct dirent *de;
@@ -266,7 +265,7 @@ static int proc_add_children(pid_t pid, pid_t **list, size_t *n, size_t *room) {
                         /* The last number may be cut at the end of the buffer. */
                         if (end == p || (*end != ' ' && *end != 0) || (*end == 0 && end == text + sizeof(text) - 1))
                                 break;
-                        if (!array_room(list, *n, room, sizeof(**list)))
+                        if (!GROW(*list, *n))
                                 return -ENOMEM;
                         if (*n < PROC_TREE_MAX)
                                 (*list)[(*n)++] = (pid_t)v;
@@ -306,11 +305,10 @@ static void proc_forget_gone(ProcTree *t) {
 
 /* After an error *ret has the processes found so far. */
 static int proc_list_below(pid_t root, pid_t **ret, size_t *ret_n) {
-        size_t room = 0;
-        int e = proc_add_children(root, ret, ret_n, &room);
+        int e = proc_add_children(root, ret, ret_n);
 
         for (size_t i = 0; e == 0 && i < *ret_n; i++)
-                e = proc_add_children((*ret)[i], ret, ret_n, &room);
+                e = proc_add_children((*ret)[i], ret, ret_n);
         return e;
 }
 
@@ -329,7 +327,7 @@ int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n) {
 /* Grows the list to n entries; new entries are zero. */
 static int proc_areas_grow(ProcAreasList *l, size_t n) {
         while (l->n < n) {
-                if (!array_room(&l->v, l->n, &l->room, sizeof(*l->v)))
+                if (!GROW(l->v, l->n))
                         return -ENOMEM;
                 l->v[l->n++] = (ProcAreas){0};
         }
@@ -338,12 +336,12 @@ static int proc_areas_grow(ProcAreasList *l, size_t n) {
 
 int proc_tree_each(pid_t root, void (*fn)(pid_t pid, void *arg), void *arg) {
         _cleanup_free_ pid_t *list = NULL;
-        size_t n = 0, room = 0;
-        int e = proc_add_children(root, &list, &n, &room);
+        size_t n = 0;
+        int e = proc_add_children(root, &list, &n);
 
         for (size_t i = 0; i < n; i++) {
                 fn(list[i], arg);
-                e = e ?: proc_add_children(list[i], &list, &n, &room);
+                e = e ?: proc_add_children(list[i], &list, &n);
         }
         return e;
 }
@@ -351,7 +349,7 @@ int proc_tree_each(pid_t root, void (*fn)(pid_t pid, void *arg), void *arg) {
 int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         _cleanup_free_ pid_t *list = NULL;
         ProcAreasList areas = {};
-        size_t n = 0, room = 0, before;
+        size_t n = 0, before;
         int e;
 
         t->tasks = t->resident_bytes = t->processes = t->table_bytes = t->most_anon_bytes = t->shmem_bytes = t->mapped_bytes =
@@ -360,7 +358,7 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
                 t->areas_bytes = 0;
         if (look & PROC_LOOK_CPU) /* a walk without CPU marks no process as alive */
                 proc_forget_gone(t);
-        e = proc_add_children(root, &list, &n, &room);
+        e = proc_add_children(root, &list, &n);
         e = e ?: proc_areas_grow(&areas, n);
         for (size_t i = 0; e == 0 && i < n; i++) {
                 if (areas.v[i].depth == 0) {
@@ -374,7 +372,7 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
                 }
                 e = proc_look_at(t, list[i], look, &areas.v[i]);
                 before = n;
-                e = e ?: proc_add_children(list[i], &list, &n, &room);
+                e = e ?: proc_add_children(list[i], &list, &n);
                 e = e ?: proc_areas_grow(&areas, n);
                 for (size_t k = before; e == 0 && k < n; k++) {
                         areas.v[k].depth = areas.v[i].depth + 1;

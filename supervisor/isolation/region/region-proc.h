@@ -18,7 +18,7 @@ typedef struct ProcEntry {
 
 typedef struct ProcTree {
         ProcEntry *v; /* from the last two walks; owned */
-        size_t n, room;
+        size_t n;
         /* From the last walk: */
         uint64_t tasks;          /* processes and threads below the root */
         uint64_t resident_bytes; /* anonymous memory, also swapped out, and page tables; without shared memory */

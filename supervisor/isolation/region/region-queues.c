@@ -1,8 +1,7 @@
 #include "region/region-queues.h"
 
-#include "base/aside.h"
-#include "base/buf.h"
 #include "base/dirents.h"
+#include "base/timed-syscall.h"
 #include "region/region-notify-task.h"
 #include "region/region-proc.h"
 #include "region/region-tables.h"
@@ -40,7 +39,7 @@
 
 typedef struct QueuesInodes {
         uint64_t *v; /* sorted; owned */
-        size_t n, room;
+        size_t n;
 } QueuesInodes;
 
 typedef struct QueuesSeen {
@@ -194,7 +193,7 @@ static bool queues_add_inode(QueuesInodes *i, uint64_t inode) {
 
         if (inode == 0 || queues_has(i, inode))
                 return false;
-        if (!array_room(&i->v, i->n, &i->room, sizeof(*i->v)))
+        if (!GROW(i->v, i->n))
                 return false;
         while (at > 0 && i->v[at - 1] > inode)
                 at--;
@@ -251,7 +250,7 @@ typedef struct QueuesPeek {
         _Alignas(8) uint8_t control[QUEUES_CONTROL];
 } QueuesPeek;
 
-/* Job for aside_run(): peeks at messages in the socket, without taking. A reader of the region may lock the socket for
+/* Job for timed_run(): peeks at messages in the socket, without taking. A reader of the region may lock the socket for
  * any time. Each message is read as a whole: a second look at the rest would find the descriptors again. */
 __attribute__((no_sanitize("address", "undefined"))) static long queues_peek(void *job) {
         QueuesPeek *p = job;
@@ -260,7 +259,7 @@ __attribute__((no_sanitize("address", "undefined"))) static long queues_peek(voi
 
         for (size_t i = 0; i < QUEUES_PARTS; i++)
                 p->v[i] = (struct iovec){p->bytes, sizeof(p->bytes)};
-        if (aside_do(SYS_setsockopt, p->fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
+        if (timed_do(SYS_setsockopt, p->fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
                 return -1;
         for (unsigned i = 0; i < QUEUES_MESSAGES_MAX && p->n < p->lie && p->n + QUEUES_MESSAGE_FDS <= QUEUES_SENT_MAX;
              i++) {
@@ -268,7 +267,7 @@ __attribute__((no_sanitize("address", "undefined"))) static long queues_peek(voi
                                    .msg_controllen = sizeof(p->control)};
 
                 if (got >= (long)(QUEUES_PARTS * sizeof(p->bytes)) ||
-                    (got = aside_do(SYS_recvmsg, p->fd, &m, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC)) <
+                    (got = timed_do(SYS_recvmsg, p->fd, &m, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC)) <
                             0)
                         break;
                 p->length += (uint64_t)got + QUEUES_SENT_LEAST;
@@ -285,7 +284,7 @@ __attribute__((no_sanitize("address", "undefined"))) static long queues_peek(voi
                         at += CMSG_ALIGN(c->cmsg_len);
                 }
         }
-        aside_do(SYS_setsockopt, p->fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
+        timed_do(SYS_setsockopt, p->fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
         return 0;
 }
 
@@ -299,7 +298,7 @@ static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, bool datagra
         if (p && !seen->busy) {
                 p->fd = fd;
                 p->lie = datagrams ? UINT64_MAX : lie;
-                seen->look->blocked = aside_run(queues_peek, p, sizeof(*p), ASIDE_ALL, ASIDE_USEC) == -ETIMEDOUT;
+                seen->look->blocked = timed_run(queues_peek, p, sizeof(*p), TIMED_ALL, TIMED_USEC) == -ETIMEDOUT;
                 found = seen->look->blocked ? 0 : p->n;
                 sum = datagrams ? p->length : 0;
                 if (!seen->look->blocked)

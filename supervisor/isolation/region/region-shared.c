@@ -1,6 +1,5 @@
 #include "region/region-shared.h"
 
-#include "base/buf.h"
 #include "region/region-proc.h"
 #include "region/region-tables.h"
 
@@ -36,7 +35,7 @@ void region_shared_ask(RegionShared *s, pid_t tid, uint64_t bytes) {
         s->largest = MAX(s->largest, bytes);
         s->held_bytes = shared_plus(s->held_bytes, bytes);
         s->batch += s->n_asked == 0;
-        if (!region_shared_is_full(s) && array_room(&s->asked, s->n_asked, &s->room_asked, sizeof(*s->asked)))
+        if (!region_shared_is_full(s) && GROW(s->asked, s->n_asked))
                 s->asked[s->n_asked++] = (SharedAsked){.bytes = bytes, .tid = tid};
         else
                 s->lost_bytes = shared_plus(s->lost_bytes, bytes);
@@ -62,7 +61,7 @@ static int shared_found(RegionShared *s, uint64_t dev, uint64_t inode) {
                 known->missed = 0;
                 return 0;
         }
-        if (!array_room(&s->v, s->n, &s->room, sizeof(*s->v)))
+        if (!GROW(s->v, s->n))
                 return -ENOMEM;
         for (size_t i = 1; i < s->n_asked; i++)
                 if (s->asked[i].bytes > s->asked[best].bytes)

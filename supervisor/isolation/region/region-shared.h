@@ -34,9 +34,9 @@ typedef struct SharedAsked {
 
 typedef struct RegionShared {
         SharedObject *v; /* owned */
-        size_t n, room;
+        size_t n;
         SharedAsked *asked; /* owned */
-        size_t n_asked, room_asked;
+        size_t n_asked;
         unsigned batch; /* for the calls in `asked` */
         uint64_t held_bytes;       /* of all in v and asked: the charge */
         uint64_t lost_bytes;       /* part of held_bytes: charged without a row, for lack of room */

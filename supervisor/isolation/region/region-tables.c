@@ -1,6 +1,5 @@
 #include "region/region-tables.h"
 
-#include "base/buf.h"
 #include "base/dirents.h"
 #include "base/proc.h"
 
@@ -53,7 +52,7 @@ pid_t tables_teller(pid_t pid) {
 
 typedef struct Tables {
         pid_t *v; /* in the kernel's order of tables */
-        size_t n, room;
+        size_t n;
         int error;
 } Tables;
 
@@ -86,7 +85,7 @@ static bool tables_add(pid_t tid, void *arg) {
                 else
                         from = middle + 1;
         }
-        if (!array_room(&t->v, t->n, &t->room, sizeof(*t->v))) {
+        if (!GROW(t->v, t->n)) {
                 t->error = -ENOMEM;
                 return false;
         }

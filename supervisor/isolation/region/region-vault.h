@@ -41,7 +41,7 @@ struct Vault {
         Section *sections;
         size_t n_sections;
         HandleSlot *handles;  /* index -> handle; grows */
-        size_t n_handles, room_handles, n_bound;
+        size_t n_handles, n_bound;
         bool unbound;         /* teardown began: every handle is stale */
         uint64_t unbound_handles; /* number of handles ended by teardown */
         VaultTrace trace;

@@ -1,6 +1,6 @@
 /* Runs: supervisor. Takes a guard from the Spawner or executes lethe-guard; gives guards back to the Spawner. */
 #include "base/io.h"
-#include "base/left.h"
+#include "base/child-registry.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
 #include "spawn/spawner-private.h"
@@ -55,7 +55,7 @@ static int guard_make(Guard *g, Spawner *spawner, Diag *reterr) {
 }
 
 int guard_start(Guard *ret, Spawner *spawner, Diag *reterr) {
-        left_reap();
+        child_registry_reap_dead();
         Guard g = GUARD_NULL;
         int e;
 

@@ -3,7 +3,6 @@
 #include "base/child-registry.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/left.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -292,7 +291,7 @@ void guard_end(Guard *g) {
 }
 
 void guard_leave(Guard *g) {
-        left_add(g->pid);
+        child_registry_reap_later(g->pid);
         guard_close(g);
 }
 

@@ -1,6 +1,6 @@
 /* Runs: supervisor. Prepares the hand-over to a worker: the sealed spec, the trees, the id maps. */
 #include "base/io.h"
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "schema/limits.h"
 #include "spawn/private.h"
 #include "spawn/tree.h"
@@ -41,7 +41,7 @@ int spawn_open_trees(const Plan *plan, const Probe *probe, SpawnBindFn bind, Spa
         for (size_t i = 0; i < plan->n_trees; i++) {
                 const PlanTree *p = &plan->trees[i];
                 struct stat st;
-                bool plain = p->uniform && quiet_stat(p->source, true, &st) == 0 && (st.st_mode & 05) == 05;
+                bool plain = p->uniform && lookup_stat(p->source, true, &st) == 0 && (st.st_mode & 05) == 05;
                 uint32_t to = probe->has_nobody && !plain ? probe_region_id(probe) : 0;
                 int fd = spawn_fails() ? diag(reterr, -EIO, "injected")
                          : bind && !probe->root ? bind(spawner, probe, p->source, p->write)

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/proc.h"
-#include "base/left.h"
 #include "base/child-registry.h"
 #include "spawn/clone.h"
 #include "spawn/spawner-private.h"
@@ -37,7 +36,7 @@ void spawn_wipe_spec(Spawned *s) {
 }
 
 void spawned_leave(Spawned *s) {
-        left_add(s->pid);
+        child_registry_reap_later(s->pid);
         s->pid = 0; /* the child registry keeps the worker until a reap */
 }
 
@@ -100,15 +99,16 @@ int spawn_kill(Spawned *s) {
         return 0;
 }
 
-/* Text of /proc/PID/status, owned, or NULL. */
-static char *kill_read_status(pid_t pid) {
-        char text[4096];
+#define STATUS_MAX 4096
 
-        return proc_read_status(PROC_PATH("%d/status", pid), text, sizeof(text)) > 0 ? strdup(text) : NULL;
+/* The text of /proc/PID/status, "" without such a process. */
+static void kill_read_status(pid_t pid, char ret[static STATUS_MAX]) {
+        if (proc_read_status(PROC_PATH("%d/status", pid), ret, STATUS_MAX) == 0)
+                *ret = 0;
 }
 
 static pid_t kill_pid_in(const char *status, const char *field) {
-        const char *at = status ? strstr(status, field) : NULL;
+        const char *at = strstr(status, field);
 
         return at ? (pid_t)strtol(at + strlen(field), NULL, 10) : 0;
 }
@@ -116,17 +116,21 @@ static pid_t kill_pid_in(const char *status, const char *field) {
 /* Only lethe-guards trace: a process held by another region's guard belongs to that region, and waits for its turn. */
 static bool kill_is_held_by_another(const char *status, pid_t guard) {
         pid_t tracer = kill_pid_in(status, "\nTracerPid:\t");
-        _cleanup_free_ char *of = tracer > 0 && tracer != guard ? kill_read_status(tracer) : NULL;
+        char of[STATUS_MAX];
 
+        if (tracer <= 0 || tracer == guard)
+                return false;
+        kill_read_status(tracer, of);
         return kill_pid_in(of, "\nPPid:\t") == getpid();
 }
 
 /* An orphan of a region: under a filter, without a way to gain privileges, and younger than the region. */
 static bool kill_is_orphan(pid_t pid, const Spawned *s, pid_t guard) {
-        _cleanup_free_ char *text = kill_read_status(pid);
+        char text[STATUS_MAX];
         uint64_t ticks;
 
-        return text && strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") &&
+        kill_read_status(pid, text);
+        return strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") &&
                (ticks = proc_start_ticks(pid)) > 0 && ticks >= s->start_ticks && !kill_is_held_by_another(text, guard);
 }
 

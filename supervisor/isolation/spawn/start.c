@@ -9,7 +9,7 @@
 #include "base/child-registry.h"
 #include "spawn/plan.h"
 #include "spawn/private.h"
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "spawn/spawner-private.h"
 #include "spawn/spawner.h"
 #include "spawn/uids.h"
@@ -86,13 +86,13 @@ static int start_check_sources(Start *t, Diag *reterr) {
         if (g->program && !g->program_copy)
                 return diag(reterr, SPAWN_E_SOURCE, "the program \"%s\" has no copy in the store: the hash could "
                             "differ from the running files", g->program);
-        if (g->skill_dir && (e = quiet_stat(g->skill_dir, false, &st)) < 0)
+        if (g->skill_dir && (e = lookup_stat(g->skill_dir, false, &st)) < 0)
                 return diag(reterr, SPAWN_E_SOURCE, "the skill's copy \"%s\": %s", g->skill_dir, strerror(-e));
-        if (g->program && (e = quiet_stat(g->program_copy, false, &st)) < 0)
+        if (g->program && (e = lookup_stat(g->program_copy, false, &st)) < 0)
                 return diag(reterr, SPAWN_E_SOURCE, "program \"%s\" with copy \"%s\": %s", g->program, g->program_copy,
                             strerror(-e));
         for (size_t i = 0; i < g->n_files; i++)
-                if (!g->files[i].mask && (e = quiet_stat(g->files[i].source, false, &st)) < 0)
+                if (!g->files[i].mask && (e = lookup_stat(g->files[i].source, false, &st)) < 0)
                         return diag(reterr, SPAWN_E_SOURCE, "file \"%s\": %s", g->files[i].source, strerror(-e));
         return 0;
 }

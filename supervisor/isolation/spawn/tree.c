@@ -1,8 +1,8 @@
 #include "spawn/tree.h"
 
 #include "base/child-registry.h"
+#include "base/path-lookup.h"
 #include "base/proc-path.h"
-#include "base/quiet.h"
 #include "spawn/clone.h"
 
 #include <errno.h>
@@ -125,20 +125,20 @@ static bool tree_needs_map(const struct stat *st, bool write, uint32_t owner) {
 
 /* For a part of another grant, the region gets only the rights of that grant's owner. */
 static int tree_owner(const char *of_or_null, struct stat *st) {
-        return of_or_null ? quiet_stat(of_or_null, false, st) : 0;
+        return of_or_null ? lookup_stat(of_or_null, false, st) : 0;
 }
 
 int tree_open(const char *source, bool write, uint32_t owner, const char *of_or_null, Diag *reterr) {
         struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (write ? 0 : MOUNT_ATTR_RDONLY),
                                   .propagation = PROPAGATION_PRIVATE};
-        _cleanup_close_ int fd = quiet_open(source, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS), tree = -1;
+        _cleanup_close_ int fd = lookup_open(source, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS), tree = -1;
         struct stat st;
         int e;
 
         if (fd < 0)
                 return diag(reterr, fd, "\"%s\" cannot be opened%s: %s", source,
                             fd == -ELOOP ? " (a symbolic link on the way; name its target)" : "", strerror(-fd));
-        if ((e = quiet_fstat(fd, &st)) < 0)
+        if ((e = lookup_fstat(fd, &st)) < 0)
                 return e;
         tree = (int)syscall(SYS_open_tree, fd, "",
                             OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE_TREE);

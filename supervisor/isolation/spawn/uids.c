@@ -1,6 +1,5 @@
 #include "spawn/uids.h"
 
-#include "base/buf.h"
 #include "base/io.h"
 #include "base/lock.h"
 #include "spawn/probe.h"
@@ -21,7 +20,7 @@ static UidRange uids_checked;        /* the last range that passed the check */
 static uint32_t uids_recent[UIDS_RECENT];
 static size_t uids_n_recent;
 static uint32_t *uids_taken;         /* by this process, whose own locks do not conflict */
-static size_t uids_n_taken, uids_room;
+static size_t uids_n_taken;
 
 static bool uids_overlap(const UidRange *r, uint64_t first, uint64_t count) {
         return first < (uint64_t)r->first + r->count && r->first < first + count;
@@ -116,7 +115,7 @@ static int uids_try(uint32_t uid) {
         for (size_t i = 0; i < uids_n_taken; i++)
                 if (uids_taken[i] == uid)
                         return -EAGAIN;
-        if (!array_room(&uids_taken, uids_n_taken, &uids_room, sizeof(*uids_taken)))
+        if (!GROW(uids_taken, uids_n_taken))
                 return -ENOMEM;
         if (uids_set(uid, F_WRLCK) < 0)
                 return errno == EACCES || errno == EAGAIN ? -EAGAIN : -errno;
@@ -171,8 +170,6 @@ void uids_give(uint32_t uid) {
                 }
         if (uids_n_taken == 0) {
                 closep(&uids_fd);
-                free(uids_taken);
-                uids_taken = NULL;
-                uids_room = 0;
+                free(TAKE_PTR(uids_taken));
         }
 }

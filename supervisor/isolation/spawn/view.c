@@ -1,7 +1,7 @@
 #include "schema/limits.h"
 #include "base/mounts.h"
 #include "spawn/private.h"
-#include "base/quiet.h"
+#include "base/path-lookup.h"
 #include "spawn/spawner-private.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ int plan_of_view(const Plan *p, Plan *ret) {
                 const LaunchEntry *e = &of->entries[i];
                 struct stat st;
 
-                bool folder = quiet_stat(e->source, false, &st) == 0 && S_ISDIR(st.st_mode);
+                bool folder = lookup_stat(e->source, false, &st) == 0 && S_ISDIR(st.st_mode);
 
                 if (e->kind == LAUNCH_BIND && !plan_in_scratch(e->target) && !view_has_place(s, e->target))
                         s->entries[s->n_entries++] = (LaunchEntry){.kind = folder ? LAUNCH_FOLDER : LAUNCH_FILE,
@@ -102,7 +102,7 @@ int plan_use_view(Plan *p) {
 /* A bind includes all mounts below. */
 static int view_stat_below(const char *path, bool follow, struct stat *st, uint64_t *ret_below) {
         _cleanup_free_ char *real = NULL;
-        int r = follow ? quiet_stat_folder(path, st, &real) : quiet_stat(path, false, st);
+        int r = follow ? lookup_stat_folder(path, st, &real) : lookup_stat(path, false, st);
 
         *ret_below = r == 0 && S_ISDIR(st->st_mode) ? mounts_below(real ?: path) : 0;
         return r;

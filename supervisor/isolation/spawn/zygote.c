@@ -2,7 +2,6 @@
 
 #include "base/child-registry.h"
 #include "base/io.h"
-#include "base/left.h"
 #include "base/proc.h"
 #include "schema/zygote.h"
 #include "spawn/clone.h"
@@ -173,7 +172,7 @@ void zygote_end(Zygote *n) {
                 if (zygote_ends_in_time(n->first))
                         child_registry_forget(n->first);
                 else
-                        left_add(n->first);
+                        child_registry_reap_later(n->first);
                 n->first = 0;
         }
         if (n->groups)

@@ -1,5 +1,5 @@
 #include "audit/map.h"
-#include "base/siphash.h"
+#include "base/hash.h"
 
 #include <string.h>
 

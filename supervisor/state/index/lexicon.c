@@ -1,6 +1,6 @@
 #include "index/lexicon.h"
 
-#include "base/siphash.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <math.h>
@@ -104,7 +104,7 @@ struct Lexicon {
         Tokenizer *own_bag;
         LexiconEntry *entries;
         double *weights;
-        uint32_t n, room;
+        uint32_t n;
         uint32_t *buckets; /* number plus 1, 0: free; a power of two, at most half used */
         size_t n_buckets;
         uint64_t rows, round;
@@ -145,30 +145,12 @@ static int lexicon_more_buckets(Lexicon *l) {
         return 0;
 }
 
-static int lexicon_more_room(Lexicon *l) {
-        uint32_t room = l->room ? 2 * l->room : 30;
-        LexiconEntry *e = reallocarray(l->entries, room, sizeof(*e));
-        double *w;
-
-        if (!e)
-                return -ENOMEM;
-        l->entries = e;
-        w = reallocarray(l->weights, room, sizeof(*w));
-        if (!w)
-                return -ENOMEM;
-        l->weights = w;
-        l->room = room;
-        return 0;
-}
-
 static int lexicon_number(Lexicon *l, const char *term, size_t n, uint32_t *ret) {
         size_t k;
         char *copy;
         int r;
 
         if (2 * ((size_t)l->n + 1) > l->n_buckets && (r = lexicon_more_buckets(l)) < 0)
-                return r;
-        if (l->n == l->room && (r = lexicon_more_room(l)) < 0)
                 return r;
         for (k = lexicon_bucket(l, term, n); l->buckets[k]; k = (k + 1) & (l->n_buckets - 1)) {
                 const LexiconEntry *e = &l->entries[l->buckets[k] - 1];
@@ -178,6 +160,8 @@ static int lexicon_number(Lexicon *l, const char *term, size_t n, uint32_t *ret)
                         return 0;
                 }
         }
+        if (!GROW(l->entries, l->n) || !GROW(l->weights, l->n))
+                return -ENOMEM;
         copy = malloc(n);
         if (!copy)
                 return -ENOMEM;

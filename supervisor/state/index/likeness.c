@@ -156,17 +156,19 @@ static double weights_sum_common(const double *weights, const uint32_t *a, size_
         return all;
 }
 
-static bool saying_has(const Saying *s, uint32_t term) {
-        return term < s->n_in_text && s->in_text[term];
-}
-
-static double weights_sum_said(const Saying *s, const double *weights, const uint32_t *x, size_t n) {
+/* there: by the number of the term; terms from n_there on are not there. */
+static double weights_sum_there(const double *weights, const uint8_t *there, uint32_t n_there, const uint32_t *x,
+                                size_t n) {
         double all = 0;
 
         for (size_t i = 0; i < n; i++)
-                if (saying_has(s, x[i]))
+                if (x[i] < n_there && there[x[i]])
                         all += weights[x[i]];
         return all;
+}
+
+static double weights_sum_said(const Saying *s, const double *weights, const uint32_t *x, size_t n) {
+        return weights_sum_there(weights, s->in_text, s->n_in_text, x, n);
 }
 
 /* The weight of the lead in a row's naming, and the share of this weight for a note that settles. */
@@ -230,7 +232,7 @@ static double likeness_overlap(const Lexicon *l, const double *weights, const Sa
                 part += naming_lead_weight(l, row) * naming_lead_found(row);
         } else if (row->lead != LEAD_NONE) {
                 whole += weights[row->lead_word];
-                part += saying_has(s, row->lead_word) ? weights[row->lead_word] : 0;
+                part += weights_sum_said(s, weights, &row->lead_word, 1);
         }
         return likeness_share(part, whole);
 }
@@ -288,20 +290,12 @@ int likeness(Lexicon *l, const Saying *s, const Naming *title, const Naming *mem
         return 0;
 }
 
-static double weights_sum_there(const double *weights, const uint8_t *there, const uint32_t *x, size_t n) {
-        double all = 0;
-
-        for (size_t i = 0; i < n; i++)
-                all += there[x[i]] ? weights[x[i]] : 0;
-        return all;
-}
-
 /* The bound for one naming of the row, for any area, lead and further words. A word can be common twice: as a word and
  * in an area. The saying then has at least half of this weight. */
 static void likeness_bound(const Lexicon *l, const uint8_t *there, const Naming *row, bool is_title, Likeness *ret) {
         const double *weights = lexicon_weights(l);
-        double area = AREA_SHARE * weights_sum_there(weights, there, row->area, row->n_area),
-               words = weights_sum_there(weights, there, row->words, row->n_words),
+        double area = AREA_SHARE * weights_sum_there(weights, there, UINT32_MAX, row->area, row->n_area),
+               words = weights_sum_there(weights, there, UINT32_MAX, row->words, row->n_words),
                whole = AREA_SHARE * weights_sum(weights, row->area, row->n_area) +
                        weights_sum(weights, row->words, row->n_words),
                common = area + (row->n_area > 0 ? words : 2 * words), lead = naming_lead_weight(l, row),

@@ -1,6 +1,6 @@
 #include "index/tokenizer.h"
 
-#include "base/siphash.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,30 +1,16 @@
 #include "index/words.h"
 
+#include "base/utf8.h"
 #include "index/letters-table.h"
 
 #include <string.h>
 
 /* Decodes one character. Returns its length, or 0 for invalid bytes. */
-static size_t utf8_decode(const unsigned char *s, size_t n, uint32_t *ret) {
-        static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-        size_t len = s[0] >= 0xF0 && s[0] <= 0xF4 ? 4 : s[0] >= 0xE0 ? 3 : s[0] >= 0xC2 ? 2 : 0;
-        uint32_t c;
+static size_t word_decode(const unsigned char *s, size_t n, uint32_t *ret) {
+        size_t len = utf8_step(s, n);
 
-        if (s[0] < 0x80) {
-                *ret = s[0];
-                return 1;
-        }
-        if (len == 0 || s[0] > 0xF4 || len > n)
-                return 0;
-        c = s[0] & (0x7FU >> len);
-        for (size_t i = 1; i < len; i++) {
-                if ((s[i] & 0xC0) != 0x80)
-                        return 0;
-                c = c << 6 | (s[i] & 0x3F);
-        }
-        if (c < least[len] || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF))
-                return 0;
-        *ret = c;
+        if (len > 0)
+                *ret = utf8_decode(s, n, &len);
         return len;
 }
 
@@ -127,7 +113,7 @@ static bool word_kind_is_letter(int kind) {
 static bool word_letter_follows(const unsigned char *s, size_t n) {
         uint32_t c;
 
-        return n > 0 && utf8_decode(s, n, &c) > 0 && !char_stands_alone(c) && !char_is_ignored(c) &&
+        return n > 0 && word_decode(s, n, &c) > 0 && !char_stands_alone(c) && !char_is_ignored(c) &&
                word_kind_is_letter(char_read(&c));
 }
 
@@ -151,7 +137,7 @@ bool word_next(const char *text, size_t n, size_t *at, Word *w) {
         for (; i < n; i += step) {
                 uint8_t sort = plain[s[i]];
                 char bytes[4];
-                uint32_t c, as;
+                uint32_t c = 0, as;
                 size_t len;
                 int k;
 
@@ -170,7 +156,7 @@ bool word_next(const char *text, size_t n, size_t *at, Word *w) {
                         any |= sort != WORD_UNDERSCORE;
                         continue;
                 }
-                step = utf8_decode(s + i, n - i, &c);
+                step = word_decode(s + i, n - i, &c);
                 if (step > 0 && char_is_ignored(c) && w->n > 0)
                         continue;
                 as = c;

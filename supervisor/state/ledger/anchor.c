@@ -4,7 +4,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/owner.h"
-#include "base/waiting.h"
+#include "base/watchdog.h"
 #include "ledger/ledger.h"
 #include "store/hooks.h"
 
@@ -75,7 +75,7 @@ static int anchor_overwrite(const char *path, const char *note, size_t n) {
 
 void anchor_write(Store *s, const char *note, size_t n) {
         const char *path = store_anchor(s);
-        _cleanup_waiting_ Waiting w = path ? waiting_for("the anchor", path) : (Waiting){};
+        _cleanup_watchdog_ WatchdogWait w = path ? watchdog_wait("the anchor", path) : (WatchdogWait){};
         static atomic_flag said = ATOMIC_FLAG_INIT;
         int r = path ? anchor_overwrite(path, note, n) : -ENOENT;
 
@@ -99,7 +99,7 @@ void anchor_write(Store *s, const char *note, size_t n) {
 
 /* Returns 0, -errno or NOTE_E_* with the reason. Reads an invalid anchor twice, because a writer may be at work. */
 static int anchor_read(const char *path, char **ret, size_t *ret_n, Checkpoint *ret_checkpoint, Diag *reterr) {
-        _cleanup_waiting_ Waiting w = waiting_for("the anchor", path);
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the anchor", path);
         int r = 0;
 
         for (int again = 0; again < 2; again++) {

@@ -23,18 +23,6 @@ bool filter_has_field(const char *name, size_t n) {
         return filter_field(name, n) >= 0;
 }
 
-/* A value in quotes, for a message. */
-typedef struct FilterQuote {
-        char text[128];
-} FilterQuote;
-
-static FilterQuote filter_quote(const char *value, size_t n) {
-        FilterQuote s;
-
-        diag_quote(value, n, s.text, sizeof(s.text));
-        return s;
-}
-
 static int filter_add_kind(RecordFilter *f, const char *name) {
         Kind one = kind_from_name(name);
         bool any = false;
@@ -80,10 +68,10 @@ static int filter_add_names(RecordFilter *f, const char *value, size_t n, int (*
 
                 if (len == 0)
                         return diag(reterr, FILTER_E_BAD, "\"%s\": a name is missing beside a comma",
-                                    filter_quote(value, n).text);
+                                    DIAG_QUOTED_N(value, n));
                 snprintf(name, sizeof(name), "%.*s", (int)MIN(len, sizeof(name)), value + at);
                 if (len >= sizeof(name) || add(f, name) < 0)
-                        return diag(reterr, FILTER_E_BAD, "\"%s\" is %s", filter_quote(value + at, len).text, what);
+                        return diag(reterr, FILTER_E_BAD, "\"%s\" is %s", DIAG_QUOTED_N(value + at, len), what);
                 at += len + 1;
         }
         return 0;
@@ -103,15 +91,15 @@ static int filter_set_ref(RecordFilter *f, const char *value, size_t n, Diag *re
 
         if (!slash)
                 return diag(reterr, FILTER_E_BAD, "ref \"%s\": must be KIND/ID, for example issues/import_blocker",
-                            filter_quote(value, n).text);
+                            DIAG_QUOTED_N(value, n));
         snprintf(name, sizeof(name), "%.*s", (int)MIN((size_t)(slash - value), sizeof(name)), value);
         f->ref_kind = (size_t)(slash - value) < sizeof(name) ? kind_from_name(name) : KIND_NONE;
         if (f->ref_kind == KIND_NONE || f->ref_kind == KIND_WORKING)
                 return diag(reterr, FILTER_E_BAD, "ref \"%s\": \"%s\" is no kind of record",
-                            filter_quote(value, n).text, filter_quote(value, (size_t)(slash - value)).text);
+                            DIAG_QUOTED_N(value, n), DIAG_QUOTED_N(value, (size_t)(slash - value)));
         n -= (size_t)(slash + 1 - value);
         if (filter_set_id(f->ref_id, slash + 1, n) < 0 || !record_id_valid(f->ref_kind, f->ref_id))
-                return diag(reterr, FILTER_E_BAD, "ref \"%s\" is no id of %s: %s", filter_quote(slash + 1, n).text,
+                return diag(reterr, FILTER_E_BAD, "ref \"%s\" is no id of %s: %s", DIAG_QUOTED_N(slash + 1, n),
                             kind_name(f->ref_kind), record_id_rule(f->ref_kind));
         return 0;
 }
@@ -135,7 +123,7 @@ static int filter_set_created(RecordFilter *f, const char *op, const char *value
 
         snprintf(text, sizeof(text), "%.*s", (int)MIN(n, sizeof(text)), value);
         if (n >= sizeof(text) || clock_parse_moment(text, now, &at) < 0 || (day && n != strlen("2026-11-21")))
-                return diag(reterr, FILTER_E_BAD, "created%s\"%s\": must be %s", op, filter_quote(value, n).text,
+                return diag(reterr, FILTER_E_BAD, "created%s\"%s\": must be %s", op, DIAG_QUOTED_N(value, n),
                             day ? "a day such as 2026-11-21; with > >= < <= also a time, or how long ago (7d)"
                                 : "a time such as 2026-11-21, 2026-11-21T10:29, or how long ago (7d, 12h, 30m)");
         if (day || *op == '>')
@@ -154,7 +142,7 @@ int filter_add(RecordFilter *f, const char *name, size_t n_name, const char *op,
         if (field < 0)
                 return diag(reterr, FILTER_E_BAD,
                             "\"%s\" is no field; the fields are " FILTER_FIELDS "; write a text with %s in quotes",
-                            filter_quote(name, n_name).text, op);
+                            DIAG_QUOTED_N(name, n_name), op);
         if (field != SAID_CREATED && strcmp(op, ":") != 0)
                 return diag(reterr, FILTER_E_BAD, "%s%s: only created can be compared; write %s:VALUE", names[field],
                             op, names[field]);
@@ -187,7 +175,7 @@ int filter_add(RecordFilter *f, const char *name, size_t n_name, const char *op,
         case SAID_ID:
                 if (filter_set_id(f->id, value, n) < 0 ||
                     !(record_id_valid(KIND_MEMORY, f->id) || record_id_valid(KIND_ISSUE, f->id)))
-                        return diag(reterr, FILTER_E_BAD, "id \"%s\": %s", filter_quote(value, n).text,
+                        return diag(reterr, FILTER_E_BAD, "id \"%s\": %s", DIAG_QUOTED_N(value, n),
                                     record_id_rule(KIND_MEMORY));
                 return 0;
         case SAID_REF:

@@ -183,7 +183,7 @@ static int propose_sort(const json_t *list, size_t most, json_t **ret, bool *ret
 
 int propose(const json_t *scan, json_t **ret) {
         const json_t *records = json_object_get(scan, "records");
-        _cleanup_json_ json_t *proposals = json_array(), *blocked = json_array(), *a = NULL, *b = NULL;
+        _cleanup_json_ json_t *proposals = json_array(), *blocked = json_array(), *a = NULL, *b = NULL, *o = NULL;
         int r = proposals && blocked ? 0 : -ENOMEM;
         bool cut = false;
 
@@ -195,10 +195,12 @@ int propose(const json_t *scan, json_t **ret) {
         if (r == 0)
                 r = propose_sort(proposals, PROPOSALS_BYTES, &a, &cut)
                         ?: propose_sort(blocked, BLOCKED_BYTES, &b, &cut);
-        if (r == 0 && !(*ret = json_pack("{s:i, s:O, s:O, s:O}", "version", PROPOSE_VERSION, "pass",
-                                         json_object_get(scan, "pass"), "proposals", a, "blocked", b)))
-                r = -ENOMEM;
-        if (r == 0 && cut && json_object_set_new(*ret, "cut", json_true()) < 0)
-                r = -ENOMEM;
-        return r;
+        if (r < 0)
+                return r;
+        o = json_pack("{s:i, s:O, s:O, s:O}", "version", PROPOSE_VERSION, "pass", json_object_get(scan, "pass"),
+                      "proposals", a, "blocked", b);
+        if (!o || (cut && json_object_set_new(o, "cut", json_true()) < 0))
+                return -ENOMEM;
+        *ret = TAKE_PTR(o);
+        return 0;
 }

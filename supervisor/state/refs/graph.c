@@ -1,6 +1,6 @@
 #include "refs/graph.h"
 
-#include "base/siphash.h"
+#include "base/hash.h"
 #include "record/code.h"
 #include "record/event.h"
 

@@ -1,5 +1,5 @@
 #include "base/owner.h"
-#include "base/waiting.h"
+#include "base/watchdog.h"
 #include "store/wal.h"
 #include "store/store-internal.h"
 #include "store/table.h"
@@ -170,7 +170,7 @@ int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
         s->dir = strndup(dir, n);
         if (!s->dir)
                 return -ENOMEM;
-        _cleanup_waiting_ Waiting w = waiting_for("the store", s->dir);
+        _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the store", s->dir);
         r = fault_guard_install(s)
                 ?: open_find(s, mode != STORE_READ, reterr)
                 ?: env_open(s, s->dir, false, reterr)

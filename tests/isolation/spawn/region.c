@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/io.h"
-#include "base/left.h"
+#include "base/child-registry.h"
 #include "spawn/find.h"
 #include "spawn/spawner-private.h"
 #include "spawn/spawner.h"
@@ -37,7 +37,7 @@ const char *region_store(void) {
 
 bool region_no_child_is_left(void) {
         for (int ms = 0; ms < 60000 && waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0; ms++) { /* ends a hang */
-                left_reap();
+                child_registry_reap_dead();
                 poll(NULL, 0, 1);
         }
         return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;

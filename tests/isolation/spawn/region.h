@@ -45,7 +45,7 @@ typedef struct RunEnd {
 
 void region_try(const RunWish *w, RunEnd *ret);
 /* Whether this process has no child. A busy machine lets one die late that was killed: such a child is in the list of those that are reaped as soon as they
- * are dead (base/left.h), and is waited for; nobody else is. */
+ * are dead (base/child-registry.h), and is waited for; nobody else is. */
 bool region_no_child_is_left(void);
 /* The same from a Spawner, or by execution when that is NULL. */
 void region_try_with(Spawner *spawner, const RunWish *w, RunEnd *ret);

@@ -1,5 +1,5 @@
 /* Runs: tests. What is kept of the machine is never older than the machine: each thing is changed behind its back. */
-#include "base/host.h"
+#include "base/id.h"
 #include "spawn/find.h"
 #include "spawn/cache.h"
 #include "tests/support/child.h"

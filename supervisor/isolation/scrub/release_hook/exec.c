@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/path-lookup.h"
 #include "base/proc.h"
-#include "base/quiet.h"
 #include "region/region-path.h"
 
 #include <elf.h>
@@ -116,7 +116,7 @@ static Start exec_will_start(const ReleaseHook *e, const char *path, unsigned de
                 return there == -ENOENT || there == -ENOTDIR ? START_NO : START_MAYBE;
         if (region_notify_any_served() && region_notify_is_served(e->region->notify.worker, there))
                 return START_MAYBE;
-        if (quiet_fstat(there, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 ||
+        if (lookup_fstat(there, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 ||
             fstatvfs(there, &mount) < 0 || mount.f_flag & ST_NOEXEC)
                 return START_NO;
         if ((st.st_mode & 0111) != 0111 || (st.st_dev == e->scratch && e->region->notify.root >= 0) ||

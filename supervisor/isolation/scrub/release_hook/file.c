@@ -1,8 +1,8 @@
 /* Runs: supervisor. */
 #include "scrub/release_hook/hook-internal.h"
 
+#include "base/path-lookup.h"
 #include "base/proc.h"
-#include "base/quiet.h"
 #include "region/region-path.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static bool file_is_in_scratch(const ReleaseHook *e, int fd, struct stat *ret) {
         const char *scratch = e->region->notify.scratch;
         char path[PATH_MAX];
 
-        if (quiet_fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode) || ret->st_dev != e->scratch)
+        if (lookup_fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode) || ret->st_dev != e->scratch)
                 return false;
         if (!scratch) /* a file system of its own */
                 return true;
@@ -282,7 +282,7 @@ static int file_copy_fd(const ReleaseHook *e, const struct seccomp_notif *q, str
         int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
 
         if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || flags & O_PATH ||
-            !region_notify_waits(&e->region->notify, q->id) || quiet_fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
+            !region_notify_waits(&e->region->notify, q->id) || lookup_fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
                 return -1;
         return TAKE_FD(fd);
 }
@@ -361,7 +361,7 @@ NotifyStep hook_truncate_path(ReleaseHook *e, const struct seccomp_notif *q, int
         there = hook_open(e, full, true);
         if (there < 0)
                 e->region->notify.freed.unheld += file_may_lead_elsewhere(e, full, there);
-        if (there < 0 || quiet_fstat(there, &st) < 0)
+        if (there < 0 || lookup_fstat(there, &st) < 0)
                 return NOTIFY_GO_ON;
         if (S_ISFIFO(st.st_mode)) { /* the call waits until the pipe's other end is open */
                 hook_let_go(e);

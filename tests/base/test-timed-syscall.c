@@ -1,4 +1,4 @@
-#include "base/aside.h"
+#include "base/timed-syscall.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ __attribute__((no_sanitize("address", "undefined"))) static long job_waits(void 
         const struct timespec t = {.tv_sec = 600};
 
         (void)arg;
-        return aside_do(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
+        return timed_do(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
 }
 
 /* Needs a processor for so long; 0: for ever. */
@@ -33,35 +33,35 @@ __attribute__((no_sanitize("address", "undefined"))) static long job_works(void 
         struct timespec t;
 
         do
-                aside_do(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
+                timed_do(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
         while (j->asked == 0 || (t.tv_sec == 0 && t.tv_nsec < j->asked));
         return 7;
 }
 
-Test(aside, an_answer_comes_back) {
+Test(timed, an_answer_comes_back) {
         Job j = {.asked = 1};
 
-        cr_assert(aside_run(job_answers, &j, sizeof(j), -1, HANG_USEC) == 7 && j.answer == 2);
+        cr_assert(timed_run(job_answers, &j, sizeof(j), -1, HANG_USEC) == 7 && j.answer == 2);
 }
 
-Test(aside, a_call_that_waits_is_ended) {
+Test(timed, a_call_that_waits_is_ended) {
         Job j = {};
 
-        cr_assert(aside_run(job_waits, &j, sizeof(j), -1, TIME_USEC) == -ETIMEDOUT);
+        cr_assert(timed_run(job_waits, &j, sizeof(j), -1, TIME_USEC) == -ETIMEDOUT);
 }
 
 /* On a busy machine the time is over before the task had a processor for as long. */
-Test(aside, who_waits_for_a_processor_is_waited_for) {
+Test(timed, who_waits_for_a_processor_is_waited_for) {
         for (int i = 0; i < 20; i++) {
                 Job j = {.asked = BUSY_NSEC};
-                long r = aside_run(job_works, &j, sizeof(j), -1, TIME_USEC);
+                long r = timed_run(job_works, &j, sizeof(j), -1, TIME_USEC);
 
                 cr_assert(r == 7, "%d: %ld", i, r);
         }
 }
 
-Test(aside, who_had_processors_for_all_its_time_is_ended) {
+Test(timed, who_had_processors_for_all_its_time_is_ended) {
         Job j = {};
 
-        cr_assert(aside_run(job_works, &j, sizeof(j), -1, TIME_USEC) == -ETIMEDOUT);
+        cr_assert(timed_run(job_works, &j, sizeof(j), -1, TIME_USEC) == -ETIMEDOUT);
 }
