@@ -42,7 +42,7 @@ static int grant_again(Store *store, const Policy *policy, const RegionRow *row,
         /* Never more than the recorded grant, perhaps reduced by the command line or by a region above. */
         if (e == 0)
                 e = grant_recorded(json_object_get(row->detail, "grant"), &had)
-                                ?: grant_within(ret, &had, &had.budget, NULL, &d);
+                                ?: grant_attenuate(ret, &had, &had.budget, NULL, &d);
         if (e == 0 && !ret->cancel_declared)
                 ret->cancel_bound_usec = had.cancel_bound_usec; /* the computed bound */
         if (e == 0)

@@ -84,7 +84,7 @@ static int within_parent(Run *parent, const DispatchStart *s, Grant *g, Diag *re
         left.output_bytes = p->io.output_max == BUDGET_NONE              ? BUDGET_NONE
                             : p->io.output_max > p->io.output_used ? p->io.output_max - p->io.output_used
                                                                    : 0;
-        e = grant_within(g, p->grant, &left, parent->options->policy, &d);
+        e = grant_attenuate(g, p->grant, &left, parent->options->policy, &d);
         if (e == 0) {
                 rate_get(store_dir(parent->store.db), false, &rate);
                 e = admit(g, &rate, p->grant->cancel_bound_usec, &d);

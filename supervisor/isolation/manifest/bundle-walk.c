@@ -273,25 +273,17 @@ static int walk_entry(BundleWalk *w, int dirfd, const char *prefix, const char *
 }
 
 static int walk_folder(BundleWalk *w, int dirfd, const char *prefix, OutFolder *out, unsigned depth) {
-        _cleanup_closedir_ DIR *d = NULL;
         _cleanup_close_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        struct dirent *e;
-        int r;
+        const char *name;
+        Dirents d;
+        int r = 0;
 
         if (fd < 0)
                 return bundle_access_or_errno(errno, *prefix ? prefix : ".", w->reterr);
-        d = fdopendir(fd);
-        if (!d)
-                return -errno;
-        fd = -1;
-        while (errno = 0, (e = readdir(d))) {
-                if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-                        continue;
-                r = walk_entry(w, dirfd, prefix, e->d_name, out, depth);
-                if (r)
-                        return r;
-        }
-        return -errno;
+        dirents_begin(&d, fd);
+        while (r == 0 && (name = dirents_next(&d)))
+                r = walk_entry(w, dirfd, prefix, name, out, depth);
+        return r != 0 ? r : d.error;
 }
 
 int bundle_walk(int dirfd, int into, Bundle *b, Diag *reterr) {

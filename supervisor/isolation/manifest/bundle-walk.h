@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/hash.h"
-#include "manifest/bundle-types.h"
+#include "manifest/bundle.h"
 
 #include <sys/types.h>
 

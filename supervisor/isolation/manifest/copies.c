@@ -1,5 +1,6 @@
 #include "manifest/copies.h"
 
+#include "base/dirents.h"
 #include "manifest/copy.h"
 
 #include <errno.h>
@@ -11,6 +12,21 @@
 
 static const char *const copies_kinds[] = {COPY_SKILLS, COPY_PROGRAMS};
 
+/* Calls fn for each name in a folder. Returns 0, or the first code that is not 0. */
+static int copies_each(int folder, int (*fn)(void *userdata, int folder, const char *name), void *userdata) {
+        _cleanup_close_ int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const char *name;
+        Dirents d;
+        int e = 0;
+
+        if (fd < 0)
+                return -errno;
+        dirents_begin(&d, fd);
+        while (e == 0 && (name = dirents_next(&d)))
+                e = fn(userdata, folder, name);
+        return e != 0 ? e : d.error;
+}
+
 static int copies_add_bytes(void *userdata, int folder, const char *name) {
         uint64_t *bytes = userdata;
         struct stat st;
@@ -20,7 +36,7 @@ static int copies_add_bytes(void *userdata, int folder, const char *name) {
         if (S_ISDIR(st.st_mode)) {
                 _cleanup_close_ int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-                return fd < 0 ? -errno : copy_each(fd, copies_add_bytes, bytes);
+                return fd < 0 ? -errno : copies_each(fd, copies_add_bytes, bytes);
         }
         *bytes += (uint64_t)st.st_size;
         return 0;
@@ -76,7 +92,7 @@ int copies_sweep(const char *store_dir, bool (*keep)(void *userdata, const char 
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(copies_kinds); i++) {
                 _cleanup_close_ int fd = copies_shelf(store_dir, copies_kinds[i]);
 
-                e = fd == -ENOENT ? 0 : fd < 0 ? fd : copy_each(fd, copies_sweep_one, &s);
+                e = fd == -ENOENT ? 0 : fd < 0 ? fd : copies_each(fd, copies_sweep_one, &s);
         }
         return e;
 }
@@ -114,7 +130,7 @@ static int copies_verify_one(void *userdata, int folder, const char *name) {
                 Verify below = *v;
 
                 below.above = name;
-                return copies_strange(v, name, copy_each(fd, copies_verify_one, &below));
+                return copies_strange(v, name, copies_each(fd, copies_verify_one, &below));
         }
         snprintf(path, sizeof(path), "%s/%s/%s%s%s", v->store_dir, v->kind, v->above ?: "", v->above ? "/" : "", name);
         e = copies_count(folder, name, v->copies);
@@ -132,7 +148,7 @@ int copies_verify(const char *store_dir, Copies *ret, Diag *ret_bad) {
                 _cleanup_close_ int fd = copies_shelf(store_dir, copies_kinds[i]);
 
                 v.kind = copies_kinds[i];
-                e = fd == -ENOENT ? 0 : fd < 0 ? copies_strange(&v, NULL, fd) : copy_each(fd, copies_verify_one, &v);
+                e = fd == -ENOENT ? 0 : fd < 0 ? copies_strange(&v, NULL, fd) : copies_each(fd, copies_verify_one, &v);
         }
         return e;
 }

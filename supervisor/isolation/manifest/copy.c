@@ -1,7 +1,7 @@
 #include "manifest/copy.h"
 
 #include "base/cache.h"
-#include "base/dirents.h"
+#include "base/folder-empty.h"
 #include "base/hash.h"
 #include "manifest/bundle-walk.h"
 #include "manifest/vocabulary.h"
@@ -24,7 +24,8 @@ static const LookRule copy_rule = {.entries_max = SKILL_FILES_MAX, .depth_max = 
 
 /* A folder of copies in the store. */
 typedef struct Shelf {
-        char *path; /* absolute, without symlinks */
+        const char *kind; /* COPY_SKILLS or COPY_PROGRAMS */
+        char *path;       /* absolute, without symlinks */
         int fd, cache;
 } Shelf;
 
@@ -48,29 +49,10 @@ bool copy_name(const char *digest, char ret[static COPY_NAME_MAX]) {
         return true;
 }
 
-int copy_each(int folder, int (*fn)(void *userdata, int folder, const char *name), void *userdata) {
-        _cleanup_close_ int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const char *name;
-        Dirents d;
-        int e = 0;
-
-        if (fd < 0)
-                return -errno;
-        dirents_begin(&d, fd);
-        while (e == 0 && (name = dirents_next(&d)))
-                e = fn(userdata, folder, name);
-        return e != 0 ? e : d.error;
-}
-
-static int copy_remove_one(void *userdata, int folder, const char *name) {
-        (void)userdata;
-        return copy_remove(folder, name);
-}
-
 int copy_remove(int folder, const char *name) {
         _cleanup_close_ int fd = -1;
         struct stat st;
-        int e;
+        int e = 0;
 
         if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return errno == ENOENT ? 0 : -errno;
@@ -79,13 +61,15 @@ int copy_remove(int folder, const char *name) {
         fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fchmod(fd, 0700) < 0)
                 return -errno;
-        /* Some file systems skip entries of a folder during removal: the folder is read again while names are left. */
+        /* Some file systems skip entries of a folder during removal: emptied again while names are left. */
         for (unsigned tries = 0; tries < REMOVE_TRIES; tries++) {
-                e = copy_each(fd, copy_remove_one, NULL);
-                if (e != 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY)
-                        return e != 0 ? e : faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EACCES : 0;
+                e = folder_empty(fd, NULL, NULL);
+                if (e == 0 && unlinkat(folder, name, AT_REMOVEDIR) < 0)
+                        e = errno == ENOENT ? 0 : -errno;
+                if (e != -ENOTEMPTY)
+                        return e;
         }
-        return -ENOTEMPTY;
+        return e;
 }
 
 static int copy_refusal(const char *path, const char *what, int e, Diag *reterr) {
@@ -96,7 +80,7 @@ static int copy_refusal(const char *path, const char *what, int e, Diag *reterr)
 
 /* Returns 0, -ENOENT when the shelf is missing and `make` is false, COPY_E_*, -errno. */
 static int shelf_open(const char *store_dir, const char *kind, bool make, Shelf *ret, Diag *reterr) {
-        _cleanup_(shelf_deinit) Shelf s = {.fd = -1, .cache = -1};
+        _cleanup_(shelf_deinit) Shelf s = {.kind = kind, .fd = -1, .cache = -1};
         _cleanup_free_ char *store = realpath(store_dir, NULL);
         _cleanup_close_ int dir = store ? open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
         struct stat st;
@@ -125,29 +109,31 @@ static int shelf_open(const char *store_dir, const char *kind, bool make, Shelf 
         return 0;
 }
 
-static void copy_key(const char *part, char ret[static NAME_MAX]) {
+/* name: the copy's path below the shelf. */
+static void copy_key(const Shelf *s, const char *name, char ret[static NAME_MAX]) {
+        char part[sizeof(COPY_PROGRAMS) + PART_MAX], hex[HASH_HEX_MAX];
         uint8_t hash[HASH_BYTES];
-        char hex[HASH_HEX_MAX];
 
+        snprintf(part, sizeof(part), "%s/%s", s->kind, name);
         hash_bytes(part, strlen(part), hash);
         snprintf(ret, NAME_MAX, "copy-%s", hex_encode(hash, sizeof(hash), hex));
 }
 
-/* Whether the copy still has the look that was kept when the copy was made or read. part: the path below the store. */
-static bool copy_looks_as_made(const Shelf *s, const char *part, const Look *look) {
+/* Whether the copy still has the look that was kept when the copy was made or read. */
+static bool copy_looks_as_made(const Shelf *s, const char *name, const Look *look) {
         _cleanup_free_ uint8_t *bytes = NULL;
         char key[NAME_MAX];
         size_t n;
 
-        copy_key(part, key);
+        copy_key(s, name, key);
         return s->cache >= 0 && cache_get(s->cache, key, LOOK_BYTES, &bytes, &n) == 0 && n == LOOK_BYTES &&
                memcmp(bytes, look->digest, LOOK_BYTES) == 0;
 }
 
-static void copy_keep_look(const Shelf *s, const char *part, const Look *look) {
+static void copy_keep_look(const Shelf *s, const char *name, const Look *look) {
         char key[NAME_MAX];
 
-        copy_key(part, key);
+        copy_key(s, name, key);
         if (s->cache >= 0)
                 cache_put(s->cache, key, look->digest, LOOK_BYTES);
 }
@@ -191,7 +177,7 @@ int copy_check(int fd, const char *path, const char *digest, Diag *reterr) {
 }
 
 /* Checks that the content of the copy behind fd has the digest. Returns 0, COPY_E_CHANGED, -errno. */
-static int copy_trust(const Shelf *s, const char *part, int fd, const char *path, const char *digest, Look *ret,
+static int copy_trust(const Shelf *s, const char *name, int fd, const char *path, const char *digest, Look *ret,
                       Diag *reterr) {
         Look before;
         int e;
@@ -201,24 +187,23 @@ static int copy_trust(const Shelf *s, const char *part, int fd, const char *path
                             "%s: the copy was changed: a file belongs to a foreign user, or other users can write to a "
                             "file; remove the copy (chmod -R u+w, then rm -r), and the next start makes a new copy",
                             path);
-        if (!copy_looks_as_made(s, part, &before)) {
+        if (!copy_looks_as_made(s, name, &before)) {
                 e = copy_check(fd, path, digest, reterr);
                 if (e != 0)
                         return e;
                 if (!copy_look(fd, ret) || !look_same(&before, ret))
                         return diag(reterr, COPY_E_CHANGED, "%s: the copy is being changed", path);
-                copy_keep_look(s, part, ret);
+                copy_keep_look(s, name, ret);
         }
         *ret = before;
         return 0;
 }
 
-/* kind, name: the path below the store and below the shelf. *ret is owned, *ret_fd too. */
-static int copy_find(const Shelf *s, const char *kind, const char *name, const char *digest, int flags, Copy *ret,
-                     int *ret_fd, Diag *reterr) {
+/* *ret is owned, *ret_fd too. */
+static int copy_find(const Shelf *s, const char *name, const char *digest, int flags, Copy *ret, int *ret_fd,
+                     Diag *reterr) {
         _cleanup_close_ int fd = openat(s->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags);
         _cleanup_copy_ Copy c = {0};
-        char part[PART_MAX + sizeof(COPY_PROGRAMS)];
         int e;
 
         if (fd < 0 && errno == ENOENT)
@@ -227,8 +212,7 @@ static int copy_find(const Shelf *s, const char *kind, const char *name, const c
                 return -ENOMEM;
         if (fd < 0)
                 return copy_refusal(c.path, "the copy cannot be opened", -errno, reterr);
-        snprintf(part, sizeof(part), "%s/%s", kind, name);
-        e = copy_trust(s, part, fd, c.path, digest, &c.look, reterr);
+        e = copy_trust(s, name, fd, c.path, digest, &c.look, reterr);
         if (e != 0)
                 return e;
         *ret = c;
@@ -245,7 +229,7 @@ int copy_find_skill(const char *store_dir, const char *digest, Copy *ret, int *r
         if (!copy_name(digest, name))
                 return -ENOENT;
         e = shelf_open(store_dir, COPY_SKILLS, false, &s, reterr);
-        return e != 0 ? e : copy_find(&s, COPY_SKILLS, name, digest, O_DIRECTORY, ret, ret_fd, reterr);
+        return e != 0 ? e : copy_find(&s, name, digest, O_DIRECTORY, ret, ret_fd, reterr);
 }
 
 /* A unique name for an unfinished copy; rename(2) gives the copy its final name. */
@@ -267,7 +251,7 @@ static bool copy_is_there(int e) {
  * `name`. */
 static int copy_make_skill(const Shelf *s, int from, Bundle *b, char name[static COPY_NAME_MAX], Diag *reterr) {
         _cleanup_close_ int made = -1;
-        char fresh[NEW_NAME_MAX], part[PART_MAX + sizeof(COPY_PROGRAMS)];
+        char fresh[NEW_NAME_MAX];
         bool placed = false;
         Look look;
         int e = copy_new_name(fresh);
@@ -287,10 +271,8 @@ static int copy_make_skill(const Shelf *s, int from, Bundle *b, char name[static
                 copy_remove(s->fd, fresh);
         else if (fsync(s->fd) < 0)
                 e = -errno;
-        else if (copy_look(made, &look)) {
-                snprintf(part, sizeof(part), COPY_SKILLS "/%s", name);
-                copy_keep_look(s, part, &look);
-        }
+        else if (copy_look(made, &look))
+                copy_keep_look(s, name, &look);
         return e < 0 ? copy_refusal(s->path, "a copy cannot be made", e, reterr) : e;
 }
 
@@ -304,11 +286,11 @@ int copy_skill(const char *store_dir, int from, Bundle *b, Copy *ret, int *ret_f
                 return e;
         if (!copy_name(b->digest, name))
                 return -EINVAL;
-        e = copy_find(&s, COPY_SKILLS, name, b->digest, O_DIRECTORY, ret, ret_fd, reterr);
+        e = copy_find(&s, name, b->digest, O_DIRECTORY, ret, ret_fd, reterr);
         if (e != -ENOENT)
                 return e;
         e = copy_make_skill(&s, from, &copied, name, reterr);
-        e = e ?: copy_find(&s, COPY_SKILLS, name, copied.digest, O_DIRECTORY, ret, ret_fd, reterr);
+        e = e ?: copy_find(&s, name, copied.digest, O_DIRECTORY, ret, ret_fd, reterr);
         if (e != 0)
                 return e;
         bundle_deinit(b);
@@ -332,7 +314,7 @@ static int copy_find_on(const Shelf *s, const char *digest, const char *name, ch
         char part[PART_MAX];
         int e = copy_program_part(digest, name, part);
 
-        e = e ?: copy_find(s, COPY_PROGRAMS, part, digest, 0, &c, &fd, reterr);
+        e = e ?: copy_find(s, part, digest, 0, &c, &fd, reterr);
         if (e == 0)
                 *ret_path = TAKE_PTR(c.path);
         return e;
@@ -358,7 +340,7 @@ int copy_bytes(int from, int to, char ret_digest[static DIGEST_TEXT_MAX]) {
 static int copy_make_program(const Shelf *s, int from, const char *name, const char *fresh,
                              char digest[static DIGEST_TEXT_MAX], Diag *reterr) {
         _cleanup_close_ int to = openat(s->fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        char folder[COPY_NAME_MAX], part[PART_MAX], below[sizeof(COPY_PROGRAMS) + PART_MAX];
+        char folder[COPY_NAME_MAX], part[PART_MAX];
         Look look;
         int e = to < 0 ? -errno : copy_bytes(from, to, digest);
 
@@ -374,9 +356,8 @@ static int copy_make_program(const Shelf *s, int from, const char *name, const c
                 return errno == EEXIST ? 0 : -errno;
         if (fsync(s->fd) < 0)
                 return -errno;
-        snprintf(below, sizeof(below), COPY_PROGRAMS "/%s", part);
         if (copy_look(to, &look))
-                copy_keep_look(s, below, &look);
+                copy_keep_look(s, part, &look);
         return 0;
 }
 

@@ -48,7 +48,5 @@ int copy_bytes(int from, int to, char ret_digest[static DIGEST_TEXT_MAX]);
 bool copy_is_untouched(const Copy *c);
 /* Reads a skill's folder or a program, open behind fd, and compares its digest. Returns 0, COPY_E_CHANGED, -errno. */
 int copy_check(int fd, const char *path, const char *digest, Diag *reterr);
-/* Calls fn for each name in a folder. Returns 0, or the first code that is not 0. */
-int copy_each(int folder, int (*fn)(void *userdata, int folder, const char *name), void *userdata);
 /* Removes a finished or unfinished copy and everything below it. Returns 0 or -errno. */
 int copy_remove(int folder, const char *name);

@@ -89,7 +89,6 @@ json_t *doc_parse(Doc *d, const char *text, size_t n) {
         _cleanup_json_ json_t *j = NULL;
         Node whole = {0};
         Diag message = {0};
-        char shown[256];
         const Node *version;
 
         if (!doc_judge(d, json_parse(text, n, MANIFEST_FILE_MAX, MANIFEST_DEPTH_MAX, &j, &message), &whole, "json",
@@ -102,7 +101,7 @@ json_t *doc_parse(Doc *d, const char *text, size_t n) {
         if (!version->v)
                 doc_fault(d, version, "version", "missing: it must be 1");
         else if (!json_is_integer(version->v) || json_integer_value(version->v) != 1)
-                doc_fault(d, version, "version", "%s: must be 1; this Lethe knows no other", doc_show(version, shown));
+                doc_fault(d, version, "version", "%s: must be 1; this Lethe knows no other", DOC_SHOWN(version));
         else
                 return TAKE_PTR(j);
         return NULL;
@@ -123,11 +122,7 @@ bool doc_fields(Doc *d, const Node *v, const char *const *known) {
         if (!doc_object(d, v, SIZE_MAX))
                 return false;
         json_object_foreach((json_t *)v->v, key, item) {
-                bool found = false;
-
-                for (size_t i = 0; known[i]; i++)
-                        found = found || strcmp(known[i], key) == 0;
-                if (!found)
+                if (word_index(known, key) < 0)
                         doc_fault(d, MEMBER(v, key), "unknown-field", "no such field is known here");
         }
         return true;
@@ -168,19 +163,18 @@ bool doc_bool(Doc *d, const Node *v, bool *ret) {
 
 bool doc_count(Doc *d, const Node *v, uint64_t least, uint64_t most, uint64_t *ret) {
         json_int_t n = json_integer_value(v->v);
-        char shown[256];
 
         if (!v->v)
                 return false;
         if (!json_is_integer(v->v) || n < 0 || (uint64_t)n < least || (uint64_t)n > most)
                 return doc_fault(d, v, "count", "%s: must be a whole number from %" PRIu64 " to %" PRIu64,
-                                 doc_show(v, shown), least, most);
+                                 DOC_SHOWN(v), least, most);
         *ret = (uint64_t)n;
         return true;
 }
 
 bool doc_word(Doc *d, const Node *v, const char *const *words, size_t *ret) {
-        char list[256] = "", shown[256];
+        char list[256] = "";
         size_t o = 0;
 
         if (!v->v)
@@ -192,27 +186,26 @@ bool doc_word(Doc *d, const Node *v, const char *const *words, size_t *ret) {
                 }
                 o += (size_t)snprintf(list + o, sizeof(list) - o, "%s\"%s\"", i > 0 ? " or " : "", words[i]);
         }
-        return doc_fault(d, v, "word", "%s: must be %s", doc_show(v, shown), list);
+        return doc_fault(d, v, "word", "%s: must be %s", DOC_SHOWN(v), list);
 }
 
 bool doc_tier(Doc *d, const Node *v, Tier *ret) {
         size_t i;
 
-        if (!doc_word(d, v, WORDS("landlock", "namespaces"), &i))
+        if (!doc_word(d, v, tier_words, &i))
                 return false;
-        *ret = i == 0 ? TIER_LANDLOCK : TIER_NAMESPACES;
+        *ret = (Tier)(TIER_LANDLOCK + i);
         return true;
 }
 
 bool doc_duration(Doc *d, const Node *v, const DurationRule *rule, uint64_t *ret) {
-        char shown[256];
         const char *s;
         uint64_t usec;
 
         if (!doc_string(d, v, 1, 32, &s))
                 return false;
         if (duration_parse(s, &usec) < 0 || usec < rule->least_usec || usec > rule->most_usec)
-                return doc_fault(d, v, rule->name, "%s: must be a time from %s", doc_show(v, shown), rule->range);
+                return doc_fault(d, v, rule->name, "%s: must be a time from %s", DOC_SHOWN(v), rule->range);
         *ret = usec;
         return true;
 }
@@ -329,7 +322,6 @@ void doc_slot_names(Doc *d, const Node *v, char ***ret) {
 }
 
 void doc_scope(Doc *d, const Node *v, char **ret) {
-        char shown[256];
         const char *scope;
 
         if (!doc_string(d, v, 1, SCOPE_NAME_BYTES, &scope))
@@ -337,7 +329,7 @@ void doc_scope(Doc *d, const Node *v, char **ret) {
         if (!scope_name_valid(scope))
                 doc_fault(d, v, "scope-name",
                           "%s: a scope's name has 1 to 64 of a-z 0-9 . _ -, a letter or digit first",
-                          doc_show(v, shown));
+                          DOC_SHOWN(v));
         else if (!(*ret = strdup(scope)))
                 d->no_memory = true;
 }

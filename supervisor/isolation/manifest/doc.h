@@ -30,6 +30,7 @@ void *doc_rows(Doc *d, const Node *v, size_t size);
 bool doc_judge(Doc *d, int r, const Node *at, const char *rule, const Diag *message);
 /* The value for a message: cut and escaped. Returns out. */
 const char *doc_show(const Node *v, char out[static 256]);
+#define DOC_SHOWN(v) doc_show((v), (char[256]){0}) /* valid until the end of the block */
 
 /* Parses text: an object with "version": 1. New reference or NULL with a fault. */
 json_t *doc_parse(Doc *d, const char *text, size_t n);

@@ -22,17 +22,15 @@ void findings_deinit(Findings *f) {
 
 int finding_add(Findings *f, FindingLevel level, const char *file, unsigned line, const char *pointer, const char *rule,
                 const char *fmt, ...) {
-        Finding x = {.level = level, .line = line}, *p;
+        Finding x = {.level = level, .line = line};
         va_list ap;
 
         /* A hostile file can have a fault in every byte: the first 200 are enough. Errors are never lost to notes: a
          * single error decides the verdict, and the last place is kept for an error. */
         if (f->n >= FINDINGS_MAX || (f->n == FINDINGS_MAX - 1 && level != FINDING_ERROR))
                 return 0;
-        p = reallocarray(f->v, f->n + 1, sizeof(*p));
-        if (!p)
+        if (!GROW(f->v, f->n))
                 return -ENOMEM;
-        f->v = p;
         va_start(ap, fmt);
         x.message = text_vprintf(fmt, ap);
         va_end(ap);
@@ -40,9 +38,7 @@ int finding_add(Findings *f, FindingLevel level, const char *file, unsigned line
         x.rule = strdup(rule);
         x.pointer = pointer ? strdup(pointer) : NULL;
         f->v[f->n++] = x;
-        if (!x.message || !x.file || !x.rule || (pointer && !x.pointer))
-                return -ENOMEM;
-        return 0;
+        return x.message && x.file && x.rule && (x.pointer || !pointer) ? 0 : -ENOMEM;
 }
 
 const Finding *findings_worst(const Findings *f) {
@@ -77,14 +73,11 @@ json_t *findings_to_json(const Findings *f) {
 
         for (size_t i = 0; a && i < f->n; i++) {
                 const Finding *x = &f->v[i];
-                json_t *o = json_pack("{s:s, s:s, s:s, s:s}", "level", levels[x->level], "file", x->file,
-                                      "rule", x->rule, "message", x->message);
 
-                if (!o || json_array_append_new(a, o) < 0)
-                        return NULL;
-                if (x->line > 0 && json_object_set_new(o, "line", json_integer(x->line)) < 0)
-                        return NULL;
-                if (x->pointer && json_object_set_new(o, "pointer", json_string(x->pointer)) < 0)
+                if (json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s, s:o*, s:s*}", "level", levels[x->level],
+                                                       "file", x->file, "rule", x->rule, "message", x->message,
+                                                       "line", x->line > 0 ? json_integer(x->line) : NULL,
+                                                       "pointer", x->pointer)) < 0)
                         return NULL;
         }
         return TAKE_PTR(a);

@@ -3,35 +3,22 @@
 #include "schema/limits.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static bool lint_is_program(const char *path) {
-        struct stat st;
-
-        return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
-}
 
 /* A program of the host, as far as this host can tell: another host may have the program. */
 static int lint_host_program(const Skill *s, const char *program, const char *pointer, Findings *f) {
-        bool there = program[0] == '/' && (lint_is_program(program) || path_is_under(program, REGION_LETHE_DIR));
-        char shown[256], path[PATH_MAX];
+        bool there = program[0] == '/' && (path_is_program(program) || path_is_under(program, REGION_LETHE_DIR));
+        const char *shown = DIAG_QUOTED(program);
+        _cleanup_free_ char *found = NULL;
 
         for (size_t i = 0; program[0] == '/' && i < s->manifest.n_files; i++)
                 there = there || path_is_under(program, s->manifest.files[i].target);
-        for (const char *p = REGION_PATH; program[0] != '/' && *p; p += *p == ':') {
-                size_t n = strcspn(p, ":");
-
-                snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, program);
-                there = there || lint_is_program(path);
-                p += n;
-        }
-        if (there || strcmp(program, "lethe-slot") == 0)
+        if (program[0] != '/' && path_search(program, &found) < 0)
+                return -ENOMEM;
+        if (there || found || strcmp(program, "lethe-slot") == 0)
                 return 0;
-        diag_quote(program, strlen(program), shown, sizeof(shown));
         return program[0] == '/' ? finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-host",
                                                "\"%s\": no program on this host", shown)
                                  : finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-host",
@@ -43,7 +30,7 @@ static int lint_program(const Skill *s, const ManifestEntry *e, const char *poin
         const char *program = e->argv[0], *inside = NULL;
         _cleanup_free_ char *rooted = NULL, *plain = NULL;
         const BundleFile *file;
-        char shown[256];
+        const char *shown = DIAG_QUOTED(program);
 
         if (path_is_under(program, REGION_SKILL_DIR))
                 inside = program + strlen(REGION_SKILL_DIR);
@@ -53,7 +40,6 @@ static int lint_program(const Skill *s, const ManifestEntry *e, const char *poin
                 return lint_host_program(s, program, pointer, f);
         if (!(rooted = text_printf("/%s", inside)))
                 return -ENOMEM;
-        diag_quote(program, strlen(program), shown, sizeof(shown));
         if (path_normalise(rooted, &plain, NULL) != 0 || !(file = bundle_find(&s->bundle, plain + 1)))
                 return finding_add(f, FINDING_ERROR, MANIFEST_NAME, 0, pointer, "entry-missing",
                                    "\"%s\": no such file in the skill's folder", shown);
@@ -121,8 +107,7 @@ typedef struct Exposure {
         bool failed;
 } Exposure;
 
-static void exposure_add(Exposure *s, unsigned points, const char *fmt, ...) _printf_(3, 4);
-static void exposure_add(Exposure *s, unsigned points, const char *fmt, ...) {
+static void _printf_(3, 4) exposure_add(Exposure *s, unsigned points, const char *fmt, ...) {
         _cleanup_free_ char *what = NULL;
         va_list ap;
 

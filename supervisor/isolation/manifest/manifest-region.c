@@ -67,7 +67,6 @@ static void manifest_read_teardown(Doc *d, const Node *v, Manifest *m) {
 
 /* A number of bytes, or a text with a unit. */
 static void manifest_read_bytes(Doc *d, const Node *v, uint64_t *ret) {
-        char shown[256];
         uint64_t n = 0;
 
         if (json_is_integer(v->v) && json_integer_value(v->v) > 0)
@@ -77,7 +76,7 @@ static void manifest_read_bytes(Doc *d, const Node *v, uint64_t *ret) {
         if (n >= 1 && n <= SECTION_BYTES_MAX)
                 *ret = n;
         else
-                doc_fault(d, v, "section-bytes", "%s: must be a size from 1 to %d bytes", doc_show(v, shown),
+                doc_fault(d, v, "section-bytes", "%s: must be a size from 1 to %d bytes", DOC_SHOWN(v),
                           SECTION_BYTES_MAX);
 }
 
@@ -223,7 +222,6 @@ static void manifest_read_warm(Doc *d, const Node *v, Manifest *m) {
 /* true: scope "default"; {"scope": NAME}: scope NAME. */
 static void manifest_read_scope(Doc *d, const Node *v, char **ret) {
         const Node *scope = MEMBER(v, "scope");
-        char shown[256];
 
         if (json_is_true(v->v)) {
                 *ret = strdup("default");
@@ -235,7 +233,7 @@ static void manifest_read_scope(Doc *d, const Node *v, char **ret) {
                         doc_fault(d, v, "required", "\"scope\" is required, or true: scope default");
                 doc_scope(d, scope, ret);
         } else if (v->v && !json_is_false(v->v))
-                doc_fault(d, v, "type", "%s: must be true, false or {\"scope\": NAME}", doc_show(v, shown));
+                doc_fault(d, v, "type", "%s: must be true, false or {\"scope\": NAME}", DOC_SHOWN(v));
 }
 
 void manifest_read_region(Doc *d, const Node *j, const SkillFolder *folder, Manifest *m) {
@@ -251,12 +249,11 @@ void manifest_read_region(Doc *d, const Node *j, const SkillFolder *folder, Mani
         manifest_read_teardown(d, MEMBER(j, "teardown"), m);
         if ((m->lineage_said = doc_word(d, MEMBER(j, "lineage"), WORDS("events", "stats", "handles"), &word)))
                 m->lineage = (LineageDetail)word;
-        if ((m->key_scope_said = doc_word(d, MEMBER(j, "key_scope"), WORDS("invocation", "invocation-tree"), &word)))
+        if ((m->key_scope_said = doc_word(d, MEMBER(j, "key_scope"), key_scope_words, &word)))
                 m->key_scope = (KeyScope)word;
-        if ((m->embodiment_said =
-                     doc_word(d, MEMBER(j, "embodiment"), WORDS("arena", "process", "container"), &word)))
+        if ((m->embodiment_said = doc_word(d, MEMBER(j, "embodiment"), embodiment_words, &word)))
                 m->embodiment = (Embodiment)word;
-        if ((m->commit_said = doc_word(d, MEMBER(j, "commit"), WORDS("any", "success"), &word)))
+        if ((m->commit_said = doc_word(d, MEMBER(j, "commit"), commit_words, &word)))
                 m->commit = (CommitWhen)word;
         manifest_read_sections(d, MEMBER(j, "sections"), folder, m);
         doc_names(d, resources, RESOURCES_MAX, &resource_rule, &m->resources);

@@ -1,8 +1,7 @@
 /* Runs: supervisor, CLI. lethe.json: the fields about the life and the end of a region, and schemas. */
 #pragma once
 
-#include "manifest/bundle.h"
-#include "manifest/manifest-types.h"
+#include "manifest/manifest.h"
 
 #define MANIFEST_TEXT_MAX 4096 /* bytes of an argument, a value of the environment, the name of a file */
 

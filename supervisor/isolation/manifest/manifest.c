@@ -49,10 +49,7 @@ Manifest manifest_none(void) {
 
 /* Whether s is a program: a path in the skill's folder, an absolute path of the region, or a name to search for. */
 static bool manifest_program_valid(const char *s) {
-        for (const char *p = s; *p; p += strcspn(p, "/"), p += *p == '/')
-                if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == 0))
-                        return false;
-        return s[strlen(s) - 1] != '/' && strcmp(s, ".") != 0;
+        return !path_has_dots(s) && s[strlen(s) - 1] != '/' && strcmp(s, ".") != 0;
 }
 
 static void manifest_read_entry(Doc *d, const Node *v, ManifestEntry *e) {

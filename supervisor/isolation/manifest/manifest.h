@@ -2,7 +2,77 @@
 #pragma once
 
 #include "manifest/bundle.h"
-#include "manifest/manifest-types.h"
+#include "manifest/memory-right.h"
+
+#include <string.h>
+
+#define MANIFEST_NAME "lethe.json"
+#define RELEASES_MAX 16
+#define CANCEL_BOUND_STANDARD_USEC 250000
+
+typedef struct ManifestEntry {
+        char *name;
+        char **argv; /* NULL-terminated, at least one */
+} ManifestEntry;
+
+typedef struct FileAsk {
+        char *path;   /* on the host, absolute, normalised, as written */
+        char *real;   /* path with symlinks resolved at load; NULL when the file does not exist */
+        char *target; /* in the region: "at", else path */
+        bool write;
+} FileAsk;
+
+/* A release callback: an entry that runs when the region has ended (I-35). */
+typedef struct ReleaseAsk {
+        char *entry;         /* name of an entry */
+        Budget budget;       /* 0: not given */
+} ReleaseAsk;
+
+typedef struct Manifest {
+        ManifestEntry *entries;
+        size_t n_entries;
+        Budget budget;       /* 0: not given */
+        char **reads, **writes;
+        json_t *slots;       /* object name -> JSON Schema (files already read in), or NULL */
+        FileAsk *files;
+        size_t n_files;
+        NetworkMode network;
+        NetGrant *connects;
+        size_t n_connects;
+        char **env;          /* NAME=VALUE */
+        bool proc;
+        Tier min_tier;       /* 0: not given */
+        DenialMode on_denial;
+        bool report_paths;   /* default true */
+        uint64_t cancel_bound_usec; /* 0: not given */
+        bool discipline_said;
+        Discipline discipline; /* passes as in Grant */
+        unsigned passes;
+        bool lineage_said, key_scope_said, embodiment_said, commit_said;
+        LineageDetail lineage;
+        KeyScope key_scope;
+        Embodiment embodiment;
+        CommitWhen commit;
+        json_t *sections;    /* object name -> {"schema": JSON Schema, "bytes": integer}, complete; or NULL */
+        char **resources;
+        ReleaseAsk *releases;
+        size_t n_releases;
+        char **sub_skills;
+        /* scope of the skill's notes, and scope whose shared belief the skill reads; NULL: not requested */
+        char *notes, *canon;
+        MemoryRight *memory; /* requested typed memory, each scope once */
+        size_t n_memory;
+        char **preload;      /* of "warm" */
+        json_t *gates;       /* array of {"slot", "schema": JSON Schema}, or NULL */
+} Manifest;
+
+/* NULL: no entry of that name. */
+static inline const ManifestEntry *manifest_entry(const Manifest *m, const char *name) {
+        for (size_t i = 0; i < m->n_entries; i++)
+                if (m->entries[i].name && strcmp(m->entries[i].name, name) == 0)
+                        return &m->entries[i];
+        return NULL;
+}
 
 void manifest_deinit(Manifest *m);
 /* The manifest of a skill without lethe.json. */

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static bool name_is_lower(char c) {
         return c >= 'a' && c <= 'z';
@@ -41,9 +42,8 @@ bool env_name_valid(const char *name, size_t n) {
 int path_normalise(const char *path, char **ret, Diag *reterr) {
         size_t n = strlen(path), o = 0;
         _cleanup_free_ char *s = NULL;
-        char shown[128];
+        const char *shown = DIAG_QUOTED_N(path, n);
 
-        diag_quote(path, n, shown, sizeof(shown));
         if (path[0] != '/')
                 return diag(reterr, TERMS_E_BAD, "\"%s\": must be an absolute path", shown);
         if (n >= PATH_MAX)
@@ -79,6 +79,32 @@ int path_normalise(const char *path, char **ret, Diag *reterr) {
         return 0;
 }
 
+bool path_has_dots(const char *path) {
+        for (const char *p = path; *p; p += strcspn(p, "/"), p += *p == '/')
+                if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == 0))
+                        return true;
+        return false;
+}
+
+bool path_is_program(const char *path) {
+        struct stat st;
+
+        return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
+int path_search(const char *name, char **ret) {
+        *ret = NULL;
+        for (const char *p = REGION_PATH; *p && !*ret; p += strcspn(p, ":"), p += *p == ':') {
+                _cleanup_free_ char *path = text_printf("%.*s/%s", (int)strcspn(p, ":"), p, name);
+
+                if (!path)
+                        return -ENOMEM;
+                if (path_is_program(path))
+                        *ret = TAKE_PTR(path);
+        }
+        return 0;
+}
+
 bool path_is_under(const char *path, const char *root) {
         size_t n = strlen(root);
 
@@ -99,9 +125,8 @@ bool path_is_system(const char *path) {
 int path_target_check(const char *target, bool own, Diag *reterr) {
         static const char *const whole[] = {REGION_SKILL_DIR, REGION_LETHE_DIR, "/proc", "/dev", "/sys"};
         static const char *const itself[] = {"/", REGION_WORK_DIR, REGION_TMP_DIR};
-        char shown[128];
+        const char *shown = DIAG_QUOTED(target);
 
-        diag_quote(target, strlen(target), shown, sizeof(shown));
         for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
                 if (path_is_under(target, whole[i]))
                         return diag(reterr, TERMS_E_BAD,
@@ -142,6 +167,11 @@ char *text_printf(const char *fmt, ...) {
         s = text_vprintf(fmt, ap);
         va_end(ap);
         return s;
+}
+
+int text_copy(char **ret, const char *text_or_null) {
+        *ret = text_or_null ? strdup(text_or_null) : NULL;
+        return *ret || !text_or_null ? 0 : -ENOMEM;
 }
 
 void strv_free(char **v) {
@@ -191,9 +221,13 @@ int strv_add_all(char ***v, char *const *more) {
         return 0;
 }
 
+int word_index(const char *const *words, const char *text) {
+        for (int i = 0; words[i]; i++)
+                if (strcmp(words[i], text) == 0)
+                        return i;
+        return -1;
+}
+
 bool strv_has(char *const *v, const char *s) {
-        for (size_t i = 0; v && v[i]; i++)
-                if (strcmp(v[i], s) == 0)
-                        return true;
-        return false;
+        return v && word_index((const char *const *)v, s) >= 0;
 }

@@ -66,14 +66,14 @@ bool skill_md_name_runs(const char *name) {
 
 static int md_read_name(MdReader *r, const json_t *v) {
         const char *s = json_text(v);
-        char shown[160], folder[160];
+        const char *shown;
 
         if (!v)
                 return REPORT(r, FINDING_STRICT, "name", "name-required", "\"name\" is missing: it is required");
         if (!s || md_is_blank(s))
                 return REPORT(r, FINDING_STRICT, "name", "name-string", "\"name\" must be a text of 1 to %d characters",
                               NAME_MAX_CHARS);
-        diag_quote(s, strlen(s), shown, sizeof(shown));
+        shown = DIAG_QUOTED(s);
         if (md_has_control(s, true))
                 return REPORT(r, FINDING_ERROR, "name", "name-characters", "name \"%s\": control characters", shown);
         if (md_characters(s) > NAME_MAX_CHARS)
@@ -93,7 +93,7 @@ static int md_read_name(MdReader *r, const json_t *v) {
                     "name \"%s\": only lower-case letters a-z, digits and hyphens are allowed", shown);
         if (r->folder && strcmp(r->folder, s) != 0)
                 ADD(r, FINDING_STRICT, "name", "name-folder", "name \"%s\": must be the name of the folder, \"%s\"",
-                    shown, diag_quote(r->folder, strlen(r->folder), folder, sizeof(folder)));
+                    shown, DIAG_QUOTED(r->folder));
         r->md->name = strdup(s);
         return r->md->name ? 0 : -ENOMEM;
 }
@@ -132,12 +132,10 @@ static int md_read_metadata(MdReader *r, json_t *v) {
         if (!r->md->metadata)
                 return -ENOMEM;
         json_object_foreach(v, key, item) {
-                char shown[160];
-
                 if (!json_is_string(item))
                         ADD(r, FINDING_STRICT, "metadata", "metadata-flat",
                             "metadata \"%s\": must be a text, the map is flat",
-                            diag_quote(key, strlen(key), shown, sizeof(shown)));
+                            DIAG_QUOTED(key));
                 else if (json_object_set(r->md->metadata, key, item) < 0)
                         return -ENOMEM;
         }
@@ -179,22 +177,17 @@ static int md_read_allowed_tools(MdReader *r, const json_t *v) {
 
 static int md_read_fields(MdReader *r) {
         static const char *const known[] = {"name", "description", "license", "compatibility", "metadata",
-                                            "allowed-tools"};
+                                            "allowed-tools", NULL};
         json_t *root = r->tree->root, *item;
         const char *key;
         int q;
 
         json_object_foreach(root, key, item) {
-                bool found = false;
-                char shown[160];
-
-                for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-                        found = found || strcmp(key, known[i]) == 0;
-                if (!found)
+                if (word_index(known, key) < 0)
                         ADD(r, FINDING_STRICT, key, "unknown-field",
                             "the field \"%s\" is not in the specification (name, description, license, compatibility, "
                             "metadata, allowed-tools); what Lethe needs stands in lethe.json",
-                            diag_quote(key, strlen(key), shown, sizeof(shown)));
+                            DIAG_QUOTED(key));
         }
         q = md_read_name(r, json_object_get(root, "name"));
         q = q ?: md_read_text(r, json_object_get(root, "description"), "description", DESCRIPTION_MAX_CHARS, true,

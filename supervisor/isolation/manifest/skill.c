@@ -101,11 +101,10 @@ static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *fi
         _cleanup_skill_ Skill *s = calloc(1, sizeof(*s));
         _cleanup_close_ int fd = -1, copy = -1;
         const char *dir = from->dir;
-        char shown[256];
+        const char *shown = DIAG_QUOTED(dir);
         Diag message = {0};
         int r;
 
-        diag_quote(dir, strlen(dir), shown, sizeof(shown));
         if (!s)
                 return -ENOMEM;
         r = from->gone ? (s->dir = strdup(dir)) ? 0 : -ENOMEM : lookup_real(dir, &s->dir);
@@ -196,14 +195,11 @@ int skill_load_from(const SkillSource *from, Skill **ret, Diag *reterr) {
                 if (!s->md.name)
                         return -ENOMEM;
         }
-        if (*s->md.name && !skill_md_name_runs(s->md.name)) {
-                char shown[400];
-
+        if (*s->md.name && !skill_md_name_runs(s->md.name))
                 return diag(reterr, SKILL_E_BAD,
                             "%s: SKILL.md has no name, and the folder's is \"%s\": " SKILL_MD_NAME_RULE
                             "; put a name into SKILL.md, or rename the folder",
-                            s->dir, diag_quote(s->md.name, strlen(s->md.name), shown, sizeof(shown)));
-        }
+                            s->dir, DIAG_QUOTED(s->md.name));
         if (!*s->md.name || strlen(s->md.name) > NAME_MAX)
                 return diag(reterr, SKILL_E_BAD, "%s: neither SKILL.md nor the folder gives the skill a name", s->dir);
         *ret = TAKE_PTR(s);

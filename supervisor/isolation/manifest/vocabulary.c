@@ -27,26 +27,16 @@ const BudgetField budget_fields[BUDGET_FIELDS] = {
         {"idle", "idle", UNIT_USEC, offsetof(Budget, idle_usec), 100000, BUDGET_NONE, DAY, true},
 };
 
+const char *const tier_words[] = {"landlock", "namespaces", NULL};
+
 const char *tier_name(Tier t) {
-        return t == TIER_LANDLOCK ? "landlock" : "namespaces";
+        return tier_words[t == TIER_LANDLOCK ? 0 : 1];
 }
 
-int tier_parse(const char *text, Tier *ret) {
-        if (strcmp(text, "landlock") == 0)
-                *ret = TIER_LANDLOCK;
-        else if (strcmp(text, "namespaces") == 0)
-                *ret = TIER_NAMESPACES;
-        else
-                return -EINVAL;
-        return 0;
-}
-
-const char *network_name(NetworkMode m) {
-        static const char *const names[] = {[NETWORK_NONE] = "none", [NETWORK_PRIVATE] = "private",
-                                            [NETWORK_CONNECT] = "connect", [NETWORK_HOST] = "host"};
-
-        return names[m];
-}
+const char *const network_words[] = {"none", "private", "connect", "host", NULL};
+const char *const key_scope_words[] = {"invocation", "invocation-tree", NULL};
+const char *const embodiment_words[] = {"arena", "process", "container", NULL};
+const char *const commit_words[] = {"any", "success", NULL};
 
 const char *discipline_name(Discipline d) {
         static const char *const names[] = {
@@ -58,7 +48,6 @@ const char *discipline_name(Discipline d) {
 int discipline_parse(const char *text, Discipline *ret, unsigned *ret_passes, Diag *reterr) {
         static const char with_passes[] = "multipass:";
         uint64_t n = PASSES_STANDARD;
-        char shown[128];
         bool good = true;
 
         if (strcmp(text, "zero") == 0) {
@@ -78,7 +67,7 @@ int discipline_parse(const char *text, Discipline *ret, unsigned *ret_passes, Di
         return good ? 0
                     : diag(reterr, TERMS_E_BAD,
                            "\"%s\": must be zero, multipass, multipass:N with N from 1 to %d, or none",
-                           diag_quote(text, strlen(text), shown, sizeof(shown)), PASSES_MOST);
+                           DIAG_QUOTED(text), PASSES_MOST);
 }
 
 const char *discipline_format(Discipline d, unsigned passes, char out[static DISCIPLINE_TEXT_MAX]) {
@@ -89,22 +78,13 @@ const char *discipline_format(Discipline d, unsigned passes, char out[static DIS
         return out;
 }
 
-static unsigned discipline_strength(Discipline d, unsigned passes) {
+unsigned discipline_strength(Discipline d, unsigned passes) {
         return d == DISCIPLINE_NONE ? 0 : d == DISCIPLINE_ZERO ? 1 : 1 + passes;
 }
 
-int discipline_compare(Discipline a, unsigned passes_a, Discipline b, unsigned passes_b) {
-        unsigned x = discipline_strength(a, passes_a), y = discipline_strength(b, passes_b);
-
-        return x < y ? -1 : x > y ? 1 : 0;
-}
-
-const char *commit_name(CommitWhen c) {
-        return c == COMMIT_SUCCESS ? "success" : "any";
-}
-
-const char *embodiment_name(Embodiment e) {
-        return e == EMBODIMENT_ARENA ? "arena" : e == EMBODIMENT_CONTAINER ? "container" : "process";
+Discipline discipline_of_strength(uint64_t strength, unsigned *ret_passes) {
+        *ret_passes = (unsigned)(strength > 1 ? strength - 1 : strength);
+        return strength == 0 ? DISCIPLINE_NONE : strength == 1 ? DISCIPLINE_ZERO : DISCIPLINE_MULTIPASS;
 }
 
 const char *lineage_name(LineageDetail l) {
@@ -112,10 +92,6 @@ const char *lineage_name(LineageDetail l) {
                 [LINEAGE_EVENTS] = "events", [LINEAGE_STATS] = "stats", [LINEAGE_HANDLES] = "handles"};
 
         return names[l];
-}
-
-const char *key_scope_name(KeyScope k) {
-        return k == KEY_SCOPE_TREE ? "invocation-tree" : "invocation";
 }
 
 Budget budget_most(void) {
@@ -160,13 +136,12 @@ static int budget_in_bounds(const BudgetField *f, uint64_t v, const char *shown,
 }
 
 int budget_parse(const BudgetField *f, const char *text, uint64_t *ret, Diag *reterr) {
-        char shown[128];
+        const char *shown = DIAG_QUOTED(text);
         uint64_t v = 0;
         int r = f->unit == UNIT_BYTES  ? size_parse(text, &v)
                 : f->unit == UNIT_USEC ? duration_parse(text, &v)
                                        : count_parse(text, &v);
 
-        diag_quote(text, strlen(text), shown, sizeof(shown));
         if (f->may_be_none && strcmp(text, "none") == 0) {
                 *ret = BUDGET_NONE;
                 return 0;
@@ -219,11 +194,11 @@ void net_grants_free(NetGrant *g, size_t n) {
 
 int net_parse(const char *text, NetGrant *ret, Diag *reterr) {
         const char *colon = strrchr(text, ':'), *from = text, *end = colon;
-        char host[INET6_ADDRSTRLEN] = "", shown[128];
+        const char *shown = DIAG_QUOTED(text);
+        char host[INET6_ADDRSTRLEN] = "";
         NetGrant g = {.family = AF_INET};
         uint64_t port;
 
-        diag_quote(text, strlen(text), shown, sizeof(shown));
         if (!colon)
                 return diag(reterr, TERMS_E_BAD,
                             "\"%s\": must be ADDRESS:PORT, for example 127.0.0.1:8080 or [::1]:443", shown);

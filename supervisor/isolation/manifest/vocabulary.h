@@ -10,8 +10,8 @@ typedef enum Tier {
         TIER_LANDLOCK = 1,   /* Landlock + seccomp + rlimits, no namespaces */
         TIER_NAMESPACES = 2, /* Landlock + seccomp + rlimits + namespaces */
 } Tier;
-const char *tier_name(Tier t); /* "landlock", "namespaces" */
-int tier_parse(const char *text, Tier *ret); /* 0 or -EINVAL */
+extern const char *const tier_words[]; /* by Tier, from TIER_LANDLOCK on; NULL-terminated, as all such lists */
+const char *tier_name(Tier t);
 
 typedef struct Budget {
         uint64_t memory_bytes;  /* whole tree, scratch included */
@@ -73,7 +73,7 @@ typedef enum NetworkMode {
         NETWORK_CONNECT,  /* TCP to the listed addresses only, each connect made by the supervisor */
         NETWORK_HOST,     /* the host's network, only when policy allows it */
 } NetworkMode;
-const char *network_name(NetworkMode m); /* "none", "private", "connect", "host" */
+extern const char *const network_words[]; /* by NetworkMode */
 
 typedef struct NetGrant {
         char *text;      /* as written: "127.0.0.1:8080", "[::1]:443" */
@@ -102,8 +102,9 @@ int discipline_parse(const char *text, Discipline *ret, unsigned *ret_passes, Di
 /* In the form of a manifest: "zero", "multipass:3". Returns out. */
 #define DISCIPLINE_TEXT_MAX 32
 const char *discipline_format(Discipline d, unsigned passes, char out[static DISCIPLINE_TEXT_MAX]);
-/* Below 0: the first discipline leaves more behind than the second; above 0: less. */
-int discipline_compare(Discipline a, unsigned passes_a, Discipline b, unsigned passes_b);
+/* 0: none, 1: zero, N + 1: multipass:N. A greater strength leaves less behind. */
+unsigned discipline_strength(Discipline d, unsigned passes);
+Discipline discipline_of_strength(uint64_t strength, unsigned *ret_passes);
 
 /* How much of a region's life is recorded (I-36..I-38); the region's acts do not change. */
 typedef enum LineageDetail { LINEAGE_EVENTS = 0, LINEAGE_STATS, LINEAGE_HANDLES } LineageDetail;
@@ -111,7 +112,7 @@ const char *lineage_name(LineageDetail l); /* "events", "stats", "handles" */
 
 /* The holders that may present a region's key (I-26..I-28). */
 typedef enum KeyScope { KEY_SCOPE_INVOCATION = 0, KEY_SCOPE_TREE } KeyScope;
-const char *key_scope_name(KeyScope k); /* "invocation", "invocation-tree" */
+extern const char *const key_scope_words[];
 
 /* Bounds of the time between a cancel and the end of the whole region. */
 #define CANCEL_BOUND_LEAST_USEC 10000
@@ -120,11 +121,11 @@ const char *key_scope_name(KeyScope k); /* "invocation", "invocation-tree" */
 /* The ends that keep an invocation's proposals (I-78). A broken budget, a denial and `lethe kill --discard` never
  * do. */
 typedef enum CommitWhen { COMMIT_ANY = 0, COMMIT_SUCCESS } CommitWhen;
-const char *commit_name(CommitWhen c); /* "any", "success": exit code 0 */
+extern const char *const commit_words[]; /* "success": exit code 0 */
 
 /* The kind of place in which a skill runs, the weakest first. This version has only processes. */
 typedef enum Embodiment { EMBODIMENT_ARENA = 0, EMBODIMENT_PROCESS, EMBODIMENT_CONTAINER } Embodiment;
-const char *embodiment_name(Embodiment e); /* "arena", "process", "container" */
+extern const char *const embodiment_words[];
 
 /* The rules for names, for manifest, policy and command line (slot_name_valid is in base/id.h). */
 bool skill_name_valid(const char *name);
@@ -133,12 +134,19 @@ bool env_name_valid(const char *name, size_t n);
 /* Normalises an absolute path: no empty or "." parts. Returns 0 with an owned *ret; TERMS_E_BAD for a relative path, a
  * ".." part, a control character, bad UTF-8 or more than PATH_MAX bytes; -ENOMEM. */
 int path_normalise(const char *path, char **ret, Diag *reterr);
+/* Whether the path has a ".." part. */
+bool path_has_dots(const char *path);
+/* Whether the host has an executable file at the path. */
+bool path_is_program(const char *path);
+/* The first such file of that name in REGION_PATH, as a shell would find the file: owned, or NULL. Returns 0 or
+ * -ENOMEM. */
+int path_search(const char *name, char **ret);
 /* Whether path is `root` or lies below `root`; both are normalised. */
 bool path_is_under(const char *path, const char *root);
 /* Checks a place for a mount. Refused are the root, /lethe, /proc, /dev, /sys, /skill and all paths below these five,
  * /work and /tmp themselves, the system folders and all paths below: an interpreter loads files from there (I-93). own:
  * target is the file's path on the host, and the mount is read-only: then a place below a system folder is allowed, if
- * only root can write the file (checked by policy_places()). `target` is normalised. Returns 0 or TERMS_E_BAD. */
+ * only root can write the file (checked by places_check()). `target` is normalised. Returns 0 or TERMS_E_BAD. */
 int path_target_check(const char *target, bool own, Diag *reterr);
 /* Whether the path is a system folder, or below a system folder. */
 bool path_is_system(const char *path);
@@ -146,6 +154,8 @@ bool path_is_system(const char *path);
 /* As asprintf(3). Owned, NULL when out of memory. */
 char *text_printf(const char *fmt, ...) _printf_(1, 2);
 char *text_vprintf(const char *fmt, va_list ap) _printf_(1, 0);
+/* A copy of the text, or NULL; owned. Returns 0 or -ENOMEM. */
+int text_copy(char **ret, const char *text_or_null);
 void strv_free(char **v); /* NULL-terminated, all owned */
 #define _cleanup_strv_ _cleanup_(strv_freep)
 static inline void strv_freep(char ***v) {
@@ -157,3 +167,5 @@ int strv_add(char ***v, const char *s);
 /* Appends copies of all texts of `more` (NULL: no texts); fast for very many texts. Returns 0 or -ENOMEM. */
 int strv_add_all(char ***v, char *const *more);
 bool strv_has(char *const *v, const char *s);
+/* The index of the text in a NULL-terminated list, or -1. */
+int word_index(const char *const *words, const char *text);

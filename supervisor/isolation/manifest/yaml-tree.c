@@ -1,5 +1,7 @@
 #include "manifest/yaml-tree.h"
 
+#include "manifest/vocabulary.h"
+
 #include <errno.h>
 #include <string.h>
 #include <yaml.h>
@@ -31,39 +33,28 @@ static unsigned tree_line(const TreeReader *r, const yaml_mark_t *m) {
         (finding_add((r)->findings, FINDING_ERROR, (r)->file, line, NULL, rule, __VA_ARGS__) < 0 ? -ENOMEM : REFUSED)
 
 static int tree_next_event(TreeReader *r, yaml_event_t *e) {
-        char shown[256];
-
         if (yaml_parser_parse(&r->parser, e))
                 return 0;
         if (r->parser.error == YAML_MEMORY_ERROR)
                 return -ENOMEM;
         memset(e, 0, sizeof(*e));
-        diag_quote(r->parser.problem ? r->parser.problem : "not YAML",
-                   strlen(r->parser.problem ? r->parser.problem : "not YAML"), shown, sizeof(shown));
         return REFUSE(r, r->parser.error == YAML_READER_ERROR ? r->first_line : tree_line(r, &r->parser.problem_mark),
-                      "yaml-syntax", "not YAML: %s", shown);
+                      "yaml-syntax", "not YAML: %s", DIAG_QUOTED(r->parser.problem ?: "not YAML"));
 }
 
 /* Whether YAML 1.2's core schema, or 1.1's loaders, would not read s as a string. */
 static bool tree_reads_as_other(const char *s) {
         static const char *const words[] = {"", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False",
                                             "FALSE", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off",
-                                            "Off", "OFF", ".inf", ".nan"};
+                                            "Off", "OFF", ".inf", ".nan", NULL};
         char *end;
 
-        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-                if (strcmp(s, words[i]) == 0)
-                        return true;
+        if (word_index(words, s) >= 0)
+                return true;
         if (!strchr("+-.0123456789", *s))
                 return false;
         (void)strtod(s, &end);
         return *end == 0;
-}
-
-static int tree_check_scalar(TreeReader *r, const yaml_event_t *e) {
-        if (memchr(e->data.scalar.value, 0, e->data.scalar.length))
-                return REFUSE(r, tree_line(r, &e->start_mark), "yaml-nul", "a NUL character in a value");
-        return 0;
 }
 
 static int tree_read_node(TreeReader *r, yaml_event_t *e, unsigned depth, json_t **ret);
@@ -77,7 +68,6 @@ static int tree_read_mapping(TreeReader *r, unsigned depth, json_t **ret) {
                 _cleanup_(yaml_event_delete) yaml_event_t key = {0}, value = {0};
                 _cleanup_json_ json_t *k = NULL;
                 json_t *v = NULL;
-                char shown[160];
                 int q = tree_next_event(r, &key);
 
                 if (q)
@@ -89,10 +79,9 @@ static int tree_read_mapping(TreeReader *r, unsigned depth, json_t **ret) {
                 q = tree_read_node(r, &key, depth, &k);
                 if (q)
                         return q;
-                diag_quote(json_bytes(k), json_string_length(k), shown, sizeof(shown));
                 if (json_object_get(o, json_text(k)))
                         return REFUSE(r, tree_line(r, &key.start_mark), "yaml-duplicate",
-                                      "the key \"%s\" stands there twice", shown);
+                                      "the key \"%s\" stands there twice", DIAG_QUOTED(json_text(k)));
                 if (depth == 1) {
                         r->top = json_text(k);
                         if (json_object_set_new(r->tree->lines, r->top, json_integer(tree_line(r, &key.start_mark))) <
@@ -142,7 +131,6 @@ static int tree_read_sequence(TreeReader *r, unsigned depth, json_t **ret) {
 static int tree_read_node(TreeReader *r, yaml_event_t *e, unsigned depth, json_t **ret) {
         const yaml_char_t *anchor = NULL, *tag = NULL;
         unsigned line = tree_line(r, &e->start_mark);
-        int q;
 
         if (e->type == YAML_ALIAS_EVENT)
                 return REFUSE(r, line, "yaml-alias", "an alias (*name): each value must stand there in full");
@@ -167,9 +155,8 @@ static int tree_read_node(TreeReader *r, yaml_event_t *e, unsigned depth, json_t
                 return tree_read_mapping(r, depth, ret);
         if (e->type == YAML_SEQUENCE_START_EVENT)
                 return tree_read_sequence(r, depth, ret);
-        q = tree_check_scalar(r, e);
-        if (q)
-                return q;
+        if (memchr(e->data.scalar.value, 0, e->data.scalar.length))
+                return REFUSE(r, line, "yaml-nul", "a NUL character in a value");
         *ret = json_stringn((const char *)e->data.scalar.value, e->data.scalar.length);
         return *ret ? 0 : -ENOMEM;
 }

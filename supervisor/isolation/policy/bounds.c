@@ -5,35 +5,30 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const lineage_words[] = {"stats", "events", "handles", NULL},
-                         *const key_words[] = {"invocation", "invocation-tree", NULL},
-                         *const embodiment_words[] = {"arena", "process", "container", NULL},
-                         *const commit_words[] = {"any", "success", NULL};
+static const char *const lineage_order[] = {"stats", "events", "handles", NULL};
 
 /* A row for each kind: the name in the policy, the field in lethe.json, the words in their order; NULL: no plain
  * words. */
 const BoundRow bound_rows[BOUND_KINDS] = {
         [BOUND_DISCIPLINE] = {"discipline", "/teardown/discipline", NULL},
-        [BOUND_LINEAGE] = {"lineage", "/lineage", lineage_words},
-        [BOUND_KEY_SCOPE] = {"key_scope", "/key_scope", key_words},
+        [BOUND_LINEAGE] = {"lineage", "/lineage", lineage_order},
+        [BOUND_KEY_SCOPE] = {"key_scope", "/key_scope", key_scope_words},
         [BOUND_CANCEL] = {"cancel_bound", "/cancel_bound", NULL},
         [BOUND_CALLBACKS] = {"callbacks", "/release", NULL},
         [BOUND_EMBODIMENT] = {"embodiment", "/embodiment", embodiment_words},
         [BOUND_COMMIT] = {"commit", "/commit", commit_words},
 };
 
-uint64_t bound_of_discipline(Discipline d, unsigned passes) {
-        return d == DISCIPLINE_NONE ? 0 : d == DISCIPLINE_ZERO ? 1 : passes + 1;
-}
-
 const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX]) {
+        Discipline discipline;
+        unsigned passes;
+
         if (bound_rows[k].words)
                 return bound_rows[k].words[v];
-        if (k == BOUND_DISCIPLINE)
-                return discipline_format(v == 0   ? DISCIPLINE_NONE
-                                         : v == 1 ? DISCIPLINE_ZERO
-                                                  : DISCIPLINE_MULTIPASS,
-                                         (unsigned)(v - 1), out);
+        if (k == BOUND_DISCIPLINE) {
+                discipline = discipline_of_strength(v, &passes);
+                return discipline_format(discipline, passes, out);
+        }
         if (k == BOUND_CANCEL)
                 return duration_format(v, out);
         snprintf(out, BOUND_TEXT_MAX, "%" PRIu64 " callback%s", v, v == 1 ? "" : "s");
@@ -60,7 +55,7 @@ static bool bound_read(Doc *d, BoundKind k, const Node *v, uint64_t *ret) {
         if (!doc_string(d, v, 1, DISCIPLINE_TEXT_MAX, &s) ||
             !doc_judge(d, discipline_parse(s, &discipline, &passes, &message), v, "discipline", &message))
                 return false;
-        *ret = bound_of_discipline(discipline, passes);
+        *ret = discipline_strength(discipline, passes);
         return true;
 }
 

@@ -2,7 +2,7 @@
  * (I-73). */
 #pragma once
 
-#include "manifest/manifest-types.h"
+#include "manifest/manifest.h"
 #include "policy/policy-types.h"
 
 typedef struct BoundRow {
@@ -11,8 +11,6 @@ typedef struct BoundRow {
 } BoundRow;
 extern const BoundRow bound_rows[BOUND_KINDS];
 
-/* 0: none, 1: zero, N + 1: multipass:N. */
-uint64_t bound_of_discipline(Discipline d, unsigned passes);
 #define BOUND_TEXT_MAX 48
 const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX]);
 /* Faults go to d. */

@@ -1,6 +1,6 @@
 /* Calls whose arguments decide. The kernel reads only the low 32 bits of an int argument, so each comparison masks the
  * upper half: a value that differs in the upper half must not slip by. Calls without a matching row are notified. */
-#include "policy/filter-args.h"
+#include "policy/filter.h"
 
 #include "schema/limits.h"
 
@@ -272,12 +272,16 @@ const size_t n_filter_numbers = ARRAY_SIZE(filter_numbers);
 bool filter_call_frees(const char *call) {
         static const char *const calls[] = {"munmap", "brk", "madvise", "mmap", "mremap", "execve", "execveat",
                                             "unlink", "unlinkat", "rename", "renameat", "renameat2", "truncate",
-                                            "ftruncate", "fallocate", "open", "openat", "creat"};
+                                            "ftruncate", "fallocate", "open", "openat", "creat", NULL};
 
-        for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
-                if (strcmp(calls[i], call) == 0)
-                        return true;
-        return false;
+        return word_index(calls, call) >= 0;
+}
+
+const void *filter_find(const void *rows, size_t n, size_t row_bytes, const char *call) {
+        for (const char *row = rows; n > 0; row += row_bytes, n--)
+                if (strcmp(*(const char *const *)(const void *)row, call) == 0)
+                        return row;
+        return NULL;
 }
 
 static bool filter_row_matches(const FilterRow *r, const uint64_t *args) {

@@ -27,7 +27,11 @@ static const PathRow path_rows[] = {
 typedef struct DenyRow {
         const char *call, *rule;
         int error;
+        const char *allow_with; /* as in FilterVerdict */
 } DenyRow;
+
+#define WITH_CONNECT "\"network\": {\"connect\": [\"HOST:PORT\"]}"
+#define WITH_HOST "\"network\": \"host\""
 
 /* The second part is for calls that some arguments would have made allowed. */
 static const DenyRow deny_rows[] = {
@@ -52,14 +56,14 @@ static const DenyRow deny_rows[] = {
         {"close_range", "process-kind", EPERM},
         {"socket", "sockets", EACCES},
         {"socketpair", "sockets", EACCES},
-        {"connect", "network", EACCES},
-        {"bind", "network", EACCES},
-        {"listen", "network", EACCES},
-        {"accept", "network", EACCES},
-        {"accept4", "network", EACCES},
-        {"sendto", "network", EACCES},
-        {"sendmsg", "network", EACCES},
-        {"sendmmsg", "network", EACCES},
+        {"connect", "network", EACCES, WITH_CONNECT},
+        {"bind", "network", EACCES, WITH_HOST},
+        {"listen", "network", EACCES, WITH_HOST},
+        {"accept", "network", EACCES, WITH_HOST},
+        {"accept4", "network", EACCES, WITH_HOST},
+        {"sendto", "network", EACCES, WITH_HOST},
+        {"sendmsg", "network", EACCES, WITH_HOST},
+        {"sendmmsg", "network", EACCES, WITH_HOST},
         {"setsockopt", "socket-options", ENOPROTOOPT},
         {"ioctl", "device-control", EPERM},
         {"fcntl", "file-leases", EPERM},
@@ -83,50 +87,17 @@ static const DenyRow deny_rows[] = {
         {"sched_setscheduler", "scheduling", EPERM},
 };
 
-static const PathRow *judge_find_path(const char *call) {
-        for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
-                if (strcmp(path_rows[i].call, call) == 0)
-                        return &path_rows[i];
-        return NULL;
-}
-
-static const DenyRow *judge_find_deny(const char *call) {
-        for (size_t i = 0; i < ARRAY_SIZE(deny_rows); i++)
-                if (strcmp(deny_rows[i].call, call) == 0)
-                        return &deny_rows[i];
-        return NULL;
-}
-
-static bool judge_has_rows(const char *call) {
-        for (size_t i = 0; i < n_filter_rows; i++)
-                if (strcmp(filter_rows[i].call, call) == 0)
-                        return true;
-        return false;
-}
-
 /* The name of the call as a static string of the tables; "call" when no table has the name. */
 static const char *judge_call_name(int nr) {
         _cleanup_free_ char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, nr);
+        const char *const *found; /* the row begins with the name */
 
         if (!name)
                 return "call";
-        for (size_t i = 0; i < ARRAY_SIZE(deny_rows); i++)
-                if (strcmp(deny_rows[i].call, name) == 0)
-                        return deny_rows[i].call;
-        for (size_t i = 0; i < n_filter_rows; i++)
-                if (strcmp(filter_rows[i].call, name) == 0)
-                        return filter_rows[i].call;
-        for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
-                if (strcmp(path_rows[i].call, name) == 0)
-                        return path_rows[i].call;
-        return "call";
-}
-
-static bool judge_list_has(const char *call, const char *const *list) {
-        for (; *list; list++)
-                if (strcmp(*list, call) == 0)
-                        return true;
-        return false;
+        found = FILTER_FIND(deny_rows, ARRAY_SIZE(deny_rows), name)
+                        ?: FILTER_FIND(filter_rows, n_filter_rows, name)
+                        ?: FILTER_FIND(path_rows, ARRAY_SIZE(path_rows), name);
+        return found ? *found : "call";
 }
 
 static void judge_show_socket(const uint64_t *args, char *out, size_t n) {
@@ -151,13 +122,14 @@ static void judge_show_socket(const uint64_t *args, char *out, size_t n) {
 }
 
 static void judge_deny(const FilterInput *in, const struct seccomp_data *d, FilterVerdict *v) {
-        const DenyRow *row = judge_find_deny(v->operation);
+        const DenyRow *row = FILTER_FIND(deny_rows, ARRAY_SIZE(deny_rows), v->operation);
         const char *call = v->operation;
         uint64_t a0 = d->args[0], a1 = d->args[1];
 
         v->kind = FILTER_DENY;
         v->rule = row ? row->rule : "unknown-call";
         v->error = row ? row->error : ENOSYS;
+        v->allow_with = row ? row->allow_with : NULL;
         if (!row) {
                 snprintf(v->object, sizeof(v->object), "number %d", d->nr);
         } else if (strcmp(call, "socket") == 0 || strcmp(call, "socketpair") == 0) {
@@ -167,10 +139,10 @@ static void judge_deny(const FilterInput *in, const struct seccomp_data *d, Filt
                 judge_show_socket((const uint64_t *)d->args, v->object, sizeof(v->object));
                 if (internet && ((int)a1 & 15) == SOCK_STREAM && !granted) {
                         v->rule = "network";
-                        v->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
+                        v->allow_with = WITH_CONNECT;
                 } else if (internet && in->network != NETWORK_HOST) {
                         v->rule = "network";
-                        v->allow_with = "\"network\": \"host\"";
+                        v->allow_with = WITH_HOST;
                 } else if ((int)a0 == AF_UNIX && in->tier == TIER_NAMESPACES && in->network == NETWORK_NONE &&
                            !in->host_files) {
                         v->allow_with = "\"network\": \"private\"";
@@ -217,11 +189,6 @@ static void judge_deny(const FilterInput *in, const struct seccomp_data *d, Filt
                         v->rule = "set-user-id";
                 snprintf(v->object, sizeof(v->object), "mode 0%o", mode);
         }
-        if (judge_list_has(call, (const char *const[]){"bind", "listen", "accept", "accept4", "sendto", "sendmsg",
-                                                       "sendmmsg", NULL}))
-                v->allow_with = "\"network\": \"host\"";
-        else if (strcmp(call, "connect") == 0)
-                v->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
 }
 
 static bool judge_path_writes(const PathRow *p, const uint64_t *args) {
@@ -258,7 +225,7 @@ static bool judge_allowed_unreported(const FilterInput *in, const PathRow *p, co
         when = (when & ~(unsigned)WHEN_FREES) | WHEN_NO_FREES;
         if (p && p->meta && in->tier == TIER_LANDLOCK)
                 return false;
-        if (!judge_has_rows(call))
+        if (!FILTER_FIND(filter_rows, n_filter_rows, call))
                 return p != NULL;
         return filter_rows_allow(call, when | (p ? WHEN_NO_PATHS : 0), args);
 }
@@ -268,7 +235,7 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
         static const char *const tasks[] = {"clone", "fork", "vfork", NULL};
         const uint64_t *args = (const uint64_t *)d->args;
         const char *call = judge_call_name(d->nr);
-        const PathRow *p = judge_find_path(call);
+        const PathRow *p = FILTER_FIND(path_rows, ARRAY_SIZE(path_rows), call);
         unsigned when = filter_when(in);
         uint64_t quiet[6]; /* the same call, made private, as shared mappings are notified */
 
@@ -294,7 +261,7 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
                 ret->rule = "multipass";
                 return;
         }
-        if ((in->notify_memory || args == quiet) && judge_list_has(call, memory) &&
+        if ((in->notify_memory || args == quiet) && word_index(memory, call) >= 0 &&
             filter_rows_allow(call,
                               (when & ~(unsigned)(WHEN_MEMORY_NOTIFIED | WHEN_FREES)) | WHEN_MEMORY_CGROUP |
                                       WHEN_NO_FREES,
@@ -305,7 +272,8 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
                          (unsigned long long)(strcmp(call, "mremap") == 0 ? args[2] : args[1]));
                 return;
         }
-        if (in->notify_tasks && judge_list_has(call, tasks) && filter_rows_allow(call, when | WHEN_TASK_CGROUP, args)) {
+        if (in->notify_tasks && word_index(tasks, call) >= 0 &&
+            filter_rows_allow(call, when | WHEN_TASK_CGROUP, args)) {
                 ret->kind = FILTER_TASK;
                 ret->rule = "processes";
                 return;
@@ -313,7 +281,7 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
         if (strcmp(call, "connect") == 0 && in->network == NETWORK_CONNECT) {
                 ret->kind = FILTER_CONNECT;
                 ret->rule = "network";
-                ret->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
+                ret->allow_with = WITH_CONNECT;
                 return;
         }
         judge_deny(in, d, ret);

@@ -98,15 +98,11 @@ static int filter_add_rules(scmp_filter_ctx ctx, const void *arg) {
         for (size_t i = 0; e == 0 && i < n_filter_rows; i++)
                 if ((filter_rows[i].when & ~when) == 0)
                         e = filter_allow(ctx, filter_rows[i].call, &filter_rows[i]);
-        for (size_t i = 0; e == 0 && i < ARRAY_SIZE(paths) && !in->notify_paths; i++) {
-                bool by_row = false;
-
-                for (size_t k = 0; k < n_filter_rows; k++)
-                        by_row |= strcmp(filter_rows[k].call, paths[i].call) == 0;
-                if (!by_row && !(paths[i].meta && in->tier == TIER_LANDLOCK) &&
+        for (size_t i = 0; e == 0 && i < ARRAY_SIZE(paths) && !in->notify_paths; i++)
+                if (!FILTER_FIND(filter_rows, n_filter_rows, paths[i].call) &&
+                    !(paths[i].meta && in->tier == TIER_LANDLOCK) &&
                     !(in->notify_frees && filter_call_frees(paths[i].call)))
                         e = filter_allow(ctx, paths[i].call, NULL);
-        }
         /* C libraries try clone3 first and fall back silently; the arguments are in memory, invisible to a filter. */
         e = e ?: seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
         /* Names of areas are memory that the kernel does not charge. EINVAL is the answer of a kernel without names. */

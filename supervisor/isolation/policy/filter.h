@@ -3,11 +3,12 @@
  * ABIs (ia32, x32) are killed. The tables that make the filter also judge a notification. */
 #pragma once
 
-#include "policy/filter-args.h"
 #include "policy/grant.h"
 
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <seccomp.h>
 
 /* The complete input of the filter. The bytes are the key of the cache, so there is no padding. */
 typedef struct FilterInput {
@@ -61,6 +62,59 @@ int filter_cached(const FilterInput *in, const char *store_dir, struct sock_filt
 /* The filter of a template. Returns as filter_compile(). */
 int filter_of_template(struct sock_filter **ret, size_t *ret_n);
 
-unsigned filter_when(const FilterInput *in); /* WHEN_* of filter-args.h */
+unsigned filter_when(const FilterInput *in); /* WHEN_* */
 /* Decides about a notification. */
 void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVerdict *ret);
+
+/* The rows for calls that are judged by their arguments are in filter-args.c. Facts of a FilterInput under which a row
+ * holds: */
+enum {
+        WHEN_NO_PATHS = 1 << 0, /* paths are not notified */
+        WHEN_NAMESPACES = 1 << 1,
+        WHEN_LANDLOCK = 1 << 2,
+        WHEN_MEMORY_CGROUP = 1 << 3,
+        WHEN_MEMORY_NOTIFIED = 1 << 4,
+        WHEN_TASK_CGROUP = 1 << 5,
+        WHEN_UNIX = 1 << 6,
+        WHEN_INET = 1 << 7, /* network connect or host */
+        WHEN_HOST = 1 << 8,
+        WHEN_ADDRESSES = 1 << 9, /* sockets may be sent to any address: private AF_UNIX, or the host's network */
+        WHEN_NO_ADDRESSES = 1 << 10,
+        WHEN_FREES = 1 << 11,    /* calls that return memory are notified */
+        WHEN_NO_FREES = 1 << 12,
+        WHEN_WATCHES = 1 << 13,  /* inotify is allowed */
+        WHEN_TABLES = 1 << 14,   /* a thread may have a private table of descriptors */
+};
+typedef struct FilterRow {
+        const char *call;
+        unsigned when; /* all needed facts */
+        uint8_t n;
+        struct scmp_arg_cmp cmp[3];
+} FilterRow;
+extern const FilterRow filter_rows[];
+extern const size_t n_filter_rows;
+
+typedef struct FilterNumber {
+        const char *call;
+        int nr;
+} FilterNumber;
+extern const FilterNumber filter_numbers[];
+extern const size_t n_filter_numbers;
+
+/* New namespaces, a tracer's hold on the child, a child beside its parent, an untraceable task. */
+#define FILTER_CLONE_BAD                                                                                               \
+        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |    \
+         CLONE_PTRACE | CLONE_UNTRACED | CLONE_PARENT)
+
+#define FILTER_MEMORY_NOTIFY_BYTES (1024 * 1024) /* mappings from this length on are notified */
+/* Linux 6.11: memory with pages that the kernel may free at any time. No other type of a mapping has the bit. */
+#define FILTER_MAP_DROPPABLE 8
+
+/* Whether the call may return memory or data of a file: notified under WHEN_FREES, unless a row allows the call. */
+bool filter_call_frees(const char *call);
+
+/* Whether a row allows the call with the arguments. */
+bool filter_rows_allow(const char *call, unsigned when, const uint64_t *args);
+/* The first row of a table whose rows begin with the name of a call; NULL: no such row. */
+const void *filter_find(const void *rows, size_t n, size_t row_bytes, const char *call);
+#define FILTER_FIND(rows, n, call) filter_find((rows), (n), sizeof(*(rows)), (call))

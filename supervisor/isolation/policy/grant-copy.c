@@ -1,110 +1,71 @@
-/* Copies and compares grants for a region that is prepared before its invocation: only the rights. */
+/* Frees, copies and compares grants. A copy is for a region that is prepared before its invocation: only the rights. */
 #include "policy/grant.h"
+#include "policy/merge.h"
+#include "policy/place.h"
 
 #include <errno.h>
 #include <string.h>
 
-static char *copy_text(const char *s, bool *failed) {
-        char *t = s ? strdup(s) : NULL;
+typedef struct GrantMember {
+        enum { GRANT_VALUE, GRANT_TEXT, GRANT_LIST, GRANT_JSON } kind;
+        size_t at, size; /* in Grant, bytes */
+} GrantMember;
 
-        *failed |= s && !t;
-        return t;
-}
+#define ROW(kind, member) {kind, offsetof(Grant, member), sizeof(((Grant *)NULL)->member)}
+#define VALUE(member) ROW(GRANT_VALUE, member)
+#define TEXT(member) ROW(GRANT_TEXT, member)
+#define LIST(member) ROW(GRANT_LIST, member)
+#define JSON(member) ROW(GRANT_JSON, member)
 
-static char **copy_list(char *const *v, bool *failed) {
-        char **l = NULL;
+/* The rights, which equal grants have in common; further rights are arrays of structs. */
+static const GrantMember grant_rights[] = {
+        VALUE(client), VALUE(budget), VALUE(min_tier), VALUE(tier), VALUE(uids), VALUE(max_regions),
+        VALUE(max_of_skill), TEXT(skill_name), TEXT(skill_digest), TEXT(skill_dir), TEXT(skill_folder),
+        TEXT(program), TEXT(program_copy), TEXT(program_link), TEXT(program_end), TEXT(workdir), TEXT(interpreter),
+        VALUE(program_granted), VALUE(program_loose), LIST(preload), LIST(sub_skills), LIST(resources),
+        VALUE(network), VALUE(network_closed), VALUE(proc), VALUE(on_denial), VALUE(report_paths),
+        VALUE(cancel_declared), VALUE(cancel_ceiling_usec), VALUE(discipline), VALUE(passes),
+        VALUE(lineage), VALUE(key_scope), VALUE(embodiment), VALUE(commit),
+        JSON(sections), JSON(gates), JSON(slots), LIST(reads), LIST(writes), TEXT(notes), TEXT(canon),
+};
+/* The invocation's own data, and the history of the grant. */
+static const GrantMember grant_untold[] = {
+        LIST(argv), LIST(env), TEXT(name), VALUE(trace), JSON(raised), JSON(reductions), JSON(beyond),
+};
 
-        for (size_t i = 0; v && v[i] && !*failed; i++)
-                *failed |= strv_add(&l, v[i]) < 0;
-        return l;
-}
+static void member_free(Grant *g, const GrantMember *m) {
+        void *at = (char *)g + m->at;
 
-static json_t *copy_json(const json_t *j, bool *failed) {
-        json_t *copy = j ? json_deep_copy(j) : NULL;
-
-        *failed |= j && !copy;
-        return copy;
-}
-
-static FileGrant *copy_files(const Grant *g, bool *failed) {
-        FileGrant *v = calloc(g->n_files + 1, sizeof(*v));
-
-        *failed |= !v;
-        for (size_t i = 0; v && i < g->n_files; i++)
-                v[i] = (FileGrant){copy_text(g->files[i].source, failed), copy_text(g->files[i].target, failed),
-                                   g->files[i].write, g->files[i].mask, copy_text(g->files[i].of, failed)};
-        return v;
-}
-
-static NetGrant *copy_connects(const Grant *g, bool *failed) {
-        NetGrant *v = calloc(g->n_connects + 1, sizeof(*v));
-
-        *failed |= !v;
-        for (size_t i = 0; v && i < g->n_connects; i++) {
-                v[i] = g->connects[i];
-                v[i].text = copy_text(g->connects[i].text, failed);
+        switch (m->kind) {
+        case GRANT_TEXT:
+                free(*(char **)at);
+                break;
+        case GRANT_LIST:
+                strv_free(*(char ***)at);
+                break;
+        case GRANT_JSON:
+                json_decref(*(json_t **)at);
+                break;
+        case GRANT_VALUE:
+                break;
         }
-        return v;
 }
 
-static ReleaseGrant *copy_releases(const Grant *g, bool *failed) {
-        ReleaseGrant *v = calloc(g->n_releases + 1, sizeof(*v));
+static int member_copy(const Grant *g, const GrantMember *m, Grant *to) {
+        const void *from = (const char *)g + m->at;
+        void *at = (char *)to + m->at;
 
-        *failed |= !v;
-        for (size_t i = 0; v && i < g->n_releases; i++)
-                v[i] = (ReleaseGrant){copy_text(g->releases[i].entry, failed), copy_list(g->releases[i].argv, failed),
-                                      g->releases[i].budget};
-        return v;
-}
-
-static MemoryRight *copy_memory(const Grant *g, bool *failed) {
-        MemoryRight *v = NULL;
-
-        *failed |= memory_rights_copy(g->memory, g->n_memory, &v) < 0;
-        return v;
-}
-
-int grant_copy_untold(const Grant *g, Grant *ret) {
-        Grant c = *g;
-        bool failed = false;
-
-        c.argv = c.env = NULL;
-        c.name = NULL;
-        c.trace = (Trace){0};
-        c.raised = c.reductions = c.beyond = NULL;
-        c.skill_name = copy_text(g->skill_name, &failed);
-        c.skill_digest = copy_text(g->skill_digest, &failed);
-        c.skill_dir = copy_text(g->skill_dir, &failed);
-        c.skill_folder = copy_text(g->skill_folder, &failed);
-        c.program = copy_text(g->program, &failed);
-        c.program_copy = copy_text(g->program_copy, &failed);
-        c.program_link = copy_text(g->program_link, &failed);
-        c.program_end = copy_text(g->program_end, &failed);
-        c.workdir = copy_text(g->workdir, &failed);
-        c.files = copy_files(g, &failed);
-        c.n_files = c.files ? g->n_files : 0;
-        c.connects = copy_connects(g, &failed);
-        c.n_connects = c.connects ? g->n_connects : 0;
-        c.sections = copy_json(g->sections, &failed);
-        c.resources = copy_list(g->resources, &failed);
-        c.releases = copy_releases(g, &failed);
-        c.n_releases = c.releases ? g->n_releases : 0;
-        c.sub_skills = copy_list(g->sub_skills, &failed);
-        c.notes = copy_text(g->notes, &failed);
-        c.canon = copy_text(g->canon, &failed);
-        c.memory = copy_memory(g, &failed);
-        c.n_memory = c.memory ? g->n_memory : 0;
-        c.preload = copy_list(g->preload, &failed);
-        c.interpreter = copy_text(g->interpreter, &failed);
-        c.gates = copy_json(g->gates, &failed);
-        c.reads = copy_list(g->reads, &failed);
-        c.writes = copy_list(g->writes, &failed);
-        c.slots = copy_json(g->slots, &failed);
-        if (failed) {
-                grant_deinit(&c);
-                return -ENOMEM;
+        switch (m->kind) {
+        case GRANT_TEXT:
+                return text_copy(at, *(char *const *)from);
+        case GRANT_LIST:
+                return strv_add_all(at, *(char **const *)from);
+        case GRANT_JSON:
+                *(json_t **)at = json_deep_copy(*(json_t *const *)from);
+                return *(json_t **)at || !*(json_t *const *)from ? 0 : -ENOMEM;
+        case GRANT_VALUE:
+                memcpy(at, from, m->size);
         }
-        *ret = c;
         return 0;
 }
 
@@ -123,20 +84,77 @@ static bool same_list(char *const *a, char *const *b) {
         return true;
 }
 
-static bool same_json(const json_t *a, const json_t *b) {
-        return a == b || (a && b && json_equal(a, b));
+static bool member_same(const Grant *a, const Grant *b, const GrantMember *m) {
+        const void *x = (const char *)a + m->at, *y = (const char *)b + m->at;
+
+        switch (m->kind) {
+        case GRANT_TEXT:
+                return same_text(*(char *const *)x, *(char *const *)y);
+        case GRANT_LIST:
+                return same_list(*(char **const *)x, *(char **const *)y);
+        case GRANT_JSON:
+                return *(json_t *const *)x == *(json_t *const *)y ||
+                       json_equal(*(json_t *const *)x, *(json_t *const *)y);
+        case GRANT_VALUE:
+                break;
+        }
+        return memcmp(x, y, m->size) == 0;
 }
 
-static bool same_budget(const Budget *a, const Budget *b) {
-        for (size_t i = 0; i < BUDGET_FIELDS; i++)
-                if (budget_get(a, &budget_fields[i]) != budget_get(b, &budget_fields[i]))
-                        return false;
-        return true;
+void grant_deinit(Grant *g) {
+        for (size_t i = 0; i < ARRAY_SIZE(grant_rights); i++)
+                member_free(g, &grant_rights[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(grant_untold); i++)
+                member_free(g, &grant_untold[i]);
+        file_grants_free(g->files, g->n_files);
+        net_grants_free(g->connects, g->n_connects);
+        memory_rights_free(g->memory, g->n_memory);
+        for (size_t i = 0; i < g->n_releases; i++) {
+                free(g->releases[i].entry);
+                strv_free(g->releases[i].argv);
+        }
+        free(g->releases);
+        *g = (Grant){0};
+}
+
+static int copy_releases(const Grant *g, Grant *to) {
+        int r = 0;
+
+        to->releases = calloc(g->n_releases + 1, sizeof(*to->releases));
+        if (!to->releases)
+                return -ENOMEM;
+        for (; r == 0 && to->n_releases < g->n_releases; to->n_releases++) {
+                const ReleaseGrant *from = &g->releases[to->n_releases];
+                ReleaseGrant *release = &to->releases[to->n_releases];
+
+                release->budget = from->budget;
+                r = text_copy(&release->entry, from->entry) ?: strv_add_all(&release->argv, from->argv);
+        }
+        return r;
+}
+
+int grant_copy_untold(const Grant *g, Grant *ret) {
+        _cleanup_grant_ Grant c = {.cancel_bound_usec = g->cancel_bound_usec, .teardown_usec = g->teardown_usec};
+        int r = memory_rights_copy(g->memory, g->n_memory, &c.memory);
+
+        c.n_memory = r == 0 ? g->n_memory : 0;
+        memcpy(c.limit_by, g->limit_by, sizeof(c.limit_by));
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(grant_rights); i++)
+                r = member_copy(g, &grant_rights[i], &c);
+        for (size_t i = 0; r == 0 && i < g->n_files; i++)
+                r = place_add(&c, &g->files[i]);
+        for (size_t i = 0; r == 0 && i < g->n_connects; i++)
+                r = merge_add_connect(&c, &g->connects[i]);
+        r = r ?: copy_releases(g, &c);
+        if (r < 0)
+                return r;
+        *ret = c;
+        c = (Grant){0};
+        return 0;
 }
 
 static bool same_reach(const Grant *a, const Grant *b) {
-        if (a->n_files != b->n_files || a->n_connects != b->n_connects || a->network != b->network ||
-            a->network_closed != b->network_closed || a->proc != b->proc)
+        if (a->n_files != b->n_files || a->n_connects != b->n_connects)
                 return false;
         for (size_t i = 0; i < a->n_files; i++)
                 if (!same_text(a->files[i].source, b->files[i].source) ||
@@ -155,29 +173,16 @@ static bool same_releases(const Grant *a, const Grant *b) {
         for (size_t i = 0; i < a->n_releases; i++)
                 if (!same_text(a->releases[i].entry, b->releases[i].entry) ||
                     !same_list(a->releases[i].argv, b->releases[i].argv) ||
-                    !same_budget(&a->releases[i].budget, &b->releases[i].budget))
+                    memcmp(&a->releases[i].budget, &b->releases[i].budget, sizeof(Budget)) != 0)
                         return false;
         return true;
 }
 
 bool grant_same(const Grant *a, const Grant *b) {
-        return a->client == b->client && same_text(a->skill_name, b->skill_name) &&
-               same_text(a->skill_digest, b->skill_digest) && same_text(a->skill_dir, b->skill_dir) &&
-               same_text(a->skill_folder, b->skill_folder) && same_text(a->program, b->program) &&
-               same_text(a->program_copy, b->program_copy) && same_text(a->program_link, b->program_link) &&
-               same_text(a->program_end, b->program_end) && a->program_granted == b->program_granted &&
-               a->program_loose == b->program_loose && same_text(a->workdir, b->workdir) &&
-               same_budget(&a->budget, &b->budget) && a->min_tier == b->min_tier && a->tier == b->tier &&
-               same_reach(a, b) && a->on_denial == b->on_denial && a->report_paths == b->report_paths &&
-               a->cancel_declared == b->cancel_declared && a->cancel_ceiling_usec == b->cancel_ceiling_usec &&
+        for (size_t i = 0; i < ARRAY_SIZE(grant_rights); i++)
+                if (!member_same(a, b, &grant_rights[i]))
+                        return false;
+        return same_reach(a, b) && same_releases(a, b) &&
                (!a->cancel_declared || a->cancel_bound_usec == b->cancel_bound_usec) &&
-               a->discipline == b->discipline && a->passes == b->passes && a->lineage == b->lineage &&
-               a->key_scope == b->key_scope && a->embodiment == b->embodiment && a->commit == b->commit &&
-               same_json(a->sections, b->sections) && same_list(a->resources, b->resources) && same_releases(a, b) &&
-               same_list(a->sub_skills, b->sub_skills) && same_list(a->preload, b->preload) &&
-               same_text(a->interpreter, b->interpreter) && same_text(a->notes, b->notes) &&
-               same_text(a->canon, b->canon) && memory_rights_same(a->memory, a->n_memory, b->memory, b->n_memory) &&
-               same_json(a->gates, b->gates) && same_list(a->reads, b->reads) && same_list(a->writes, b->writes) &&
-               same_json(a->slots, b->slots) && a->max_regions == b->max_regions && a->uids.first == b->uids.first &&
-               a->uids.count == b->uids.count && a->max_of_skill == b->max_of_skill;
+               memory_rights_same(a->memory, a->n_memory, b->memory, b->n_memory);
 }

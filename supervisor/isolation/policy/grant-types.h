@@ -90,5 +90,5 @@ enum {
         GRANT_E_NOT_EXECUTABLE, /* the program is not an executable file: exit code 126 */
         /* outside of the policy's ranges, or the teardown does not fit the bound: exit code 125, and recorded */
         GRANT_E_BOUNDS,
-        GRANT_E_GATE,           /* grant_within(): a gate consults a slot that the region may not read */
+        GRANT_E_GATE,           /* grant_attenuate(): a gate consults a slot that the region may not read */
 };

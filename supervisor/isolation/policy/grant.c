@@ -14,44 +14,6 @@ const char *limit_by_name(LimitBy by) {
         return names[by];
 }
 
-void grant_deinit(Grant *g) {
-        free(g->skill_name);
-        free(g->skill_digest);
-        free(g->skill_dir);
-        free(g->skill_folder);
-        free(g->program);
-        free(g->program_copy);
-        free(g->name);
-        free(g->program_link);
-        free(g->program_end);
-        strv_free(g->argv);
-        strv_free(g->env);
-        free(g->workdir);
-        file_grants_free(g->files, g->n_files);
-        net_grants_free(g->connects, g->n_connects);
-        strv_free(g->reads);
-        strv_free(g->writes);
-        json_decref(g->slots);
-        json_decref(g->sections);
-        strv_free(g->resources);
-        for (size_t i = 0; i < g->n_releases; i++) {
-                free(g->releases[i].entry);
-                strv_free(g->releases[i].argv);
-        }
-        free(g->releases);
-        strv_free(g->sub_skills);
-        free(g->notes);
-        free(g->canon);
-        memory_rights_free(g->memory, g->n_memory);
-        strv_free(g->preload);
-        free(g->interpreter);
-        json_decref(g->gates);
-        json_decref(g->raised);
-        json_decref(g->reductions);
-        json_decref(g->beyond);
-        *g = (Grant){0};
-}
-
 /* Without PYTHONDONTWRITEBYTECODE, Python would try to write the byte code of each module to /skill and /lethe: a
  * useless denial, and the region's end with "on_denial": "end". */
 const char *const grant_usual_env[] = {"PATH=" REGION_LETHE_DIR "/bin:" REGION_PATH,
@@ -112,11 +74,6 @@ static int grant_find_interpreter(Grant *g) {
                     !(g->interpreter = strdup(program)))
                         return -ENOMEM;
         return 0;
-}
-
-static int grant_copy_text(char **field, const char *text_or_null) {
-        *field = text_or_null ? strdup(text_or_null) : NULL;
-        return !text_or_null || *field ? 0 : -ENOMEM;
 }
 
 uint64_t grant_set_aside(const Grant *g) {
@@ -194,12 +151,12 @@ static int grant_set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
 
         if (q->entry)
                 return diag(reterr, GRANT_E_USAGE, "--entry names a part of a skill: it cannot stand beside --exec");
-        r = grant_copy_text(&g->skill_name, strrchr(p->path, '/') + 1);
-        r = r ?: grant_copy_text(&g->skill_digest, p->digest);
-        r = r ?: grant_copy_text(&g->program, p->real);
-        r = r ?: grant_copy_text(&g->program_copy, p->real ? p->copy : NULL); /* no copy in a dry run */
-        r = r ?: grant_copy_text(&g->program_link, p->link ? p->path : NULL);
-        r = r ?: grant_copy_text(&g->program_end, p->link);
+        r = text_copy(&g->skill_name, strrchr(p->path, '/') + 1);
+        r = r ?: text_copy(&g->skill_digest, p->digest);
+        r = r ?: text_copy(&g->program, p->real);
+        r = r ?: text_copy(&g->program_copy, p->real ? p->copy : NULL); /* no copy in a dry run */
+        r = r ?: text_copy(&g->program_link, p->link ? p->path : NULL);
+        r = r ?: text_copy(&g->program_end, p->link);
         g->program_granted = p->granted;
         return r ? r : strv_add(&g->argv, p->path);
 }
@@ -212,10 +169,10 @@ static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         r = r ?: strv_add_all(&g->resources, m->resources);
         r = r ?: strv_add_all(&g->sub_skills, m->sub_skills);
         r = r ?: strv_add_all(&g->preload, m->preload);
-        r = r ?: grant_copy_text(&g->notes, m->notes);
-        r = r ?: grant_copy_text(&g->canon, m->canon);
-        r = r ?: grant_copy_text(&g->workdir, q->workdir ?: REGION_WORK_DIR);
-        r = r ?: grant_copy_text(&g->name, q->name);
+        r = r ?: text_copy(&g->notes, m->notes);
+        r = r ?: text_copy(&g->canon, m->canon);
+        r = r ?: text_copy(&g->workdir, q->workdir ?: REGION_WORK_DIR);
+        r = r ?: text_copy(&g->name, q->name);
         r = r ?: grant_set_env(g, m, q);
         g->slots = json_incref(m->slots);
         g->proc = m->proc || q->proc;
@@ -248,10 +205,10 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
                 return diag(reterr, GRANT_E_REFUSED, "skill %s: its digest is %s, but %s#/skills/%s/digest is %s",
                             s->md.name, s->bundle.digest, p->path, s->md.name, row->digest);
         if (s) {
-                r = grant_copy_text(&g.skill_name, s->md.name);
-                r = r ?: grant_copy_text(&g.skill_digest, s->bundle.digest);
-                r = r ?: grant_copy_text(&g.skill_dir, s->copy.path ?: s->dir);
-                r = r ?: grant_copy_text(&g.skill_folder, s->dir);
+                r = text_copy(&g.skill_name, s->md.name);
+                r = r ?: text_copy(&g.skill_digest, s->bundle.digest);
+                r = r ?: text_copy(&g.skill_dir, s->copy.path ?: s->dir);
+                r = r ?: text_copy(&g.skill_folder, s->dir);
                 r = r ?: grant_set_entry(&g, s, q, reterr);
         } else
                 r = grant_set_exec(&g, q, reterr);
@@ -264,7 +221,7 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
         r = r ?: merge_memory(&merge);
         r = r ?: merge_discipline(&merge);
         if (r == 0 && s)
-                r = merge_releases(&merge, s);
+                r = merge_releases(&merge);
         r = r ?: merge_bounds(&merge);
         if (r)
                 return r;

@@ -33,14 +33,14 @@ int policy_grant(const Skill *skill_or_null, const RunRequest *request, const Po
  * row for this very skill; rights from the row are listed in `beyond`. The general part of the policy grants nothing
  * here, and --network none holds for all below. Discipline and cancel bound: not weaker than in `above`, the source of
  * the data. Pure. Returns 0, GRANT_E_REFUSED when a budget would be below a region's least, GRANT_E_GATE, -ENOMEM. */
-int grant_within(Grant *g, const Grant *above, const Budget *most, const Policy *policy_or_null, Diag *reterr);
+int grant_attenuate(Grant *g, const Grant *above, const Budget *most, const Policy *policy_or_null, Diag *reterr);
 
 /* The grant in the form of region.allocated; sizes in bytes, times in usec. Arguments and values of the environment are
  * left out: they may contain the user's words, and the ledger never forgets (I-2). At most GRANT_RECORD_MAX bytes. New
  * reference. */
 #define GRANT_RECORD_MAX 32768
 json_t *grant_to_json(const Grant *g);
-/* Reads a recorded grant for grant_within(): budget, files, network, discipline, slots, memory, notes and belief only.
+/* Reads a recorded grant for grant_attenuate(): only budget, files, network, discipline, slots, memory, notes, belief.
  * Unreadable or cut lists are not granted. Returns 0 or -ENOMEM. */
 int grant_recorded(const json_t *o, Grant *ret);
 /* `run --dry-run --json`: like grant_to_json(), with "version", arguments and environment. New reference. */

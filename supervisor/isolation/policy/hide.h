@@ -15,5 +15,5 @@ typedef struct Hidden {
 
 /* Puts an empty folder over each hidden path that a file grant shows, or refuses the grant: of the path itself, of a
  * path below, of a file, or of a folder in which the path could be made later. The skill's own folder must not show a
- * hidden path. To be called after grant_within(). Returns 0, GRANT_E_REFUSED with a message, -ENOMEM. */
+ * hidden path. To be called after grant_attenuate(). Returns 0, GRANT_E_REFUSED with a message, -ENOMEM. */
 int grant_hide(Grant *g, const Hidden *hidden, size_t n, Diag *reterr);

@@ -1,6 +1,7 @@
 #include "policy/bounds.h"
 #include "policy/merge.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 /* The range for the skill. *ret_floor, *ret_ceiling: the limits from which each end comes. */
@@ -33,7 +34,7 @@ static uint64_t bound_value(const Merge *m, BoundKind k, bool *ret_said) {
         switch (k) {
         case BOUND_DISCIPLINE:
                 *ret_said = a->discipline_said || m->request->discipline_said;
-                return bound_of_discipline(g->discipline, g->passes);
+                return discipline_strength(g->discipline, g->passes);
         case BOUND_LINEAGE:
                 *ret_said = a->lineage_said;
                 return g->lineage == LINEAGE_STATS ? 0 : g->lineage == LINEAGE_EVENTS ? 1 : 2;
@@ -61,8 +62,7 @@ static void bound_set(Grant *g, BoundKind k, uint64_t v) {
 
         switch (k) {
         case BOUND_DISCIPLINE:
-                g->discipline = v == 0 ? DISCIPLINE_NONE : v == 1 ? DISCIPLINE_ZERO : DISCIPLINE_MULTIPASS;
-                g->passes = v <= 1 ? (unsigned)v : (unsigned)v - 1;
+                g->discipline = discipline_of_strength(v, &g->passes);
                 break;
         case BOUND_LINEAGE:
                 g->lineage = details[v];
@@ -123,7 +123,9 @@ static int bound_merge(Merge *m, BoundKind k) {
                 return diag(m->reterr, GRANT_E_BOUNDS, "%s%s: %s is below the floor %s of %s", of, field, asked,
                             bound_text(k, b.floor, floor), floor_at);
         bound_set(m->grant, k, b.floor);
-        r = merge_raise(m, field, asked, bound_text(k, b.floor, floor), floor_at);
+        if (!m->grant->raised && !(m->grant->raised = json_array()))
+                return -ENOMEM;
+        r = merge_note(m->grant->raised, field, asked, bound_text(k, b.floor, floor), floor_at);
         return r || said ? r : merge_is_default(m->grant->raised);
 }
 
@@ -140,14 +142,14 @@ static int bound_no_such_embodiment(Merge *m) {
         else
                 snprintf(at, sizeof(at), "lethe.json#/embodiment");
         return diag(m->reterr, GRANT_E_BOUNDS, "%s: embodiment %s: this version runs skills as processes alone", at,
-                    embodiment_name(m->grant->embodiment));
+                    embodiment_words[m->grant->embodiment]);
 }
 
 int policy_allows_ask(const Policy *p, const Skill *s, Diag *reterr) {
         const Merge m = {.skill = s, .manifest = &s->manifest, .policy = p, .row = policy_skill(p, s->md.name)};
         const Limits *from_floor, *from_ceiling;
         const Bound b = bound_for(&m, BOUND_DISCIPLINE, &from_floor, &from_ceiling);
-        const bool raised = b.has_floor && b.floor > bound_of_discipline(s->manifest.discipline, s->manifest.passes);
+        const bool raised = b.has_floor && b.floor > discipline_strength(s->manifest.discipline, s->manifest.passes);
 
         return raised ? 0 : policy_allows_discipline(p, s, s->manifest.discipline, reterr);
 }

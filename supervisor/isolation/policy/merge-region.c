@@ -10,10 +10,9 @@
 int merge_skill_program(char ***argv, const Skill *s, const char *path, Diag *reterr) {
         _cleanup_free_ char *plain = NULL, *rooted = NULL, *inside = NULL;
         const BundleFile *f;
-        char shown[256];
+        const char *shown = DIAG_QUOTED(path);
         int r;
 
-        diag_quote(path, strlen(path), shown, sizeof(shown));
         if (!(rooted = text_printf("/%s", path)))
                 return -ENOMEM;
         r = path_normalise(rooted, &plain, reterr);
@@ -72,7 +71,7 @@ int merge_discipline(Merge *m) {
         g->discipline = q->discipline_said ? q->discipline : a->discipline;
         g->passes = q->discipline_said ? q->passes : a->passes;
         if (q->discipline_said && a->discipline_said &&
-            discipline_compare(q->discipline, q->passes, a->discipline, a->passes) < 0)
+            discipline_strength(q->discipline, q->passes) < discipline_strength(a->discipline, a->passes))
                 return diag(m->reterr, GRANT_E_REFUSED,
                             "--discipline %s: leaves more behind than lethe.json#/teardown/discipline asks (%s)",
                             discipline_format(q->discipline, q->passes, said),
@@ -109,7 +108,7 @@ static int merge_release_budget(Merge *m, const ReleaseAsk *a, size_t i, Budget 
         return 0;
 }
 
-int merge_releases(Merge *m, const Skill *s) {
+int merge_releases(Merge *m) {
         const Manifest *a = m->manifest;
         Grant *g = m->grant;
         int r = 0;
@@ -125,7 +124,7 @@ int merge_releases(Merge *m, const Skill *s) {
                 to->entry = strdup(a->releases[i].entry);
                 if (!to->entry)
                         return -ENOMEM;
-                r = merge_entry(s, e, &to->argv, m->reterr);
+                r = merge_entry(m->skill, e, &to->argv, m->reterr);
                 r = r ?: merge_release_budget(m, &a->releases[i], i, &to->budget);
         }
         return r;

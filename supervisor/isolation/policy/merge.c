@@ -27,12 +27,6 @@ int merge_is_default(json_t *list) {
                        ? -ENOMEM : 0;
 }
 
-int merge_raise(Merge *m, const char *field, const char *asked, const char *granted, const char *rule) {
-        if (!m->grant->raised && !(m->grant->raised = json_array()))
-                return -ENOMEM;
-        return merge_note(m->grant->raised, field, asked, granted, rule);
-}
-
 /* The limits for a kind of right: the skill's own limits when its row has the kind, else the general limits. */
 #define MERGE_LIMITS(m, said) (m->row && m->row->limits.said ? &m->row->limits : &m->policy->limits)
 
@@ -137,7 +131,7 @@ bool merge_has_connect(const NetGrant *list, size_t n, const NetGrant *c) {
         return false;
 }
 
-static int merge_add_connect(Grant *g, const NetGrant *c) {
+int merge_add_connect(Grant *g, const NetGrant *c) {
         NetGrant *more;
 
         if (merge_has_connect(g->connects, g->n_connects, c))
@@ -199,7 +193,7 @@ int merge_network(Merge *m) {
         if (a->network == NETWORK_HOST && g->network != NETWORK_HOST) {
                 if (!none && l->network_said && l->network_host)
                         g->network = NETWORK_HOST;
-                else if ((r = merge_reduce(m, "/network", "host", network_name(g->network), "%s", rule)) < 0)
+                else if ((r = merge_reduce(m, "/network", "host", network_words[g->network], "%s", rule)) < 0)
                         return r;
         }
         for (size_t i = 0; g->network != NETWORK_HOST && i < a->n_connects; i++) {
@@ -227,10 +221,6 @@ int merge_network(Merge *m) {
         return 0;
 }
 
-static int merge_add_file(Grant *g, const char *source, const char *target, bool write) {
-        return place_add(g, &(FileGrant){.source = (char *)source, .target = (char *)target, .write = write});
-}
-
 int merge_covers(const Limits *l, const char *path) {
         int best = 0;
 
@@ -248,27 +238,17 @@ static int merge_request_files(Merge *m, const Limits *l) {
                 if (l->files_said && merge_covers(l, v->source) < (v->write ? 2 : 1))
                         return diag(m->reterr, GRANT_E_REFUSED, "-v %s:%s: no root of %s allows to %s it", v->source,
                                     v->target, WHERE(m, l, "files"), v->write ? "write" : "read");
-                r = merge_add_file(m->grant, v->source, v->target, v->write);
+                r = place_add(m->grant, v);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-/* The command line's mount that already covers this place, or NULL. */
-static const FileGrant *merge_mounted_at(const RunRequest *q, const char *target) {
-        const FileGrant *best = NULL;
-
-        for (size_t i = 0; i < q->n_mounts; i++)
-                if (path_is_under(target, q->mounts[i].target) &&
-                    (!best || strlen(q->mounts[i].target) > strlen(best->target)))
-                        best = &q->mounts[i];
-        return best;
-}
-
 static int merge_manifest_file(Merge *m, const Limits *l, size_t i) {
         const FileAsk *a = &m->manifest->files[i];
-        const FileGrant *v = merge_mounted_at(m->request, a->target);
+        /* the command line's mount that already covers the place */
+        const FileGrant *v = place_shows(m->request->mounts, m->request->n_mounts, a->target);
         _cleanup_free_ char *asked = NULL;
         char field[64];
         int right, r;
@@ -289,7 +269,7 @@ static int merge_manifest_file(Merge *m, const Limits *l, size_t i) {
                                     WHERE(m, l, "files"), a->real ?: a->path);
         if (!a->real)
                 return diag(m->reterr, GRANT_E_SOURCE, "lethe.json#%s/path: %s does not exist", field, a->path);
-        r = merge_add_file(m->grant, a->real, a->target, a->write && right == 2);
+        r = place_add(m->grant, &(FileGrant){.source = a->real, .target = a->target, .write = a->write && right == 2});
         if (r == 0 && a->write && right < 2)
                 r = merge_reduce(m, field, asked, "read", "%s allows to read it only",
                                  WHERE(m, l, "files"));
@@ -307,46 +287,35 @@ int merge_files(Merge *m) {
 }
 
 /* A deletion cannot be undone and needs the policy. Other access is granted as requested without a policy. */
-static int merge_memory_access(Merge *m, const Limits *l, size_t i, MemoryAccess a, unsigned *ret) {
-        const MemoryRight *asked = &m->manifest->memory[i],
-                          *row = memory_right_of(l->memory, l->n_memory, asked->scope);
-        const unsigned allowed = l->memory_said ? (row ? row->may[a] : 0) : a == MEMORY_DELETE ? 0 : MEMORY_ALL;
+static int merge_memory_access(Merge *m, const Limits *l, size_t i, MemoryAccess a) {
+        MemoryRight *right = &m->grant->memory[i];
+        const MemoryRight *row = memory_right_of(l->memory, l->n_memory, right->scope);
+        const unsigned allowed = l->memory_said ? (row ? row->may[a] : 0) : a == MEMORY_DELETE ? 0 : MEMORY_ALL,
+                       asked = right->may[a];
         char field[64], want[MEMORY_FAMILIES_TEXT], have[MEMORY_FAMILIES_TEXT];
 
-        *ret = asked->may[a] & allowed;
-        if (*ret == asked->may[a])
+        right->may[a] = asked & allowed;
+        if (right->may[a] == asked)
                 return 0;
         snprintf(field, sizeof(field), "/memory/%zu/%s", i, memory_access_words[a]);
-        memory_families_text(asked->may[a], want);
-        memory_families_text(*ret, have);
+        memory_families_text(asked, want);
+        memory_families_text(right->may[a], have);
         if (!l->memory_said)
                 return merge_reduce(m, field, want, have,
                                     "deleting records of memory is granted by a policy file alone");
         return merge_reduce(m, field, want, have, "%s does not allow it in scope %s",
-                            WHERE(m, l, "memory"), asked->scope);
+                            WHERE(m, l, "memory"), right->scope);
 }
 
+/* A row stays even without rights: the first row is the default scope of requests, in any case. */
 int merge_memory(Merge *m) {
         const Limits *l = MERGE_LIMITS(m, memory_said);
-        Grant *g = m->grant;
+        const size_t n = m->manifest->n_memory;
+        int r = n > 0 ? memory_rights_copy(m->manifest->memory, n, &m->grant->memory) : 0;
 
-        if (m->manifest->n_memory == 0)
-                return 0;
-        g->memory = calloc(m->manifest->n_memory, sizeof(*g->memory));
-        for (size_t i = 0; g->memory && i < m->manifest->n_memory; i++) {
-                MemoryRight got = {0};
-
-                for (MemoryAccess a = 0; a < MEMORY_ACCESSES; a++) {
-                        int r = merge_memory_access(m, l, i, a, &got.may[a]);
-
-                        if (r < 0)
-                                return r;
-                }
-                /* The row stays even without rights: the first row is the default scope of requests, in any case. */
-                got.scope = strdup(m->manifest->memory[i].scope);
-                if (!got.scope)
-                        return -ENOMEM;
-                g->memory[g->n_memory++] = got;
-        }
-        return g->memory ? 0 : -ENOMEM;
+        m->grant->n_memory = r == 0 ? n : 0;
+        for (size_t i = 0; r == 0 && i < n; i++)
+                for (MemoryAccess a = 0; r == 0 && a < MEMORY_ACCESSES; a++)
+                        r = merge_memory_access(m, l, i, a);
+        return r;
 }

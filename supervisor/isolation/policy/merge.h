@@ -25,10 +25,12 @@ int merge_memory(Merge *m);
 int merge_discipline(Merge *m);
 /* The last step: requests outside of the policy's ranges are raised, or refused (I-73). */
 int merge_bounds(Merge *m);
-/* After merge_budget(). `s`: the skill with the callbacks' entries. */
-int merge_releases(Merge *m, const Skill *s);
+/* After merge_budget(); of a skill. */
+int merge_releases(Merge *m);
 
 bool merge_has_connect(const NetGrant *list, size_t n, const NetGrant *c);
+/* Appends a copy, unless the grant has the address. Returns 0 or -ENOMEM. */
+int merge_add_connect(Grant *g, const NetGrant *c);
 /* 0: no root covers the path, 1: for reading, 2: for writing. */
 int merge_covers(const Limits *l, const char *path);
 /* Appends {field, asked, granted, rule} to reductions or raised. Returns 0 or -ENOMEM. */
@@ -39,8 +41,6 @@ int merge_reduce(Merge *m, const char *field, const char *asked, const char *gra
 /* Marks the last change in list (reductions, raised) as the change of a default (`default`, true). Returns 0 or
  * -ENOMEM. */
 int merge_is_default(json_t *list);
-/* Records that a value was raised. */
-int merge_raise(Merge *m, const char *field, const char *asked, const char *granted, const char *rule);
 /* "FILE#/WHAT" or "FILE#/skills/NAME/WHAT". Returns out. */
 const char *merge_where(const Merge *m, const Limits *l, const char *what, char out[static 512]);
 #define WHERE(m, l, what) merge_where((m), (l), (what), (char[512]){0}) /* valid until the end of the block */

@@ -20,25 +20,19 @@ static bool place_join(const char *root, const char *rest, char ret[static PATH_
         return snprintf(ret, PATH_MAX, "%s%s", top && *rest ? "" : root, rest) < PATH_MAX;
 }
 
-const FileGrant *place_shows(const FileGrant *files, size_t n, const char *place) {
+/* The most specific grant that covers the place; strictly: grants of the place itself do not count. NULL: no grant. */
+static const FileGrant *place_covers(const FileGrant *files, size_t n, const char *place, bool strictly) {
         const FileGrant *best = NULL;
 
         for (size_t i = 0; i < n; i++)
-                if (path_is_under(place, files[i].target) && (!best || strlen(files[i].target) > strlen(best->target)))
+                if (path_is_under(place, files[i].target) && !(strictly && strcmp(files[i].target, place) == 0) &&
+                    (!best || strlen(files[i].target) > strlen(best->target)))
                         best = &files[i];
         return best;
 }
 
-/* The most specific grant that the mount `but` covers. NULL: no grant. */
-static const FileGrant *place_below(const FileGrant *files, size_t n, const FileGrant *but) {
-        const FileGrant *best = NULL;
-
-        for (size_t i = 0; i < n; i++)
-                if (&files[i] != but && strcmp(files[i].target, but->target) != 0 &&
-                    path_is_under(but->target, files[i].target) &&
-                    (!best || strlen(files[i].target) > strlen(best->target)))
-                        best = &files[i];
-        return best;
+const FileGrant *place_shows(const FileGrant *files, size_t n, const char *place) {
+        return place_covers(files, n, place, false);
 }
 
 bool place_inside(const FileGrant *f, const char *path, char ret[static PATH_MAX]) {
@@ -76,7 +70,7 @@ static int place_edge(const char *path, const char *edge, char ***ret) {
 
 int place_edges(const FileGrant *files, size_t n, const char *path, char ***ret) {
         for (size_t i = 0; i < n; i++) {
-                const FileGrant *f = &files[i], *covers = place_below(files, n, f);
+                const FileGrant *f = &files[i], *covers = place_covers(files, n, f->target, true);
                 char hidden[PATH_MAX];
                 int r = place_edge(path, f->source, ret);
 
@@ -139,7 +133,7 @@ int place_pin(Grant *g) {
 
         /* A pin is a writable grant too, and has no further folders in between: each pair is handled once. */
         for (size_t i = 0; r == 0 && i < g->n_files; i++) {
-                const FileGrant *above = place_below(g->files, g->n_files, &g->files[i]);
+                const FileGrant *above = place_covers(g->files, g->n_files, g->files[i].target, true);
 
                 if (above && above->write) {
                         const FileGrant copy = *above; /* the list grows */

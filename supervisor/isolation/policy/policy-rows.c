@@ -1,4 +1,4 @@
-#include "policy/policy-rows.h"
+#include "policy/policy.h"
 
 #include <string.h>
 

@@ -52,19 +52,15 @@ void policy_free(Policy *p) {
         free(p);
 }
 
-static SkillPolicy *policy_find_row(const Policy *p, const char *name) {
+const SkillPolicy *policy_skill(const Policy *p, const char *name) {
         for (size_t i = 0; i < p->n_skills; i++)
                 if (strcmp(p->skills[i].name, name) == 0)
                         return &p->skills[i];
         return NULL;
 }
 
-const SkillPolicy *policy_skill(const Policy *p, const char *name) {
-        return policy_find_row(p, name);
-}
-
 uint64_t policy_concurrency(const Policy *p, const char *name) {
-        const SkillPolicy *s = policy_find_row(p, name);
+        const SkillPolicy *s = policy_skill(p, name);
 
         return s && s->concurrency ? s->concurrency : p->concurrency;
 }
@@ -90,24 +86,16 @@ Budget policy_max(const Policy *p, const SkillPolicy *s) {
 
 /* The row of a skill, made on the first use: "concurrency" and "skills" may both name the skill. */
 static SkillPolicy *policy_add_row(Doc *d, Policy *p, const char *name) {
-        SkillPolicy *s = policy_find_row(p, name), *more;
+        SkillPolicy *s = (SkillPolicy *)policy_skill(p, name), row = {0};
 
         if (s)
                 return s;
-        more = reallocarray(p->skills, p->n_skills + 1, sizeof(*more));
-        if (!more) {
+        if (!GROW(p->skills, p->n_skills) || text_copy(&row.name, name) < 0) {
                 d->no_memory = true;
                 return NULL;
         }
-        p->skills = more;
-        s = &more[p->n_skills];
-        *s = (SkillPolicy){.name = strdup(name)};
-        if (!s->name) {
-                d->no_memory = true;
-                return NULL;
-        }
-        p->n_skills++;
-        return s;
+        p->skills[p->n_skills] = row;
+        return &p->skills[p->n_skills++];
 }
 
 static void policy_read_network(Doc *d, const Node *v, Limits *l) {
@@ -357,10 +345,8 @@ int policy_place(char **ret) {
         const char *env = getenv("LETHE_POLICY"), *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
         _cleanup_free_ char *s = NULL;
 
-        if (env && *env) {
-                *ret = strdup(env);
-                return *ret ? 0 : -ENOMEM;
-        }
+        if (env && *env)
+                return text_copy(ret, env);
         if (xdg && *xdg == '/')
                 s = text_printf("%s/lethe/policy.json", xdg);
         else if (home && *home == '/')
@@ -374,12 +360,7 @@ int policy_place(char **ret) {
                 *ret = TAKE_PTR(s);
                 return 0;
         }
-        *ret = NULL;
-        if (access(SYSTEM_POLICY, F_OK) == 0 || errno != ENOENT) {
-                *ret = strdup(SYSTEM_POLICY);
-                return *ret ? 0 : -ENOMEM;
-        }
-        return 0;
+        return text_copy(ret, access(SYSTEM_POLICY, F_OK) == 0 || errno != ENOENT ? SYSTEM_POLICY : NULL);
 }
 
 int policy_load(const char *given, Policy **ret, Diag *reterr) {
@@ -389,10 +370,7 @@ int policy_load(const char *given, Policy **ret, Diag *reterr) {
         size_t n;
         int r;
 
-        if (given)
-                r = (path = strdup(given)) ? 0 : -ENOMEM;
-        else
-                r = policy_place(&path);
+        r = given ? text_copy(&path, given) : policy_place(&path);
         if (r < 0)
                 return r;
         if (!path) {

@@ -1,7 +1,7 @@
 /* Runs: supervisor, CLI. The operator's policy file (schema/policy.md, schema/policy.schema.json). */
 #pragma once
 
-#include "policy/policy-rows.h"
+#include "policy/policy-types.h"
 
 enum {
         POLICY_E_MISSING = 1, /* the named file is missing or cannot be read */
@@ -27,3 +27,13 @@ Budget policy_max(const Policy *p, const SkillPolicy *s);
 /* Whether the user is a client, and may run the skill (NULL: any skill). */
 bool policy_client(const Policy *p, uid_t uid, const char *skill_or_null);
 uint64_t policy_concurrency(const Policy *p, const char *name); /* 0: only max_regions applies */
+
+extern const char *const policy_reason_words[]; /* words of schema/memory.md; NULL-terminated */
+/* The row of a scope, or NULL. */
+const DigestPolicy *policy_digest(const Policy *p, const char *scope);
+
+/* The rows about state (policy-rows.c); faults go to d. "as_sub_skill": rights that the region above does not have. */
+void policy_read_sub_skill(Doc *d, const Node *v, SubSkillPolicy *ret);
+void policy_sub_skill_deinit(SubSkillPolicy *s);
+/* "digest": the reasons that the operator approves ahead, for each scope. */
+void policy_read_digest(Doc *d, const Node *v, Policy *p);

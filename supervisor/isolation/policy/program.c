@@ -5,7 +5,7 @@
 #include "base/watchdog.h"
 #include "base/owner.h"
 #include "manifest/copy.h"
-#include "policy/inside.h"
+#include "policy/path-resolution.h"
 #include "policy/place.h"
 #include "schema/limits.h"
 
@@ -22,104 +22,63 @@
 
 int program_settled_sec = 2;
 
-/* The first file of that name in REGION_PATH, as a shell would find the file: owned, or NULL in *ret. */
-static int program_search_path(const char *name, char **ret) {
-        const char *p = REGION_PATH;
-
-        *ret = NULL;
-        while (*p) {
-                size_t n = strcspn(p, ":");
-                char *path;
-                struct stat st;
-
-                if (!(path = text_printf("%.*s/%s", (int)n, p, name)))
-                        return -ENOMEM;
-                if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111)) {
-                        *ret = path;
-                        return 0;
-                }
-                free(path);
-                p += n;
-                p += *p == ':';
-        }
-        return 0;
-}
-
-/* The state of the hashed file. */
-typedef struct Seen {
-        uint64_t bytes;
-        int64_t mtime_sec, mtime_nsec, ctime_sec, ctime_nsec;
-} Seen;
-
 typedef struct KnownDigest {
-        Seen seen;
+        Look look; /* of the hashed file */
         char digest[DIGEST_TEXT_MAX];
 } KnownDigest;
 
-static Seen program_seen(const struct stat *st) {
-        return (Seen){(uint64_t)st->st_size, st->st_mtim.tv_sec, st->st_mtim.tv_nsec, st->st_ctim.tv_sec,
-                      st->st_ctim.tv_nsec};
+static bool program_look(int fd, Look *ret) {
+        return look_at(fd, "", &(const LookRule){0}, ret);
 }
 
 /* A program of a system package is large (node has 95 MB) and changes only with the package. The digest may be
  * remembered when only root can write the file: another writer may hold a mapping, and writing through a mapping does
  * not change the times. A file that changed within the last seconds may change again at the same time stamp. */
-static bool program_may_be_remembered(const struct stat *st) {
+static bool program_may_be_remembered(int fd, const struct stat *st, Look *ret) {
         struct timespec now;
 
         clock_gettime(CLOCK_REALTIME, &now);
-        return st->st_uid == 0 && !(st->st_mode & 022) && st->st_ctim.tv_sec + program_settled_sec < now.tv_sec;
+        return st->st_uid == 0 && !(st->st_mode & 022) && program_look(fd, ret) &&
+               ret->changed + program_settled_sec < now.tv_sec;
 }
 
 static void program_cache_name(const struct stat *st, char ret[static NAME_MAX]) {
         snprintf(ret, NAME_MAX, "program-%llx-%llx", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
 }
 
-static bool program_remembered_digest(int cache, const struct stat *st, char ret[static DIGEST_TEXT_MAX]) {
+static bool program_remembered_digest(int cache, const char *name, const Look *look, char ret[static DIGEST_TEXT_MAX]) {
         _cleanup_free_ uint8_t *bytes = NULL;
-        const Seen seen = program_seen(st);
-        char name[NAME_MAX];
         KnownDigest k;
         size_t n;
 
-        program_cache_name(st, name);
         if (cache_get(cache, name, sizeof(k), &bytes, &n) < 0 || n != sizeof(k))
                 return false;
         memcpy(&k, bytes, sizeof(k));
-        if (memcmp(&k.seen, &seen, sizeof(seen)) != 0 || memchr(k.digest, 0, sizeof(k.digest)) == NULL)
+        if (!look_same(&k.look, look) || memchr(k.digest, 0, sizeof(k.digest)) == NULL)
                 return false;
         strcpy(ret, k.digest);
         return true;
 }
 
-/* Remembers the digest only if the file did not change during the reading. */
-static void program_remember(int cache, int fd, const struct stat *before, const char *digest) {
-        KnownDigest k = {.seen = program_seen(before)};
-        char name[NAME_MAX];
-        struct stat after;
-        Seen now;
-
-        if (fstat(fd, &after) < 0)
-                return;
-        now = program_seen(&after);
-        if (memcmp(&now, &k.seen, sizeof(now)) != 0)
-                return;
-        program_cache_name(before, name);
-        strcpy(k.digest, digest);
-        cache_put(cache, name, &k, sizeof(k));
-}
-
 static int program_digest(int fd, const char *path, const struct stat *st, const char *store_dir,
                           char ret[static DIGEST_TEXT_MAX], Diag *reterr) {
-        _cleanup_close_ int cache =
-                store_dir && st->st_size >= WORTH_BYTES && program_may_be_remembered(st) ? cache_open(store_dir) : -1;
+        KnownDigest k = {0};
+        _cleanup_close_ int cache = store_dir && st->st_size >= WORTH_BYTES &&
+                                                    program_may_be_remembered(fd, st, &k.look)
+                                            ? cache_open(store_dir) : -1;
+        char name[NAME_MAX];
+        Look after;
         int r;
 
-        if (cache >= 0 && program_remembered_digest(cache, st, ret))
+        program_cache_name(st, name);
+        if (cache >= 0 && program_remembered_digest(cache, name, &k.look, ret))
                 return 0;
         r = bundle_program_digest(fd, path, ret, reterr);
-        if (r == 0 && cache >= 0)
-                program_remember(cache, fd, st, ret);
+        /* Remembered only if the file did not change during the reading. */
+        if (r == 0 && cache >= 0 && program_look(fd, &after) && look_same(&k.look, &after)) {
+                strcpy(k.digest, ret);
+                cache_put(cache, name, &k, sizeof(k));
+        }
         return r;
 }
 
@@ -136,9 +95,8 @@ void program_deinit(Program *p) {
 /* Opens and checks the file: the same descriptor is hashed and copied, so that all results are about the same file. */
 static int program_open(const char *path, int *ret_fd, struct stat *ret_st, Diag *reterr) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        char shown[256];
+        const char *shown = DIAG_QUOTED(path);
 
-        diag_quote(path, strlen(path), shown, sizeof(shown));
         if (fd < 0)
                 return diag(reterr, REQUEST_E_NOT_EXECUTABLE,
                             "--exec \"%s\": cannot be read, so that its digest cannot be recorded: %s", shown,
@@ -183,17 +141,6 @@ static int program_shown(const char *program, int code, int e, Diag *reterr) {
                     lookup_strerror(e));
 }
 
-static bool program_has_dots(const char *path) {
-        const char *at = path;
-
-        while ((at = strstr(at, ".."))) {
-                if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == 0))
-                        return true;
-                at += 2;
-        }
-        return false;
-}
-
 static char *program_join(const char *folder, const char *program) {
         return *program == '/' ? strdup(program) : text_printf("%s/%s", folder, program);
 }
@@ -210,7 +157,7 @@ static int program_absolute(const char *folder, const char *program, char **ret,
 static int program_dotted(const char *folder, const char *program, const ProgramView *view, char **ret, char **ret_end,
                           Diag *reterr) {
         _cleanup_free_ char *path = program_join(folder, program), *real = NULL, *whole = NULL;
-        _cleanup_inside_ Inside in = {0};
+        _cleanup_resolved_path_ ResolvedPath in = {0};
         char *slash;
         int r;
 
@@ -218,7 +165,7 @@ static int program_dotted(const char *folder, const char *program, const Program
                 return -ENOMEM;
         slash = strrchr(path, '/');
         *slash = 0;
-        r = view ? inside_find(view->files, view->n_files, *path ? path : "/", &in)
+        r = view ? path_resolve(view->files, view->n_files, *path ? path : "/", &in)
                  : lookup_real(*path ? path : "/", &real);
         if (r == -ENOENT && view)
                 *ret_end = TAKE_PTR(in.end);
@@ -232,10 +179,10 @@ static int program_dotted(const char *folder, const char *program, const Program
 /* Whether the program can be run in place: a file of a system folder that only root can write. A granted folder, and
  * any other folder of root, may be writable by another region as its owner. */
 static bool program_stays(const char *host) {
-        return inside_is_system(host) && inside_only_root_writes(host);
+        return path_is_shared(host) && path_only_root_writes(host);
 }
 
-static int program_take(Program *p, const char *path, Inside *in, const ProgramView *view) {
+static int program_take(Program *p, const char *path, ResolvedPath *in, const ProgramView *view) {
         p->path = strdup(path);
         p->granted = place_shows(view->files, view->n_files, in->end) != NULL;
         p->loose = !in->settled;
@@ -253,8 +200,8 @@ static int program_inside(const char *program, const ProgramView *view, Program 
                           Diag *reterr) {
         const char *folder = view->workdir ?: REGION_WORK_DIR;
         _cleanup_free_ char *plain = NULL;
-        _cleanup_inside_ Inside in = {0};
-        const bool dots = program_has_dots(program);
+        _cleanup_resolved_path_ ResolvedPath in = {0};
+        const bool dots = path_has_dots(program);
         int r = dots ? program_dotted(folder, program, view, &plain, ret_end, reterr)
                      : program_absolute(folder, program, &plain, reterr);
 
@@ -262,7 +209,7 @@ static int program_inside(const char *program, const ProgramView *view, Program 
                 return REQUEST_E_BAD;
         if (r == -ENOENT || r == -EISDIR || r == -EACCES) /* a folder of the path does not exist */
                 return PROGRAM_NOT_INSIDE;
-        r = r ?: inside_find(view->files, view->n_files, plain, &in);
+        r = r ?: path_resolve(view->files, view->n_files, plain, &in);
         if (r == -ENOENT || r == -EISDIR || r == -EACCES) {
                 const FileGrant *g = place_shows(view->files, view->n_files, plain);
 
@@ -280,11 +227,11 @@ static int program_inside(const char *program, const ProgramView *view, Program 
 /* Makes a link at a path of the host that the region lacks, or uses the link of a system folder. */
 static int program_by_link(Program *p, const char *named, const ProgramView *view) {
         const FileGrant end = {.source = p->host, .target = p->host};
-        _cleanup_inside_ Inside in = {0};
+        _cleanup_resolved_path_ ResolvedPath in = {0};
         Diag d;
 
         p->link_loose = owner_check(named, OWNER_ROOT_ALONE, &d) != 0;
-        if (inside_find(&end, 1, named, &in) == 0 && strcmp(in.end, p->host) == 0) {
+        if (path_resolve(&end, 1, named, &in) == 0 && strcmp(in.end, p->host) == 0) {
                 p->loose = p->link_loose;
                 return (p->path = strdup(named)) ? 0 : -ENOMEM;
         }
@@ -356,17 +303,17 @@ static int program_led_out(const char *program, const char *out, Diag *reterr) {
 /* Finds the program on the host, if the region lacks the path. */
 static int program_outside(const char *program, const ProgramView *view, const char *end, Program *p, Diag *reterr) {
         _cleanup_free_ char *named = NULL;
-        _cleanup_inside_ Inside in = {0};
-        char cwd[PATH_MAX], shown[256];
+        _cleanup_resolved_path_ ResolvedPath in = {0};
+        const char *shown = DIAG_QUOTED(program);
+        char cwd[PATH_MAX];
         const FileGrant *over;
         int r;
 
         if (*program != '/' && !getcwd(cwd, sizeof(cwd)))
                 return program_shown(program, REQUEST_E_NOT_FOUND, -errno, reterr);
-        r = program_has_dots(program) ? program_dotted(cwd, program, NULL, &named, NULL, reterr)
-                                      : program_absolute(cwd, program, &named, reterr);
+        r = path_has_dots(program) ? program_dotted(cwd, program, NULL, &named, NULL, reterr)
+                                   : program_absolute(cwd, program, &named, reterr);
         r = r ?: lookup_real(named, &p->host);
-        diag_quote(program, strlen(program), shown, sizeof(shown));
         if (r == -ENOENT && end && view->n_files > 0)
                 return diag(reterr, REQUEST_E_NOT_FOUND,
                             "--exec \"%s\": there is no \"%s\" in the region, and no such program on the host", shown,
@@ -374,7 +321,7 @@ static int program_outside(const char *program, const ProgramView *view, const c
         if (r != 0)
                 return r < 0 ? program_shown(program, REQUEST_E_NOT_FOUND, r, reterr) : REQUEST_E_BAD;
         /* visible at the same path */
-        if (*program != '/' && inside_find(view->files, view->n_files, named, &in) == 0 &&
+        if (*program != '/' && path_resolve(view->files, view->n_files, named, &in) == 0 &&
             strcmp(in.host, p->host) == 0) {
                 free(TAKE_PTR(p->host));
                 return program_take(p, named, &in, view);
@@ -399,13 +346,13 @@ static int program_outside(const char *program, const ProgramView *view, const c
 /* A hint for a name without a slash that no folder of PATH has. */
 static const char *program_hint(const char *program, const ProgramView *view) {
         _cleanup_free_ char *path = NULL;
-        _cleanup_inside_ Inside in = {0};
+        _cleanup_resolved_path_ ResolvedPath in = {0};
         struct stat st;
 
         if (lookup_stat(program, true, &st) == 0)
                 return "; ./ before it names the one in this folder";
         path = text_printf("%s/%s", view->workdir ?: REGION_WORK_DIR, program);
-        if (path && inside_find(view->files, view->n_files, path, &in) == 0)
+        if (path && path_resolve(view->files, view->n_files, path, &in) == 0)
                 return "; ./ before it names the one in the working folder";
         return "";
 }
@@ -414,15 +361,14 @@ int program_find(const char *program, const ProgramView *view, const char *store
         _cleanup_free_ char *found = NULL, *end = NULL, *out = NULL;
         _cleanup_program_ Program p = {0};
         _cleanup_close_ int fd = -1;
-        char shown[256];
+        const char *shown = DIAG_QUOTED(program);
         struct stat st;
         int r = 0;
 
-        diag_quote(program, strlen(program), shown, sizeof(shown));
         if (!*program)
                 return diag(reterr, REQUEST_E_BAD, "--exec is empty: it names a program");
         if (!strchr(program, '/'))
-                r = program_search_path(program, &found);
+                r = path_search(program, &found);
         if (r < 0)
                 return r;
         if (!strchr(program, '/') && !found)

@@ -1,40 +1,33 @@
 /* Reads the rights of a recorded grant, to continue a region whose supervisor died. Pure. */
 #include "policy/grant.h"
+#include "policy/place.h"
 
 #include <errno.h>
 #include <string.h>
 
-static const char *recorded_text(const json_t *o, const char *key) {
-        return json_text(json_object_get(o, key)) ?: "";
-}
-
 static int recorded_files(const json_t *list, Grant *g) {
-        g->files = calloc(json_array_size(list) + 1, sizeof(*g->files));
-        if (!g->files)
-                return -ENOMEM;
-        for (size_t i = 0; i < json_array_size(list); i++) {
-                const json_t *o = json_array_get(list, i);
-                FileGrant *f = &g->files[g->n_files];
+        int r = 0;
 
-                if (*recorded_text(o, "source") != '/')
-                        continue;
-                g->n_files++;
-                *f = (FileGrant){.source = strdup(recorded_text(o, "source")),
-                                 .target = strdup(recorded_text(o, "target")),
-                                 .write = strcmp(recorded_text(o, "access"), "write") == 0,
-                                 .mask = strcmp(recorded_text(o, "access"), "none") == 0,
-                                 .of = *recorded_text(o, "of") ? strdup(recorded_text(o, "of")) : NULL};
-                if (!f->source || !f->target || (*recorded_text(o, "of") && !f->of))
-                        return -ENOMEM;
+        for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
+                const json_t *o = json_array_get(list, i);
+                const char *access = json_str(o, "access"), *of = json_str(o, "of");
+                const FileGrant f = {.source = (char *)json_str(o, "source"),
+                                     .target = (char *)json_str(o, "target"),
+                                     .write = strcmp(access, "write") == 0,
+                                     .mask = strcmp(access, "none") == 0,
+                                     .of = *of ? (char *)of : NULL};
+
+                if (*f.source == '/')
+                        r = place_add(g, &f);
         }
-        return 0;
+        return r;
 }
 
 static int recorded_network(const json_t *o, Grant *g) {
         const json_t *list = json_object_get(o, "connect");
 
         for (NetworkMode m = NETWORK_NONE; m <= NETWORK_HOST; m++)
-                if (strcmp(network_name(m), recorded_text(o, "mode")) == 0)
+                if (strcmp(network_words[m], json_str(o, "mode")) == 0)
                         g->network = m;
         g->connects = calloc(json_array_size(list) + 1, sizeof(*g->connects));
         if (!g->connects)
@@ -72,19 +65,14 @@ static int recorded_names(const json_t *list, char ***ret) {
         return r;
 }
 
-static int recorded_scope(const char *scope, char **ret) {
-        *ret = *scope ? strdup(scope) : NULL;
-        return *scope && !*ret ? -ENOMEM : 0;
-}
-
 static int recorded_state(const json_t *o, Grant *g) {
         _cleanup_findings_ Findings ignored = {0};
         Doc d = {.file = "", .findings = &ignored};
         int r = recorded_names(json_object_get(o, "reads"), &g->reads);
 
         r = r ?: recorded_names(json_object_get(o, "writes"), &g->writes);
-        r = r ?: recorded_scope(recorded_text(o, "notes"), &g->notes);
-        r = r ?: recorded_scope(recorded_text(o, "canon"), &g->canon);
+        r = r ?: text_copy(&g->notes, json_text(json_object_get(o, "notes")));
+        r = r ?: text_copy(&g->canon, json_text(json_object_get(o, "canon")));
         if (r == 0)
                 doc_memory_rights(&d, MEMBER(&(Node){.v = o}, "memory"), &g->memory, &g->n_memory);
         return d.no_memory ? -ENOMEM : r;
@@ -101,7 +89,7 @@ int grant_recorded(const json_t *o, Grant *ret) {
         recorded_budget(json_object_get(o, "budgets"), &g.budget);
         (void)json_get_u64(json_object_get(o, "cancel_bound_usec"), &g.cancel_bound_usec);
         for (Discipline d = DISCIPLINE_ZERO; d <= DISCIPLINE_NONE; d++)
-                if (strcmp(discipline_name(d), recorded_text(o, "discipline")) == 0) {
+                if (strcmp(discipline_name(d), json_str(o, "discipline")) == 0) {
                         g.discipline = d;
                         g.passes = (unsigned)json_integer_value(json_object_get(o, "passes"));
                 }

@@ -97,9 +97,8 @@ static int request_add_env(RunRequest *r, const char *value, Diag *reterr) {
         const char *eq = strchr(value, '='), *here;
         size_t n = eq ? (size_t)(eq - value) : strlen(value);
         _cleanup_free_ char *line = NULL;
-        char shown[256];
+        const char *shown = DIAG_QUOTED_N(value, n); /* never the value: the value may be a secret */
 
-        diag_quote(value, n, shown, sizeof(shown)); /* never the value: the value may be a secret */
         if (!env_name_valid(value, n))
                 return diag(reterr, REQUEST_E_BAD,
                             "-e \"%s\": a variable's name has letters, digits and \"_\", no digit first", shown);
@@ -118,19 +117,16 @@ static int request_add_env(RunRequest *r, const char *value, Diag *reterr) {
 }
 
 static int request_set_network(RunRequest *r, const char *value, Diag *reterr) {
+        const int mode = word_index(network_words, value);
+
         if (r->network_said && r->network == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD, "--network and --connect exclude each other");
-        if (strcmp(value, "none") == 0)
-                r->network = NETWORK_NONE;
-        else if (strcmp(value, "private") == 0)
-                r->network = NETWORK_PRIVATE;
-        else if (strcmp(value, "host") == 0)
-                r->network = NETWORK_HOST;
-        else
+        if (mode < 0 || mode == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD,
                             "--network \"%s\": must be none, private or host; --connect ADDRESS:PORT allows one "
                             "address",
                             DIAG_QUOTED(value));
+        r->network = (NetworkMode)mode;
         r->network_said = true;
         return 0;
 }
@@ -196,11 +192,15 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                                       "--name \"%s\": a name has 1 to %d characters of a-z, 0-9, \".\", \"_\" and "
                                       "\"-\", a letter or digit first, and is no region's id",
                                       DIAG_QUOTED(value), SCOPE_NAME_BYTES);
-        if (strcmp(option, "tier") == 0)
-                return tier_parse(value, &r->tier) == 0
-                               ? 0
-                               : diag(reterr, REQUEST_E_BAD, "--tier \"%s\": must be namespaces or landlock",
-                                      DIAG_QUOTED(value));
+        if (strcmp(option, "tier") == 0) {
+                const int tier = word_index(tier_words, value);
+
+                if (tier < 0)
+                        return diag(reterr, REQUEST_E_BAD, "--tier \"%s\": must be namespaces or landlock",
+                                    DIAG_QUOTED(value));
+                r->tier = (Tier)(TIER_LANDLOCK + tier);
+                return 0;
+        }
         if (strcmp(option, "discipline") == 0) {
                 int q = discipline_parse(value, &r->discipline, &r->passes, reterr);
 

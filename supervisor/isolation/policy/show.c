@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int show_set(json_t *o, const char *key, json_t *v) {
-        return json_object_set_new(o, key, v) < 0 ? -ENOMEM : 0;
-}
-
 static json_t *show_list(char *const *v) {
         _cleanup_json_ json_t *a = json_array();
 
@@ -34,7 +30,7 @@ static json_t *show_budgets(const Budget *b) {
 
                 if (budget_get(b, f) == BUDGET_NONE && f->standard == BUDGET_NONE) /* left out, as in older records */
                         continue;
-                if (show_set(o, budget_key(f, key),
+                if (json_object_set_new(o, budget_key(f, key),
                              budget_get(b, f) == BUDGET_NONE ? json_null() : json_u64(budget_get(b, f))) < 0)
                         return NULL;
         }
@@ -56,7 +52,7 @@ static json_t *show_files(const Grant *g) {
 }
 
 static json_t *show_network(const Grant *g) {
-        _cleanup_json_ json_t *o = json_pack("{s:s, s:[]}", "mode", network_name(g->network), "connect");
+        _cleanup_json_ json_t *o = json_pack("{s:s, s:[]}", "mode", network_words[g->network], "connect");
 
         for (size_t i = 0; o && i < g->n_connects; i++)
                 if (json_array_append_new(json_object_get(o, "connect"), json_string(g->connects[i].text)) < 0)
@@ -126,32 +122,32 @@ static json_t *show_common(const Grant *g) {
                           g->proc, "on_denial", g->on_denial == DENIAL_END ? "end" : "continue", "report",
                           g->report_paths ? "paths" : "calls");
 
-        if (!o || show_set(o, "budgets", show_budgets(&g->budget)) < 0 || show_set(o, "files", show_files(g)) < 0 ||
-            show_set(o, "network", show_network(g)) < 0 || show_set(o, "reads", show_list(g->reads)) < 0 ||
-            show_set(o, "writes", show_list(g->writes)) < 0 || show_set(o, "slots", show_slot_names(g)) < 0 ||
-            show_set(o, "discipline", json_string(discipline_name(g->discipline))) < 0 ||
-            show_set(o, "passes", json_integer(g->passes)) < 0 ||
-            show_set(o, "lineage", json_string(lineage_name(g->lineage))) < 0 ||
-            show_set(o, "key_scope", json_string(key_scope_name(g->key_scope))) < 0 ||
-            show_set(o, "embodiment", json_string(embodiment_name(g->embodiment))) < 0 ||
-            show_set(o, "commit", json_string(commit_name(g->commit))) < 0 ||
+        if (!o || json_put(o, "budgets", show_budgets(&g->budget)) < 0 || json_put(o, "files", show_files(g)) < 0 ||
+            json_put(o, "network", show_network(g)) < 0 || json_put(o, "reads", show_list(g->reads)) < 0 ||
+            json_put(o, "writes", show_list(g->writes)) < 0 || json_put(o, "slots", show_slot_names(g)) < 0 ||
+            json_put(o, "discipline", json_string(discipline_name(g->discipline))) < 0 ||
+            json_put(o, "passes", json_integer(g->passes)) < 0 ||
+            json_put(o, "lineage", json_string(lineage_name(g->lineage))) < 0 ||
+            json_put(o, "key_scope", json_string(key_scope_words[g->key_scope])) < 0 ||
+            json_put(o, "embodiment", json_string(embodiment_words[g->embodiment])) < 0 ||
+            json_put(o, "commit", json_string(commit_words[g->commit])) < 0 ||
             (g->raised && json_object_set(o, "raised", g->raised) < 0) ||
-            show_set(o, "sections", show_sections(g)) < 0 || show_set(o, "resources", show_list(g->resources)) < 0 ||
-            show_set(o, "release", show_releases(g)) < 0 || show_set(o, "sub_skills", show_list(g->sub_skills)) < 0 ||
-            (g->preload && show_set(o, "preload", show_list(g->preload)) < 0) ||
-            (g->notes && show_set(o, "notes", json_string(g->notes)) < 0) ||
-            (g->canon && show_set(o, "canon", json_string(g->canon)) < 0) ||
-            (g->n_memory > 0 && show_set(o, "memory", memory_rights_json(g->memory, g->n_memory)) < 0) ||
-            show_set(o, "gates", show_gates(g)) < 0 ||
-            show_set(o, "cancel_bound", json_string(g->cancel_declared ? "declared" : "computed")) < 0 ||
-            (g->teardown_usec > 0 && show_set(o, "teardown_predicted_usec", json_u64(g->teardown_usec)) < 0) ||
-            show_set(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 ||
-            show_set(o, "max_regions", json_u64(g->max_regions)) < 0 ||
-            show_set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 ||
-            show_set(o, "reductions", g->reductions ? json_incref(g->reductions) : json_array()) < 0 ||
+            json_put(o, "sections", show_sections(g)) < 0 || json_put(o, "resources", show_list(g->resources)) < 0 ||
+            json_put(o, "release", show_releases(g)) < 0 || json_put(o, "sub_skills", show_list(g->sub_skills)) < 0 ||
+            (g->preload && json_put(o, "preload", show_list(g->preload)) < 0) ||
+            (g->notes && json_put(o, "notes", json_string(g->notes)) < 0) ||
+            (g->canon && json_put(o, "canon", json_string(g->canon)) < 0) ||
+            (g->n_memory > 0 && json_put(o, "memory", memory_rights_json(g->memory, g->n_memory)) < 0) ||
+            json_put(o, "gates", show_gates(g)) < 0 ||
+            json_put(o, "cancel_bound", json_string(g->cancel_declared ? "declared" : "computed")) < 0 ||
+            (g->teardown_usec > 0 && json_put(o, "teardown_predicted_usec", json_u64(g->teardown_usec)) < 0) ||
+            json_put(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 ||
+            json_put(o, "max_regions", json_u64(g->max_regions)) < 0 ||
+            json_put(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 ||
+            json_put(o, "reductions", g->reductions ? json_incref(g->reductions) : json_array()) < 0 ||
             (g->beyond && json_object_set(o, "beyond_parent", g->beyond) < 0) ||
-            (g->name && show_set(o, "name", json_string(g->name)) < 0) ||
-            (g->program_loose && show_set(o, "program_may_differ", json_true()) < 0))
+            (g->name && json_put(o, "name", json_string(g->name)) < 0) ||
+            (g->program_loose && json_put(o, "program_may_differ", json_true()) < 0))
                 return NULL;
         return TAKE_PTR(o);
 }
@@ -162,7 +158,7 @@ json_t *grant_to_json(const Grant *g) {
                                             "memory", "beyond_parent"};
         _cleanup_json_ json_t *o = show_common(g);
 
-        if (o && g->trace.set && show_set(o, "trace", show_trace(&g->trace)) < 0)
+        if (o && g->trace.set && json_put(o, "trace", show_trace(&g->trace)) < 0)
                 return NULL;
         /* A ledger entry has a bound: lists beyond the bound are replaced by their length, the longest kinds first. */
         for (size_t i = 0;
@@ -170,7 +166,7 @@ json_t *grant_to_json(const Grant *g) {
              i++) {
                 json_t *v = json_object_get(o, lists[i]);
 
-                if (show_set(o, lists[i],
+                if (json_object_set_new(o, lists[i],
                              json_pack("{s:I}", "cut",
                                        (json_int_t)(json_is_array(v) ? json_array_size(v) : g->n_connects))) < 0)
                         return NULL;
@@ -181,8 +177,8 @@ json_t *grant_to_json(const Grant *g) {
 json_t *grant_show_json(const Grant *g) {
         _cleanup_json_ json_t *o = show_common(g);
 
-        if (!o || show_set(o, "version", json_integer(1)) < 0 || show_set(o, "argv", show_list(g->argv)) < 0 ||
-            show_set(o, "environment", show_list(g->env)) < 0)
+        if (!o || json_put(o, "version", json_integer(1)) < 0 || json_put(o, "argv", show_list(g->argv)) < 0 ||
+            json_put(o, "environment", show_list(g->env)) < 0)
                 return NULL;
         return TAKE_PTR(o);
 }
@@ -263,8 +259,8 @@ static int show_add_region(Buf *b, const Grant *g) {
                            discipline_format(g->discipline, g->passes, text),
                            duration_format(g->cancel_bound_usec, size), g->cancel_declared ? "declared" : "computed",
                            "commit", g->commit == COMMIT_SUCCESS ? "success: exit code 0 alone" : "any exit code",
-                           "embodiment", embodiment_name(g->embodiment), "lineage", lineage_name(g->lineage),
-                           "key scope", key_scope_name(g->key_scope), "sections",
+                           "embodiment", embodiment_words[g->embodiment], "lineage", lineage_name(g->lineage),
+                           "key scope", key_scope_words[g->key_scope], "sections",
                            json_object_size(g->sections) == 0 ? "none" : "");
 
         json_object_foreach(g->sections, key, item) {
@@ -303,7 +299,7 @@ static int show_add_grant(Buf *b, const Grant *g) {
         for (size_t i = 0; r == 0 && i < BUDGET_FIELDS; i++)
                 r = buf_printf(b, "%-14s%s\n", budget_fields[i].name,
                                budget_format(&budget_fields[i], budget_get(&g->budget, &budget_fields[i]), text));
-        r = r ?: buf_printf(b, "%-14s%s", "network", network_name(g->network));
+        r = r ?: buf_printf(b, "%-14s%s", "network", network_words[g->network]);
         for (size_t i = 0; r == 0 && i < g->n_connects; i++)
                 r = buf_printf(b, " %s", g->connects[i].text);
         r = r ?: buf_printf(b, "\n%-14s%s", "files", g->n_files == 0 ? "none\n" : "\n");

@@ -136,7 +136,7 @@ Test(grant, below_another_region, .init = setup, .fini = teardown) {
                 cr_assert_eq(policy_parse(policy, strlen(policy), "policy.json", &p, &d), 0, "%s: %s", b->what, d.text);
                 with_policy.policy = policy;
                 cr_assert_eq(make(&with_policy, &g, &d), 0, "%s: %s", b->what, d.text);
-                cr_assert_eq(grant_within(&g, &above, &most, p, &d), 0, "%s: %s", b->what, d.text);
+                cr_assert_eq(grant_attenuate(&g, &above, &most, p, &d), 0, "%s: %s", b->what, d.text);
                 j = grant_to_json(&g);
                 cr_assert_eq(json_canonical(j, &record, NULL), 0);
                 for (char *s = strtok_r(pieces, "|", &at); s; s = strtok_r(NULL, "|", &at))
@@ -159,7 +159,7 @@ Test(grant, gates_below_another_region, .init = setup, .fini = teardown) {
 
                 cr_assert_eq(make(&(Case){.what = "above", .manifest = rows[i].above}, &above, &d), 0, "%s", d.text);
                 cr_assert_eq(make(&(Case){.what = "below", .manifest = M(SEES("\"ok\"") ",\"gates\":[{\"slot\":\"ok\",\"schema\":{}}]")}, &g, &d), 0, "%s", d.text);
-                cr_expect_eq(grant_within(&g, &above, &most, NULL, &d), rows[i].code, "row %zu: %s", i, d.text);
+                cr_expect_eq(grant_attenuate(&g, &above, &most, NULL, &d), rows[i].code, "row %zu: %s", i, d.text);
         }
 }
 
@@ -189,4 +189,37 @@ Test(grant, recorded, .init = setup, .fini = teardown) {
         cr_assert_eq(grant_recorded(cut, &back), 0);
         cr_expect(back.n_files == 0 && back.network == NETWORK_NONE && back.n_connects == 0 && back.discipline == DISCIPLINE_MULTIPASS);
         cr_expect(!back.reads && back.n_memory == 0);
+}
+
+/* A copy for a region that is prepared ahead has the same rights, and nothing of the invocation; any other right is another grant. */
+Test(grant, copied, .init = setup, .fini = teardown) {
+        _cleanup_grant_ Grant g = {0}, copy = {0};
+        Diag d = {0};
+
+        cr_assert_eq(make(&(Case){.what = "copied", .manifest = M(FILES("write") CONNECT SEES("\"a\"") KEEPS("\"b\",\"c\"") MEMORY_OF("default", "write", "skill_artifacts")
+                                                                  ",\"notes\":true,\"slots\":{\"b\":{\"type\":\"string\"}},\"release\":[{\"entry\":\"main\"}]"),
+                                  .policy = P(GENERAL_FILES CONNECT), .options = {"name", "mine"}}, &g, &d), 0, "%s", d.text);
+        cr_assert(g.n_files == 1 && g.n_connects == 1 && g.n_releases == 1 && g.n_memory == 1 && g.name && g.argv);
+        cr_assert_eq(grant_copy_untold(&g, &copy), 0);
+        cr_expect(grant_same(&g, &copy) && grant_same(&copy, &g));
+        cr_expect(!copy.argv && !copy.env && !copy.name && !copy.reductions && copy.cancel_bound_usec == g.cancel_bound_usec);
+#define DIFFERS(change, back) \
+        change; \
+        cr_expect(!grant_same(&g, &copy), #change); \
+        back; \
+        cr_expect(grant_same(&g, &copy), #back)
+        DIFFERS(copy.client = 7, copy.client = 0);
+        DIFFERS(copy.budget.idle_usec--, copy.budget.idle_usec++);
+        DIFFERS(copy.uids.count++, copy.uids.count--);
+        DIFFERS(copy.network_closed = true, copy.network_closed = false);
+        DIFFERS(copy.discipline = DISCIPLINE_NONE, copy.discipline = g.discipline);
+        DIFFERS(copy.skill_digest[70] ^= 1, copy.skill_digest[70] ^= 1);
+        DIFFERS(copy.reads[0][0] ^= 1, copy.reads[0][0] ^= 1);
+        DIFFERS(json_object_set_new(copy.slots, "c", json_true()), json_object_del(copy.slots, "c"));
+        DIFFERS(copy.files[0].write = false, copy.files[0].write = true);
+        DIFFERS(copy.files[0].target[1] ^= 1, copy.files[0].target[1] ^= 1);
+        DIFFERS(copy.connects[0].text[0] ^= 1, copy.connects[0].text[0] ^= 1);
+        DIFFERS(copy.memory[0].may[MEMORY_DELETE] = MEMORY_ALL, copy.memory[0].may[MEMORY_DELETE] = 0);
+        DIFFERS(copy.releases[0].budget.wall_usec++, copy.releases[0].budget.wall_usec--);
+        DIFFERS(copy.cancel_ceiling_usec++, copy.cancel_ceiling_usec--);
 }

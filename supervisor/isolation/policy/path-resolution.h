@@ -4,20 +4,18 @@
 
 #include "manifest/vocabulary.h"
 
-typedef struct Inside {
+typedef struct ResolvedPath {
         char *end;    /* path in the region, without links; on -ENOENT, the place where the search ended */
         char *host;   /* the file on the host */
-        bool link;    /* a link was followed */
         bool settled; /* only root can change the file, the links and the granted folders on the path */
-} Inside;
-void inside_deinit(Inside *i);
-#define _cleanup_inside_ _cleanup_(inside_deinit)
+} ResolvedPath;
+void resolved_path_deinit(ResolvedPath *i);
+#define _cleanup_resolved_path_ _cleanup_(resolved_path_deinit)
 
 /* path: absolute; ".." means the folder above in the region. Returns 0, -ENOENT with ret->end set, -EISDIR (a folder
- * that only holds places of grants), -ELOOP, -ENAMETOOLONG, -ETIMEDOUT, -EREMOTE (base/path-lookup.h), -ENOMEM,
- * -errno. */
-int inside_find(const FileGrant *files, size_t n, const char *path, Inside *ret);
+ * that only holds places of grants), -ELOOP, -ENAMETOOLONG, -ETIMEDOUT, -EREMOTE (base/path-lookup.h), -ENOMEM, -errno. */
+int path_resolve(const FileGrant *files, size_t n, const char *path, ResolvedPath *ret);
 /* Whether the path is a host folder that every region has at the same path, or lies below such a folder. */
-bool inside_is_system(const char *path);
+bool path_is_shared(const char *path);
 /* Whether only root can change the host's file or folder, and every folder above. real: absolute, without links. */
-bool inside_only_root_writes(const char *real);
+bool path_only_root_writes(const char *real);

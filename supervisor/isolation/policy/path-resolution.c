@@ -1,4 +1,4 @@
-#include "policy/inside.h"
+#include "policy/path-resolution.h"
 
 #include "base/owner.h"
 #include "base/path-lookup.h"
@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define INSIDE_LINKS_MAX 40 /* as the kernel's MAXSYMLINKS */
+#define PATH_LINKS_MAX 40 /* as the kernel's MAXSYMLINKS */
 
 /* A walk through a path, one component at a time. */
-typedef struct InsideWalk {
+typedef struct PathWalk {
         const FileGrant *files;
         size_t n;
         char done[PATH_MAX]; /* resolved part, without a slash at the end */
@@ -22,34 +22,29 @@ typedef struct InsideWalk {
         unsigned links;
         bool folder; /* `done` is a folder that only holds places */
         bool settled;
-} InsideWalk;
+} PathWalk;
 
-typedef enum InsidePlace { INSIDE_NOTHING, INSIDE_HOST, INSIDE_FOLDER } InsidePlace;
+typedef enum PathPlace { PATH_NOTHING, PATH_HOST, PATH_FOLDER } PathPlace;
 
-void inside_deinit(Inside *i) {
+void resolved_path_deinit(ResolvedPath *i) {
         free(i->end);
         free(i->host);
-        *i = (Inside){0};
+        *i = (ResolvedPath){0};
 }
 
-bool inside_is_system(const char *path) {
-        static const char *const folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-
-        for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
-                if (path_is_under(path, folders[i]))
-                        return true;
-        return false;
+bool path_is_shared(const char *path) {
+        return path_is_system(path) && !path_is_under(path, "/etc");
 }
 
 /* Without root in the user namespace, root's files show an unmapped owner: for system folders the owner of / counts. */
-static bool inside_only_root(const char *path, bool of_system, const struct stat *st) {
+static bool path_walk_only_root(const char *path, bool of_system, const struct stat *st) {
         struct stat top;
 
         return (st->st_uid == 0 || (of_system && stat("/", &top) == 0 && st->st_uid == top.st_uid)) &&
                (S_ISLNK(st->st_mode) || !(st->st_mode & (S_IWGRP | S_IWOTH))) && owner_server(path, st) == 0;
 }
 
-bool inside_only_root_writes(const char *real) {
+bool path_only_root_writes(const char *real) {
         char path[PATH_MAX];
         struct stat st;
 
@@ -60,7 +55,7 @@ bool inside_only_root_writes(const char *real) {
                 char *slash = strrchr(path, '/');
 
                 if (lookup_stat(*path ? path : "/", false, &st) < 0 ||
-                    !inside_only_root(*path ? path : "/", inside_is_system(real), &st))
+                    !path_walk_only_root(*path ? path : "/", path_is_shared(real), &st))
                         return false;
                 if (!*path)
                         return true;
@@ -68,32 +63,32 @@ bool inside_only_root_writes(const char *real) {
         }
 }
 
-static InsidePlace inside_place(InsideWalk *w, const char *place, char ret_host[static PATH_MAX]) {
+static PathPlace path_walk_place(PathWalk *w, const char *place, char ret_host[static PATH_MAX]) {
         const FileGrant *f = place_shows(w->files, w->n, place);
 
         if (f) {
                 /* a region may write as root */
-                w->settled = w->settled && !f->write && inside_only_root_writes(f->source);
-                return !f->mask && place_outside(f, place, ret_host) ? INSIDE_HOST : INSIDE_NOTHING;
+                w->settled = w->settled && !f->write && path_only_root_writes(f->source);
+                return !f->mask && place_outside(f, place, ret_host) ? PATH_HOST : PATH_NOTHING;
         }
         if (strcmp(place, "/etc") == 0)
-                return INSIDE_FOLDER;
-        if (inside_is_system(place) || path_is_under(place, "/etc/alternatives"))
-                return snprintf(ret_host, PATH_MAX, "%s", place) < PATH_MAX ? INSIDE_HOST : INSIDE_NOTHING;
+                return PATH_FOLDER;
+        if (path_is_shared(place) || path_is_under(place, "/etc/alternatives"))
+                return snprintf(ret_host, PATH_MAX, "%s", place) < PATH_MAX ? PATH_HOST : PATH_NOTHING;
         for (size_t i = 0; i < w->n; i++)
                 if (path_is_under(w->files[i].target, place))
-                        return INSIDE_FOLDER;
-        return INSIDE_NOTHING;
+                        return PATH_FOLDER;
+        return PATH_NOTHING;
 }
 
 /* Puts the text of a link before the rest. */
-static int inside_follow(InsideWalk *w, const char *host) {
+static int path_walk_follow(PathWalk *w, const char *host) {
         char target[PATH_MAX], rest[PATH_MAX];
         _cleanup_close_ int fd = -1;
         ssize_t n;
         int r;
 
-        if (++w->links > INSIDE_LINKS_MAX)
+        if (++w->links > PATH_LINKS_MAX)
                 return -ELOOP;
         fd = lookup_open(host, O_NOFOLLOW, 0);
         r = fd < 0 ? fd : lookup_may_read_link(fd);
@@ -114,7 +109,7 @@ static int inside_follow(InsideWalk *w, const char *host) {
 }
 
 /* Takes the next component off the rest: false at the end. */
-static bool inside_next(InsideWalk *w, char ret[static NAME_MAX + 1], int *reterr) {
+static bool path_walk_next(PathWalk *w, char ret[static NAME_MAX + 1], int *reterr) {
         const char *from = w->rest + strspn(w->rest, "/");
         size_t n = strcspn(from, "/");
 
@@ -129,7 +124,7 @@ static bool inside_next(InsideWalk *w, char ret[static NAME_MAX + 1], int *reter
         return true;
 }
 
-static int inside_step(InsideWalk *w, const char *name) {
+static int path_walk_step(PathWalk *w, const char *name) {
         char place[PATH_MAX], host[PATH_MAX], *slash;
         struct stat st;
         int r;
@@ -143,48 +138,47 @@ static int inside_step(InsideWalk *w, const char *name) {
         }
         if (snprintf(place, sizeof(place), "%s/%s", w->done, name) >= (int)sizeof(place))
                 return -ENAMETOOLONG;
-        switch (inside_place(w, place, host)) {
-        case INSIDE_NOTHING:
+        switch (path_walk_place(w, place, host)) {
+        case PATH_NOTHING:
                 strcpy(w->done, place);
                 return -ENOENT;
-        case INSIDE_FOLDER:
+        case PATH_FOLDER:
                 strcpy(w->done, place);
                 w->folder = true;
                 return 0;
-        case INSIDE_HOST:
+        case PATH_HOST:
                 break;
         }
         r = lookup_stat(host, false, &st);
         if (r == 0 && w->settled)
-                w->settled = inside_only_root(host, inside_is_system(host), &st);
+                w->settled = path_walk_only_root(host, path_is_shared(host), &st);
         if (r == 0 && S_ISLNK(st.st_mode))
-                return inside_follow(w, host);
+                return path_walk_follow(w, host);
         strcpy(w->done, place);
         strcpy(w->host, host);
         w->folder = false;
         return r == -ENOTDIR ? -ENOENT : r;
 }
 
-int inside_find(const FileGrant *files, size_t n, const char *path, Inside *ret) {
-        InsideWalk w = {.files = files, .n = n, .settled = true, .folder = true};
+int path_resolve(const FileGrant *files, size_t n, const char *path, ResolvedPath *ret) {
+        PathWalk w = {.files = files, .n = n, .settled = true, .folder = true};
         char name[NAME_MAX + 1];
-        Inside i;
+        ResolvedPath i;
         int r = 0;
 
         if (snprintf(w.rest, sizeof(w.rest), "%s", path) >= (int)sizeof(w.rest))
                 return -ENAMETOOLONG;
-        while (r == 0 && inside_next(&w, name, &r))
-                r = inside_step(&w, name);
+        while (r == 0 && path_walk_next(&w, name, &r))
+                r = path_walk_step(&w, name);
         if (r == 0 && w.folder)
                 return -EISDIR;
         if (r < 0 && r != -ENOENT)
                 return r;
-        i = (Inside){.end = strdup(w.done),
+        i = (ResolvedPath){.end = strdup(w.done),
                      .host = r == 0 ? strdup(w.host) : NULL,
-                     .link = w.links > 0,
                      .settled = w.settled};
         if (!i.end || (r == 0 && !i.host)) {
-                inside_deinit(&i);
+                resolved_path_deinit(&i);
                 return -ENOMEM;
         }
         *ret = i;
