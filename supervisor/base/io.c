@@ -189,9 +189,10 @@ int io_send_fds(int fd, const void *p, size_t n, const int *fds, size_t n_fds) {
 }
 
 ssize_t io_receive_fd(int fd, int msec, void *p, size_t n, int *ret_fd) {
+        int fds[2] = {-1, -1}; /* the room of one is padded, and the kernel fills it with a second */
         union {
                 struct cmsghdr head;
-                char space[CMSG_SPACE(sizeof(int))];
+                char space[CMSG_SPACE(sizeof(fds))];
         } control;
         struct iovec v = {.iov_base = p, .iov_len = n};
         struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
@@ -208,8 +209,14 @@ ssize_t io_receive_fd(int fd, int msec, void *p, size_t n, int *ret_fd) {
         if (got < 0)
                 return -errno;
         c = CMSG_FIRSTHDR(&m);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+                memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+        if (fds[1] >= 0 || m.msg_flags & MSG_TRUNC) {
+                closep(&fds[0]);
+                closep(&fds[1]);
+                return -EPROTO;
+        }
+        *ret_fd = fds[0];
         return got;
 }
 

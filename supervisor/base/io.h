@@ -18,12 +18,13 @@ int io_write_named(const char *path, const void *p, size_t n, mode_t mode);
 int io_mkdir_parents(const char *path, mode_t mode);
 /* Overwrites a file of the supervisor's, as far as writing succeeds. */
 void io_wipe(int fd);
-#define IO_SEND_FDS_MAX 8
+#define IO_SEND_FDS_MAX 253 /* SCM_MAX_FD of the kernel */
 /* Sends n bytes at once through a Unix socket, with at most IO_SEND_FDS_MAX descriptors, without SIGPIPE. Returns 0,
  * -EPIPE when the socket has no reader left, -errno. */
 int io_send_fds(int fd, const void *p, size_t n, const int *fds, size_t n_fds);
 /* Receives at most n bytes at once through a Unix socket, with the descriptor sent along, or -1. msec: time limit, -1:
- * no limit. Returns bytes, 0 at the end, -ETIMEDOUT, -errno. */
+ * no limit. Returns bytes, 0 at the end, -ETIMEDOUT, -EPROTO for a packet of more bytes or more descriptors (which are
+ * closed), -errno. */
 ssize_t io_receive_fd(int fd, int msec, void *p, size_t n, int *ret_fd);
 /* Puts O_NONBLOCK on. Returns 0 or -errno. */
 int io_set_nonblock(int fd);

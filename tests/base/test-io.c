@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -181,6 +182,34 @@ Test(io, pipes) {
         close(fds[0]);
         cr_assert(io_read_all(fds[0], 10, &text, &n) == -EBADF && !text);
         cr_assert(io_set_nonblock(fds[0]) == -EBADF);
+}
+
+Test(io, a_packet_of_more_descriptors_or_bytes_is_refused) {
+        static const struct {
+                const char *name;
+                size_t n_bytes, n_fds;
+                ssize_t want;
+        } rows[] = {{"none", 1, 0, 1}, {"one", 1, 1, 1}, {"two", 1, 2, -EPROTO}, {"three", 1, 3, -EPROTO},
+                    {"too long", 2, 1, -EPROTO}};
+        int pair[2];
+
+        cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                const int sent[] = {pair[0], pair[0], pair[0]};
+                int fd = -1, free_before = dup(0), free_after;
+                char byte;
+
+                close(free_before);
+                cr_assert_eq(io_send_fds(pair[0], "ab", rows[i].n_bytes, sent, rows[i].n_fds), 0);
+                cr_expect_eq(io_receive_fd(pair[1], 0, &byte, 1, &fd), rows[i].want, "%s", rows[i].name);
+                cr_expect_eq(fd >= 0, rows[i].want == 1 && rows[i].n_fds == 1, "%s", rows[i].name);
+                closep(&fd);
+                free_after = dup(0);
+                close(free_after);
+                cr_expect_eq(free_after, free_before, "%s: a descriptor stays open", rows[i].name);
+        }
+        close(pair[0]);
+        close(pair[1]);
 }
 
 Test(hash, a_file_is_hashed_from_its_start) {

@@ -21,8 +21,8 @@ BROKEN = {
     "keys cannot be forged": [("supervisor/isolation/region/region-handle.c", "if (v && !vault_key_is(v, p))", "if (v && !p->key)")],
     "teardown is done when the end is": [
         ("worker/init.c", "static void init_reap_all(void) {\n", "static void init_reap_all(void) {\n        return;\n"),
-        ("supervisor/isolation/spawn/kill.c", "                kill_each_child(s->pid, kill_tree, NULL);", ""),
-        ("supervisor/isolation/spawn/kill.c", "        kill_tree(pid, NULL);\n        kill_reap(pid);", "")],
+        ("supervisor/isolation/spawn/kill.c", "                clone_each_child(s->pid, kill_tree, NULL);", ""),
+        ("supervisor/isolation/spawn/kill.c", "        kill_tree(pid, NULL);\n        clone_reap(pid, REAP_MS);", "")],
 }
 
 

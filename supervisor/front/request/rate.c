@@ -149,9 +149,7 @@ static bool rate_reap(RateChild *c, struct rusage *ret) {
 
 /* Only the touched memory: this program has many more areas than most programs of a region. */
 static bool rate_look(const RateChild *c, PageScan *s) {
-        int none = 0;
-
-        if (scan_begin_plain(s, c->pid, &none) == 0 && scan_private(s, c->start, c->end) == 0)
+        if (scan_begin_plain(s, c->pid, NULL) == 0 && scan_private(s, c->start, c->end) == 0)
                 return true;
         scan_end(s);
         return scan_begin(s, c->pid) == 0 && scan_private(s, c->start, c->end) == 0; /* before Linux 6.7 */
@@ -170,7 +168,7 @@ static bool rate_end_one(RateChild *c, const Wipe *once, const Wipe *often, Page
         e->looked += rate_now() - begun - wiped;
         e->wiped += wiped;
         e->pages += (c->common ? s->common.bytes : s->own.bytes) / SCAN_PAGE;
-        e->hidden |= s->n_frames == 0;
+        e->hidden |= s->frames.n == 0;
         ok = ok && (!often || (rate_wipe(once, s, &e->once) && rate_wipe(often, s, &e->often)));
         begun = rate_now();
         scan_end(s);

@@ -59,29 +59,19 @@ bool scan_allowed(pid_t pid) {
         return fd != -EACCES && fd != -EPERM;
 }
 
-static int scan_take_fd(int *ahead, pid_t pid, const char *name) {
-        int fd = *ahead > 0 ? *ahead : scan_open(pid, name);
+static int scan_take_fd(int *ahead_or_null, pid_t pid, const char *name) {
+        int fd = ahead_or_null ? *ahead_or_null : 0;
 
-        *ahead = 0;
+        if (fd <= 0)
+                return scan_open(pid, name);
+        *ahead_or_null = 0;
         return fd;
 }
 
-bool areas_plain(pid_t pid, int *maps) {
-        struct procmap_query_ shared = {.size = sizeof(shared), .flags = AREA_IS_SHARED | AREA_OR_NEXT};
-        int fd = scan_take_fd(maps, pid, "maps");
-        bool plain;
-
-        if (fd < 0)
-                return false;
-        plain = ioctl(fd, PROCMAP_QUERY_, &shared) < 0 && errno == ENOENT;
-        close(fd);
-        return plain;
-}
-
-bool scan_shares(pid_t pid, uint64_t start, uint64_t end) {
+bool scan_shares(pid_t pid, uint64_t start, uint64_t end, int *maps_or_null) {
         struct procmap_query_ shared = {.size = sizeof(shared), .flags = AREA_IS_SHARED | AREA_OR_NEXT,
                                         .address = start};
-        int none = 0, fd = scan_take_fd(&none, pid, "maps");
+        int fd = scan_take_fd(maps_or_null, pid, "maps");
         bool shares;
 
         if (fd < 0)
@@ -91,11 +81,11 @@ bool scan_shares(pid_t pid, uint64_t start, uint64_t end) {
         return shares;
 }
 
-int scan_begin_plain(PageScan *s, pid_t pid, int *pagemap) {
+int scan_begin_plain(PageScan *s, pid_t pid, int *pagemap_or_null) {
         s->pid = pid;
         s->n_areas = 0;
         s->opened = s->plain = true;
-        s->pagemap = scan_take_fd(pagemap, pid, "pagemap");
+        s->pagemap = scan_take_fd(pagemap_or_null, pid, "pagemap");
         return s->pagemap < 0 ? s->pagemap : 0;
 }
 
@@ -105,7 +95,7 @@ int scan_begin(PageScan *s, pid_t pid) {
         s->pagemap = -1;
         s->opened = true;
         s->plain = false;
-        e = areas_of(s, pid);
+        e = maps_read(s, pid);
         if (e < 0)
                 return e;
         s->pagemap = scan_open(pid, "pagemap");
@@ -123,9 +113,9 @@ void scan_end(PageScan *s) {
 void scan_deinit(PageScan *s) {
         scan_end(s);
         free(s->areas);
-        free(s->frames);
-        free(s->common_frames);
-        free(s->kernel_frames);
+        free(s->frames.v);
+        free(s->common_frames.v);
+        free(s->kernel_frames.v);
         runs_deinit(&s->own);
         runs_deinit(&s->common);
         runs_deinit(&s->found);
@@ -248,7 +238,7 @@ static void scan_skip_reserved(PageScan *s) {
         fd = scan_open(s->pid, "smaps");
         if (fd < 0)
                 return;
-        areas_mark_empty(s, fd);
+        maps_mark_empty(s, fd);
         close(fd);
 }
 
@@ -259,7 +249,7 @@ bool scan_none_swapped(PageScan *s, const Area *a) {
         if (fd < 0)
                 return false;
         own->flags &= ~(uint32_t)AREA_EMPTY;
-        areas_mark_empty(s, fd);
+        maps_mark_empty(s, fd);
         close(fd);
         return own->flags & AREA_EMPTY;
 }
@@ -293,10 +283,10 @@ static bool scan_is_kernel_area(const PageScan *s, uint64_t address) {
         return lo < s->n_areas && s->areas[lo].start <= address && s->areas[lo].flags & AREA_KERNEL;
 }
 
-static int scan_keep_frame(uint64_t **frames, size_t *n, size_t *have, uint64_t entry) {
-        if (*n == *have && array_grow(frames, have, 1024, sizeof(**frames)) < 0)
+static int scan_keep_frame(Frames *f, uint64_t entry) {
+        if (f->n == f->max && array_grow(&f->v, &f->max, 1024, sizeof(*f->v)) < 0)
                 return -ENOMEM;
-        (*frames)[(*n)++] = entry;
+        f->v[f->n++] = entry;
         return 0;
 }
 
@@ -333,22 +323,17 @@ static int scan_each_page(PageScan *s, const Runs *r,
 }
 
 static int scan_sort_page(PageScan *s, uint64_t address, uint64_t entry, void *arg) {
-        int e;
+        Runs *runs = &s->own;
+        Frames *frames = &s->frames;
+        int e = 0;
 
         if (!(entry & ENTRY_EXCLUSIVE)) {
-                if (scan_is_kernel_area(s, address))
-                        return entry & ENTRY_FRAME ? scan_keep_frame(&s->kernel_frames, &s->n_kernel_frames,
-                                                                     &s->max_kernel_frames, entry)
-                                                   : 0;
-                e = runs_add(&s->common, address, address + SCAN_PAGE);
-                if (e == 0 && entry & ENTRY_FRAME)
-                        e = scan_keep_frame(&s->common_frames, &s->n_common_frames, &s->max_common_frames, entry);
-                return e;
+                runs = scan_is_kernel_area(s, address) ? NULL : &s->common;
+                frames = runs ? &s->common_frames : &s->kernel_frames;
         }
-        e = runs_add(&s->own, address, address + SCAN_PAGE);
-        if (e == 0 && entry & ENTRY_FRAME)
-                e = scan_keep_frame(&s->frames, &s->n_frames, &s->max_frames, entry);
-        return e;
+        if (runs)
+                e = runs_add(runs, address, address + SCAN_PAGE);
+        return e == 0 && entry & ENTRY_FRAME ? scan_keep_frame(frames, entry) : e;
 }
 
 /* Programs get addresses above 47 bits only on demand, and only on processors with more bits. */
@@ -392,12 +377,11 @@ int scan_private(PageScan *s, uint64_t start, uint64_t end) {
 
         runs_clear(&s->own);
         runs_clear(&s->common);
-        s->n_frames = s->n_common_frames = s->n_kernel_frames = 0;
-        if (s->plain) {
-                end = scan_end_of_addresses(s);
-                if (end == 0)
-                        return -EOPNOTSUPP;
-        }
+        s->frames.n = s->common_frames.n = s->kernel_frames.n = 0;
+        if (s->plain && scan_end_of_addresses(s) == 0)
+                return -EOPNOTSUPP;
+        if (s->plain && end > s->addresses)
+                end = s->addresses;
         for (size_t n = s->n_areas; n > 0; n--)
                 if (!(s->areas[n - 1].flags & AREA_KERNEL)) {
                         end = end < s->areas[n - 1].end ? end : s->areas[n - 1].end;
@@ -409,10 +393,10 @@ int scan_private(PageScan *s, uint64_t start, uint64_t end) {
         }
         s->swapped_bytes += moving;
         e = e ?: scan_each_page(s, &s->found, scan_sort_page, NULL);
-        if (s->n_frames * SCAN_PAGE != s->own.bytes)
-                s->n_frames = 0;
-        if (s->n_common_frames * SCAN_PAGE != s->common.bytes)
-                s->n_common_frames = 0;
+        if (s->frames.n * SCAN_PAGE != s->own.bytes)
+                s->frames.n = 0;
+        if (s->common_frames.n * SCAN_PAGE != s->common.bytes)
+                s->common_frames.n = 0;
         return e;
 }
 
@@ -440,7 +424,7 @@ uint64_t scan_moved_since(PageScan *s, const Runs *pages, const uint64_t *frames
 }
 
 uint64_t scan_moved(PageScan *s) {
-        return s->n_frames > 0 ? scan_moved_since(s, &s->own, s->frames) : 0;
+        return s->frames.n > 0 ? scan_moved_since(s, &s->own, s->frames.v) : 0;
 }
 
 int scan_shared(PageScan *s, const Area *a, Runs *runs, Runs *absent) {

@@ -15,6 +15,11 @@
 
 #define SCAN_PAGE 4096U
 
+/* The end of the last page. Wraps at the end of all addresses. */
+static inline uint64_t scan_whole_pages(uint64_t n_bytes) {
+        return (n_bytes + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+}
+
 typedef struct AddressRun {
         uint64_t start, end; /* addresses; whole pages */
 } AddressRun;
@@ -25,6 +30,12 @@ typedef struct Runs {
         uint64_t bytes;
 } Runs;
 
+/* The pagemap entries of pages, in order. */
+typedef struct Frames {
+        uint64_t *v; /* owned */
+        size_t n, max;
+} Frames;
+
 enum {
         AREA_READ = 1 << 0,
         AREA_WRITE = 1 << 1,
@@ -33,7 +44,7 @@ enum {
         AREA_DELETED = 1 << 4, /* the file has no name any more, or a name with such an end */
         AREA_ZERO = 1 << 5,    /* shared anonymous memory, if the device is also the kernel's own */
         AREA_BELOW = 1 << 6,   /* its file's path begins with PageScan.below */
-        AREA_EMPTY = 1 << 7,   /* holds no private page; valid only after areas_mark_empty() */
+        AREA_EMPTY = 1 << 7,   /* holds no private page; valid only after maps_mark_empty() */
 };
 
 typedef struct Area {
@@ -51,12 +62,8 @@ typedef struct PageScan {
         Runs own;         /* present private pages that only this process maps */
         Runs common;      /* present private pages with further mappers */
         uint64_t swapped_bytes;
-        uint64_t *frames; /* owned: the pagemap entry of each page of `own`; n_frames is 0 where frames are hidden */
-        size_t n_frames, max_frames;
-        uint64_t *common_frames; /* owned: the same of `common` */
-        size_t n_common_frames, max_common_frames;
-        uint64_t *kernel_frames; /* owned: of the kernel's own pages in the process */
-        size_t n_kernel_frames, max_kernel_frames;
+        Frames frames, common_frames; /* of each page of `own`, `common`; empty where frames are hidden */
+        Frames kernel_frames;         /* of the kernel's own pages in the process */
         Runs found;       /* pages as listed by the kernel, not sorted yet */
         Runs odd;         /* swapped by their entry, on a machine without swap: marks, and pages on the move */
         uint64_t addresses; /* end of the process's addresses; 0 until known */
@@ -67,22 +74,21 @@ typedef struct PageScan {
 } PageScan;
 
 /* Marks areas as AREA_EMPTY from /proc/PID/smaps. When smaps cannot be read, no area is marked. */
-void areas_mark_empty(PageScan *s, int fd);
+void maps_mark_empty(PageScan *s, int fd);
 /* Says whether the caller may read the process's memory map. */
 bool scan_allowed(pid_t pid);
 /* Reads only the areas. Returns 0 or -errno. Needs no scan_end(). */
-int areas_of(PageScan *s, pid_t pid);
-/* Says whether no area is shared, without reading areas; false where unknown (Linux < 6.11). maps: as `pagemap`. */
-bool areas_plain(pid_t pid, int *maps);
-/* Says whether a shared mapping lies between the addresses; true where unknown (before Linux 6.11). */
-bool scan_shares(pid_t pid, uint64_t start, uint64_t end);
+int maps_read(PageScan *s, pid_t pid);
+/* Says whether a shared mapping lies between the addresses, without reading areas; true where unknown (before Linux
+ * 6.11). maps: as `pagemap` of scan_begin_plain(). */
+bool scan_shares(pid_t pid, uint64_t start, uint64_t end, int *maps_or_null);
 /* Opens /proc/PID/NAME. Returns a descriptor or -errno. */
 int scan_open(pid_t pid, const char *name);
 /* Opens the object behind an area: permitted to root. Returns a descriptor or -errno. */
 int scan_open_object(pid_t pid, const Area *a);
 /* As scan_begin(), without the areas: all pages, also the kernel's, count as the process's own. Needs PAGEMAP_SCAN.
- * pagemap: a descriptor that was opened before, or 0. The function takes the descriptor. */
-int scan_begin_plain(PageScan *s, pid_t pid, int *pagemap);
+ * pagemap: a descriptor that was opened before, or 0. The function takes the descriptor, and leaves 0. */
+int scan_begin_plain(PageScan *s, pid_t pid, int *pagemap_or_null);
 /* Opens pid's files and reads its areas. Returns 0 or -errno. The caller calls scan_end(), also on failure. */
 int scan_begin(PageScan *s, pid_t pid);
 /* Fills own, common and swapped_bytes for the pages between the two addresses. Returns 0 or -errno. */

@@ -52,9 +52,7 @@ static int scratch_wipe_file(int dir, const char *name, const struct stat *st, v
         w->said->files++;
         if (st->st_size == 0 && st->st_blocks == 0)
                 return 0;
-        fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0600, 0) == 0)
-                fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        fd = wipe_open(dir, name);
         if (fd < 0 || fstat(fd, &opened) < 0 || opened.st_ino != st->st_ino || opened.st_dev != st->st_dev)
                 scratch_miss(w, (uint64_t)st->st_blocks * 512);
         else
@@ -78,7 +76,6 @@ int scratch_wipe(int root, unsigned passes, const ScratchSum *sum, ScratchWiped 
         bool own;
         int e;
 
-        *ret = (ScratchWiped){0};
         if (fstatfs(root, &fs) < 0)
                 return -errno;
         if (fs.f_type == TMPFS_MAGIC && fs.f_blocks > 0 && fs.f_bfree == fs.f_blocks) {

@@ -22,8 +22,8 @@ typedef struct ScratchWiped {
 
 /* root: the folder; it is empty afterwards. passes: 1 is zeros; more: 0x00, 0xFF, random bytes, and again. Only a
  * file's last name is overwritten. A file with a further name stays: it may belong to a program outside. A file system
- * of the region's own is summed up: nameless bytes at the end, neither listed nor lent, are missed. Returns 0 or
- * -errno. */
+ * of the region's own is summed up: nameless bytes at the end, neither listed nor lent, are missed. Adds to *ret.
+ * Returns 0 or -errno. */
 int scratch_wipe(int root, unsigned passes, const ScratchSum *sum, ScratchWiped *ret);
 /* Overwrites a nameless file of the scratch that the supervisor held for the region, and adds it to *ret. Any
  * different file stays as it is. Returns the file's bytes, or 0. */

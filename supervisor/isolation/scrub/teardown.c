@@ -16,7 +16,8 @@
 #define STOP_WAIT_USEC 10000000 /* then the region counts as not killable; 1,000 processes take 34 ms */
 
 /* The end of the first process ends the whole PID namespace; only cgroup.kill is quicker. */
-static void teardown_kill_groups(const Region *r) {
+static void teardown_kill_now(Region *r) {
+        spawn_kill(&r->spawned);
         if (r->cgroup.made && (r->cgroup.v2 || r->tier != TIER_NAMESPACES))
                 region_cgroup_kill_once(&r->cgroup);
 }
@@ -67,8 +68,7 @@ void teardown_kill(Region *r) {
         r->stands_first = teardown_must_stand_first(r);
         if (r->tier == TIER_LANDLOCK && teardown_needs_guard(r) && !r->stands_first)
                 guard_freeze(&r->guard);
-        spawn_kill(&r->spawned);
-        teardown_kill_groups(r);
+        teardown_kill_now(r);
 }
 
 void teardown_go_on(Region *r) {
@@ -99,8 +99,7 @@ static int teardown_reap_worker(Region *r) {
                 if (now > until)
                         return -ETIMEDOUT;
                 if (now > again) {
-                        spawn_kill(&r->spawned);
-                        teardown_kill_groups(r);
+                        teardown_kill_now(r);
                         again = now + TEARDOWN_AGAIN_USEC;
                 }
                 if (poll(&p, 1, (int)(TEARDOWN_AGAIN_USEC / 1000)) > 0 && p.revents & POLLNVAL)
@@ -188,10 +187,8 @@ bool teardown_again(Region *r, uint64_t since) {
         if (clock_mono_usec() - since > STOP_WAIT_USEC)
                 return false;
         /* not before: a second kill ends the worker of tier landlock, and its orphans would become the supervisor's */
-        if (r->killed) {
-                spawn_kill(&r->spawned);
-                teardown_kill_groups(r);
-        }
+        if (r->killed)
+                teardown_kill_now(r);
         return true;
 }
 
@@ -294,7 +291,6 @@ static void teardown_wipe_locked(Region *r, ScratchSum *sum, ScratchWiped *ret) 
 
 /* Overwrites the scratch's files, and the launch spec. */
 static void teardown_wipe_rest(Region *r, ScratchWiped *ret) {
-        ScratchWiped locked = {};
         GuardEvidence said;
         ScratchSum sum;
 
@@ -304,13 +300,9 @@ static void teardown_wipe_rest(Region *r, ScratchWiped *ret) {
         guard_evidence(&r->guard, &said);
         sum = (ScratchSum){.most = MAX(said.calls_cut > 0 ? r->scratch_sum : 0, said.scratch_sum),
                            .known = said.scratch_known, .lent = said.file_bytes_lent};
-        teardown_wipe_locked(r, &sum, &locked);
+        teardown_wipe_locked(r, &sum, ret);
         if (r->budget.scratch < 0 || scratch_wipe(r->budget.scratch, r->grant->passes, &sum, ret) < 0)
                 ret->failed = true;
-        ret->files += locked.files;
-        ret->bytes_held += locked.bytes_held;
-        ret->bytes_overwritten += locked.bytes_overwritten;
-        ret->bytes_missed += locked.bytes_missed;
         spawn_wipe_spec(&r->spawned);
 }
 

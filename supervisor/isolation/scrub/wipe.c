@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -304,12 +306,19 @@ uint64_t wipe_count_nonzero(const PageScan *s, const Runs *runs) {
         return bytes;
 }
 
-#define TMPFS_TYPE 0x01021994
-
-static bool wipe_is_in_memory(int fd) {
+bool wipe_is_in_memory(int fd) {
         struct statfs st;
 
-        return fstatfs(fd, &st) == 0 && st.f_type == TMPFS_TYPE;
+        return fstatfs(fd, &st) == 0 && st.f_type == TMPFS_MAGIC;
+}
+
+int wipe_open(int folder, const char *name) {
+        const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+        int fd = openat(folder, name, flags);
+
+        if (fd < 0 && errno == EACCES && fchmodat(folder, name, 0600, 0) == 0)
+                fd = openat(folder, name, flags);
+        return fd;
 }
 
 static int wipe_write_extent(int fd, const uint8_t *from, off_t start, off_t end) {
@@ -404,4 +413,32 @@ int wipe_file(const Wipe *w, int fd, WipeCount *count) {
                 else
                         wipe_verify_extent(fd, wipe_pattern(w, w->passes - 1), x.start, x.end, count);
         return e;
+}
+
+uint64_t wipe_range(const Wipe *w, int fd, uint64_t from, uint64_t to) {
+        uint8_t back[WIPE_SOURCE];
+        uint64_t good = 0;
+        size_t n;
+
+        for (unsigned pass = 0; pass < w->passes; pass++)
+                for (uint64_t at = from; at < to; at += n) {
+                        n = to - at < sizeof(back) ? to - at : sizeof(back);
+                        if (pwrite(fd, wipe_pattern(w, pass), n, (off_t)at) < 0)
+                                return 0;
+                }
+        for (uint64_t at = from; at < to; at += n) {
+                n = to - at < sizeof(back) ? to - at : sizeof(back);
+                if (pread(fd, back, n, (off_t)at) == (ssize_t)n && memcmp(back, wipe_pattern(w, w->passes - 1), n) == 0)
+                        good += n;
+        }
+        if (good != to - from)
+                explicit_bzero(back, sizeof(back)); /* the file's content */
+        return good;
+}
+
+void wipe_drain(void) {
+        int node = 0, status;
+        void *page = NULL;
+
+        syscall(SYS_move_pages, 0, 0UL, &page, &node, &status, 0);
 }

@@ -38,5 +38,16 @@ void wipe_forget(void);
  * the end is in the last page. fd is open for reading and writing. After a failed write all other extents and passes are
  * written, and all data of the file count as denied. Returns 0 or -errno. */
 int wipe_file(const Wipe *w, int fd, WipeCount *count);
+/* Opens a regular file for wipe_file(), in spite of its mode, and follows no link. Returns a descriptor, or -1 with
+ * errno. */
+int wipe_open(int folder, const char *name);
+/* Overwrites the bytes from..to of a file, holes too. Returns the bytes read back as written; 0 after a failed
+ * write. */
+uint64_t wipe_range(const Wipe *w, int fd, uint64_t from, uint64_t to);
+/* Whether the file is on a file system in memory. */
+bool wipe_is_in_memory(int fd);
+/* A page once shared by fork is written in place only without any further reference; each processor keeps such
+ * references for pages touched lately. Makes all processors drop theirs. */
+void wipe_drain(void);
 /* Counts the bytes of pages of the runs that are not all zero: for an unwritable page, the loss. */
 uint64_t wipe_count_nonzero(const PageScan *s, const Runs *runs);

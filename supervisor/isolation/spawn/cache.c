@@ -45,14 +45,11 @@ void spawn_cache_free(SpawnCache *k) {
         free(k);
 }
 
-static bool cache_same_time(const struct timespec *a, const struct timespec *b) {
-        return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 /* No name in the folder was made, removed or renamed in between. */
 static bool cache_is_unchanged(const struct stat *a, const struct stat *b) {
-        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && cache_same_time(&a->st_mtim, &b->st_mtim) &&
-               cache_same_time(&a->st_ctim, &b->st_ctim);
+        return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+               memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim)) == 0 &&
+               memcmp(&a->st_ctim, &b->st_ctim, sizeof(a->st_ctim)) == 0;
 }
 
 static bool cache_is_settled(const struct stat *st) {

@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define STACK_BYTES (16 * 1024)
 
@@ -135,12 +137,20 @@ pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd) {
         return task_make(CLONE_NEWUSER, stack, n_stack, clone_child_idle, (void *)(intptr_t)getpid(), false, ret_pidfd);
 }
 
-void clone_each_child(pid_t pid, pid_t thread, void (*fn)(pid_t child, void *arg), void *arg) {
+bool clone_reap(pid_t pid, int msec) {
+        pid_t r = 0;
+
+        for (int ms = 0; ms < msec && (r = waitpid(pid, NULL, WNOHANG)) == 0; ms++)
+                poll(NULL, 0, 1);
+        return r != 0;
+}
+
+void clone_each_child(pid_t thread, void (*fn)(pid_t child, void *arg), void *arg) {
         _cleanup_free_ char *text = NULL;
         char *end;
         size_t n;
 
-        if (io_read_file(AT_FDCWD, PROC_PATH("%d/task/%d/children", pid, thread), 1 << 20, &text, &n) < 0)
+        if (io_read_file(AT_FDCWD, PROC_PATH("%d/task/%d/children", thread, thread), 1 << 20, &text, &n) < 0)
                 return;
         for (char *p = text; *p; p = end + strspn(end, " ")) {
                 long child = strtol(p, &end, 10);

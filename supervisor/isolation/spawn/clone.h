@@ -27,5 +27,7 @@ pid_t clone_exec(CloneExec *c, uint64_t flags, int *ret_pidfd);
 
 /* A child in a new user namespace that sleeps until killed; shares memory, runs on `stack`. Returns pid or -errno. */
 pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd);
-/* Calls fn for each child of one thread in /proc. */
-void clone_each_child(pid_t pid, pid_t thread, void (*fn)(pid_t child, void *arg), void *arg);
+/* Waits at most msec for the end of a child. True when the child is reaped, or was before. */
+bool clone_reap(pid_t pid, int msec);
+/* Calls fn for each child of one thread (of a process: its first thread) in /proc. */
+void clone_each_child(pid_t thread, void (*fn)(pid_t child, void *arg), void *arg);

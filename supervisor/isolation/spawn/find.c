@@ -69,10 +69,6 @@ int find_needed(const char *name, int code, int *ret_fd, Diag *reterr) {
         return MIN(fd, 0);
 }
 
-int find_worker(char **ret_path) {
-        return find_program("lethe-worker", ret_path);
-}
-
 static char *find_real_folder(const char *name) {
         char path[PATH_MAX + 64];
         _cleanup_close_ int fd = find_open(name, O_DIRECTORY, path);

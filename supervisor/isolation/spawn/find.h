@@ -9,7 +9,6 @@
 int find_program(const char *name, char **ret_path);
 /* A program for a start. Returns 0, `code` (positive) with a message when the program is missing, -errno. */
 int find_needed(const char *name, int code, int *ret_fd, Diag *reterr);
-int find_worker(char **ret_path);
 /* The host folder bound at /lethe: bin/, python/, node/. Owned, or NULL when missing. */
 char *find_shims(void);
 /* The folder of a skill of Lethe's own. Owned, or NULL when missing. */

@@ -1,6 +1,6 @@
-#include "spawn/guard-pool.h"
-
+/* Runs: supervisor (daemon). */
 #include "base/clock.h"
+#include "spawn/spawner-private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,6 @@ typedef enum GuardWord { WORD_NONE, WORD_AS_NEW, WORD_OTHER } GuardWord;
 
 void guard_pool_init(GuardPool *i) {
         i->n = 0;
-        i->closed = false;
         pthread_mutex_init(&i->lock, NULL);
 }
 
@@ -69,7 +68,7 @@ bool guard_pool_keep(GuardPool *i, const Guard *g) {
         bool kept;
 
         pthread_mutex_lock(&i->lock);
-        kept = !i->closed && i->n < GUARD_POOL_MAX;
+        kept = i->n < GUARD_POOL_MAX;
         if (kept) {
                 i->guards[i->n] = *g;
                 i->since[i->n++] = clock_mono_usec();
@@ -101,13 +100,7 @@ void guard_pool_end(GuardPool *i, uint64_t before) {
                 guard_end(&over[--n]);
 }
 
-void guard_pool_close(GuardPool *i) {
-        pthread_mutex_lock(&i->lock);
-        i->closed = true;
-        pthread_mutex_unlock(&i->lock);
-        guard_pool_end(i, UINT64_MAX);
-}
-
 void guard_pool_deinit(GuardPool *i) {
+        guard_pool_end(i, UINT64_MAX);
         pthread_mutex_destroy(&i->lock);
 }

@@ -3,6 +3,9 @@
 #include "base/child-registry.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "spawn/clone.h"
+#include "spawn/find.h"
+#include "spawn/spawner-private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,17 +25,13 @@
 #define TURN_USEC 5000 /* the most time of a guard's look */
 #define LOOK_MS 200 /* how often progress is checked without an answer */
 
-/* The byte of the lock file for a region: two regions with an equal byte only wait for each other. */
-static off_t guard_lock_byte(const char *region) {
+/* One byte of the lock file, chosen by the region's id: two regions with an equal byte only wait for each other. */
+static struct flock guard_lock_of(const char *region, short type) {
         uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
 
         for (; *region; region++)
                 h = (h ^ (uint8_t)*region) * 0x100000001b3ULL;
-        return (off_t)(h >> 2);
-}
-
-static struct flock guard_lock_of(const char *region, short type) {
-        return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = guard_lock_byte(region), .l_len = 1};
+        return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(h >> 2), .l_len = 1};
 }
 
 /* Returns a descriptor or -errno. */
@@ -63,6 +62,65 @@ static int guard_order(Guard *g, const GuardOrder *o, const int *fds, size_t n_f
 static int guard_tell(Guard *g, GuardOrder o) {
         o.version = GUARD_VERSION;
         return guard_order(g, &o, NULL, 0);
+}
+
+static int guard_execute(Guard *g, const int *fds, Diag *reterr) {
+        _cleanup_close_ int exe = -1;
+        CloneExec c = {.name = "lethe-guard", .fds = fds, .n_fds = GUARD_FD_EVIDENCE + 1};
+        int e = find_needed("lethe-guard", GUARD_E_START, &exe, reterr);
+        pid_t pid;
+
+        if (e != 0)
+                return e;
+        c.exec_fd = exe;
+        pid = clone_exec(&c, 0, &g->pidfd);
+        if (pid < 0)
+                return diag(reterr, GUARD_E_START, "lethe-guard cannot be started: %s: %s", c.what, strerror(-pid));
+        g->pid = pid;
+        return 0;
+}
+
+static int guard_make(Guard *g, Spawner *spawner, Diag *reterr) {
+        _cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC),
+                            page = memfd_create("lethe-evidence", MFD_CLOEXEC), theirs = -1;
+        int pair[2], fds[GUARD_FD_EVIDENCE + 1];
+        void *p;
+
+        if (null < 0 || page < 0 || ftruncate(page, sizeof(GuardEvidence)) < 0)
+                return -errno;
+        p = mmap(NULL, sizeof(GuardEvidence), PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
+        if (p == MAP_FAILED)
+                return -errno;
+        g->page = p;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        g->control = pair[0];
+        theirs = pair[1];
+        if (io_set_nonblock(g->control) < 0)
+                return -errno;
+        for (int i = 0; i < GUARD_FD_CONTROL; i++)
+                fds[i] = null;
+        fds[GUARD_FD_CONTROL] = theirs;
+        fds[GUARD_FD_EVIDENCE] = page;
+        if (spawner && spawner_guard(spawner, fds, ARRAY_SIZE(fds), &g->pid, &g->pidfd) == 0)
+                return 0;
+        return guard_execute(g, fds, reterr);
+}
+
+int guard_start(Guard *ret, Spawner *spawner, Diag *reterr) {
+        child_registry_reap_dead();
+        Guard g = GUARD_NULL;
+        int e;
+
+        if (spawner && guard_pool_take(spawner_guards(spawner), ret))
+                return 0;
+        e = guard_make(&g, spawner, reterr);
+        g.spawner = spawner;
+        if (e == 0)
+                *ret = g;
+        else
+                guard_deinit(&g);
+        return e;
 }
 
 int guard_attach(Guard *g, const GuardOrder *o, const char *store_dir, int spec, int scratch, Diag *reterr) {
@@ -288,6 +346,15 @@ void guard_end(Guard *g) {
                 child_registry_reap(g->pid);
         }
         guard_close(g);
+}
+
+void guard_deinit(Guard *g) {
+        guard_done(g);
+        if (g->again && g->control >= 0 && guard_pool_keep(spawner_guards(g->spawner), g)) {
+                *g = GUARD_NULL;
+                return;
+        }
+        guard_end(g);
 }
 
 void guard_leave(Guard *g) {

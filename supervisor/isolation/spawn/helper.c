@@ -35,11 +35,10 @@ static int helper_open(const Plan *p, const Probe *probe, Helper *h, int *fds, s
         if (fds[LAUNCH_FD_SPEC] < 0)
                 return fds[LAUNCH_FD_SPEC];
         *n_fds = LAUNCH_FD_TREES;
-        return spawn_open_trees(p, probe, NULL, NULL, fds, n_fds, reterr);
+        return spawn_open_trees(p, probe, NULL, fds, n_fds, reterr);
 }
 
-int helper_start(WorkerFn worker, Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, Helper *ret,
-                 Diag *reterr) {
+int helper_start(Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, Helper *ret, Diag *reterr) {
         int fds[LAUNCH_FD_TREES + ZYGOTE_TREES_MAX], e;
         size_t n_fds = 0;
 
@@ -49,7 +48,7 @@ int helper_start(WorkerFn worker, Spawner *s, const Plan *p, const Probe *probe,
         for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
                 fds[i] = -1;
         e = helper_open(p, probe, ret, fds, &n_fds, reterr);
-        e = e ?: worker(s, flags | ZYGOTE_OWNER(probe->region_id), fds, n_fds, &ret->pid, &ret->pidfd);
+        e = e ?: spawner_worker(s, flags | ZYGOTE_OWNER(probe->region_id), fds, n_fds, &ret->pid, &ret->pidfd);
         e = e ?: spawn_write_maps(ret->pid, probe);
         for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
                 closep(&fds[i]); /* with the child's end of the status socket, so that the child's exit is seen */
@@ -85,7 +84,7 @@ void binder_init(Binder *b) {
         pthread_mutex_init(&b->lock, NULL);
 }
 
-static int binder_start(Binder *b, WorkerFn worker, Spawner *s, const Probe *probe, uint64_t mounts) {
+static int binder_start(Binder *b, Spawner *s, const Probe *probe, uint64_t mounts) {
         static const char *argv[] = {"binder", NULL};
         const Plan p = {.spec = {.tier = TIER_NAMESPACES, .flags = LAUNCH_BINDER, .scratch = "", .search = "",
                                  .workdir = "/", .argv = argv, .n_argv = 1}};
@@ -93,7 +92,7 @@ static int binder_start(Binder *b, WorkerFn worker, Spawner *s, const Probe *pro
         Diag d = {};
         int e, fd = -1;
 
-        e = helper_start(worker, s, &p, probe, CLONE_NEWUSER | CLONE_NEWNS, &b->helper, &d);
+        e = helper_start(s, &p, probe, CLONE_NEWUSER | CLONE_NEWNS, &b->helper, &d);
         e = e ?: helper_record(b->helper.status, &r, &fd);
         closep(&fd);
         if (e == 0 && r.kind != STATUS_READY)
@@ -128,7 +127,7 @@ static int binder_ask(Binder *b, const char *source, bool write) {
         return r.b == 0 ? fd : -r.b;
 }
 
-int binder_mount(Binder *b, WorkerFn worker, Spawner *s, const Probe *probe, const char *source, bool write) {
+int binder_mount(Binder *b, Spawner *s, const Probe *probe, const char *source, bool write) {
         uint64_t mounts = mounts_below("/");
         _cleanup_unlock_ pthread_mutex_t *held = lock_take(&b->lock);
         int e = 0;
@@ -136,7 +135,7 @@ int binder_mount(Binder *b, WorkerFn worker, Spawner *s, const Probe *probe, con
         if (b->helper.pid > 0 && b->mounts != mounts)
                 helper_end(&b->helper);
         if (b->helper.pid <= 0)
-                e = binder_start(b, worker, s, probe, mounts);
+                e = binder_start(b, s, probe, mounts);
         return e == 0 ? binder_ask(b, source, write) : e;
 }
 

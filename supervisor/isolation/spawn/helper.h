@@ -11,10 +11,8 @@ typedef struct Helper {
 } Helper;
 #define HELPER_NULL ((Helper){.pidfd = -1, .status = -1, .lifeline = -1})
 
-/* Starts a helper with written id maps. worker: spawner_worker(). Returns as spawn_start(); then helper_end(). */
-typedef int (*WorkerFn)(Spawner *s, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
-int helper_start(WorkerFn worker, Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, Helper *ret,
-                 Diag *reterr);
+/* Starts a helper with written id maps. Returns as spawn_start(); then helper_end(). */
+int helper_start(Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, Helper *ret, Diag *reterr);
 /* Reads the next record, with its descriptor or -1. Returns 0, or -ETIMEDOUT, -EPIPE without a record. */
 int helper_record(int status, StatusRecord *ret, int *ret_fd);
 /* Kills and reaps the helper, and closes its descriptors. */
@@ -29,6 +27,6 @@ typedef struct Binder {
 } Binder;
 
 void binder_init(Binder *b);
-/* worker: as helper_start(). Returns as spawner_bind(). */
-int binder_mount(Binder *b, WorkerFn worker, Spawner *s, const Probe *probe, const char *source, bool write);
+/* Returns as spawner_bind(). */
+int binder_mount(Binder *b, Spawner *s, const Probe *probe, const char *source, bool write);
 void binder_deinit(Binder *b);

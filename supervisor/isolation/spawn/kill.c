@@ -10,14 +10,10 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #define ROUNDS_MAX 1000
 #define KILL_DEPTH_MAX 256 /* generations: a thread of the daemon has a small stack */
@@ -58,10 +54,6 @@ void spawned_deinit(Spawned *s) {
         *s = SPAWNED_NULL;
 }
 
-static void kill_each_child(pid_t pid, void (*fn)(pid_t child, void *arg), void *arg) {
-        clone_each_child(pid, pid, fn, arg);
-}
-
 /* A child belongs to the thread that made the child, and an orphan to the thread that the kernel chose. */
 static void kill_each_own_child(void (*fn)(pid_t child, void *arg), void *arg) {
         DIR *d = opendir("/proc/self/task");
@@ -69,7 +61,7 @@ static void kill_each_own_child(void (*fn)(pid_t child, void *arg), void *arg) {
 
         while (d && (e = readdir(d)))
                 if (e->d_name[0] != '.')
-                        clone_each_child(getpid(), (pid_t)strtol(e->d_name, NULL, 10), fn, arg);
+                        clone_each_child((pid_t)strtol(e->d_name, NULL, 10), fn, arg);
         if (d)
                 closedir(d);
 }
@@ -79,7 +71,7 @@ static void kill_tree(pid_t pid, void *arg) {
         uintptr_t depth = (uintptr_t)arg;
 
         if (depth < KILL_DEPTH_MAX)
-                kill_each_child(pid, kill_tree, (void *)(depth + 1));
+                clone_each_child(pid, kill_tree, (void *)(depth + 1));
         kill(pid, SIGKILL);
 }
 
@@ -90,7 +82,7 @@ int spawn_kill(Spawned *s) {
                 /* The worker is the subreaper: the closed lifeline makes the worker end all processes, and the
                  * supervisor helps. Only a second call ends the worker, and leaves its orphans to the supervisor. */
                 closep(&s->lifeline);
-                kill_each_child(s->pid, kill_tree, NULL);
+                clone_each_child(s->pid, kill_tree, NULL);
                 if (!again)
                         return 0;
         }
@@ -134,17 +126,6 @@ static bool kill_is_orphan(pid_t pid, const Spawned *s, pid_t guard) {
                (ticks = proc_start_ticks(pid)) > 0 && ticks >= s->start_ticks && !kill_is_held_by_another(text, guard);
 }
 
-/* Killed processes die soon or not at all. */
-static void kill_reap(pid_t pid) {
-        for (int ms = 0; ms < REAP_MS; ms++) {
-                pid_t r = waitpid(pid, NULL, WNOHANG);
-
-                if (r == pid || (r < 0 && errno != EINTR))
-                        return;
-                poll(NULL, 0, 1);
-        }
-}
-
 typedef struct Hunt {
         const Spawned *s;
         pid_t guard;
@@ -158,7 +139,7 @@ static void kill_hunt_one(pid_t pid, void *arg) {
                 return;
         h->found++;
         kill_tree(pid, NULL);
-        kill_reap(pid);
+        clone_reap(pid, REAP_MS); /* killed processes die soon or not at all */
 }
 
 int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr) {

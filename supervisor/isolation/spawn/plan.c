@@ -53,27 +53,18 @@ int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr) {
         return plan_check_landlock(g, reterr);
 }
 
-static const char *plan_keep_text(Plan *p, char *text_or_null) {
-        char **grown = text_or_null ? realloc(p->texts, (p->n_texts + 1) * sizeof(*grown)) : NULL;
-
-        if (!grown) {
-                free(text_or_null);
-                p->failed = true;
-                return "";
-        }
-        p->texts = grown;
-        p->texts[p->n_texts++] = text_or_null;
-        return text_or_null;
-}
-
 static _printf_(2, 3) const char *plan_text(Plan *p, const char *fmt, ...) {
+        _cleanup_free_ char *s = NULL;
         va_list ap;
-        char *s;
 
         va_start(ap, fmt);
         s = text_vprintf(fmt, ap);
         va_end(ap);
-        return plan_keep_text(p, s);
+        if (!s || !GROW(p->texts, p->n_texts)) {
+                p->failed = true;
+                return "";
+        }
+        return p->texts[p->n_texts++] = TAKE_PTR(s);
 }
 
 static LaunchEntry *plan_add(Plan *p, LaunchKind kind, uint8_t flags, const char *target, const char *source) {

@@ -6,7 +6,7 @@
 #include "base/io.h"
 #include "spawn/find.h"
 #include "spawn/spawn.h"
-#include "spawn/tree.h"
+#include "spawn/bind-mount.h"
 #include "spawn/uids.h"
 
 #include <errno.h>
@@ -134,7 +134,7 @@ static void probe_kernel(ProbeReport *r, const Probe *p) {
                   "another", pidfd < 0 ? "Linux 5.3 or later" : "", "%s", pidfd < 0 ? strerror(errno) : "works");
         if (p->root) {
                 Diag d = {0};
-                _cleanup_close_ int tree = tree_open("/usr", false, 0, NULL, &d);
+                _cleanup_close_ int tree = bind_mount_open("/usr", false, 0, NULL, &d);
 
                 probe_add(r, "mount-api", tree < 0 ? PROBE_FAIL : PROBE_OK,
                           "the skill's folder is bound whoever owns it",
@@ -188,7 +188,8 @@ static void probe_settings(ProbeReport *r) {
 void probe_full(ProbeReport *r) {
         _cleanup_free_ char *path = NULL, *shims = find_shims();
         _cleanup_free_ char *guard_path = NULL;
-        _cleanup_close_ int worker = find_worker(&path), guard = find_program("lethe-guard", &guard_path);
+        _cleanup_close_ int worker = find_program("lethe-worker", &path),
+                            guard = find_program("lethe-guard", &guard_path);
         Probe p;
 
         probe_quick(&p);

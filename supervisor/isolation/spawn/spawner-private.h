@@ -3,9 +3,10 @@
 
 #include "schema/zygote.h"
 #include "spawn/guard.h"
-#include "spawn/guard-pool.h"
-#include "spawn/zygote.h"
 #include "spawn/plan.h"
+#include "spawn/zygote.h"
+
+#include <pthread.h>
 
 /* Groups of spawner_group_templates(), or NULL. */
 const TemplateGroups *spawner_groups(Spawner *s);
@@ -28,7 +29,29 @@ bool view_of(const Plan *p, const Probe *probe, const ViewOwner *owner, uint8_t 
 int spawner_worker(Spawner *s, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
 int spawner_guard(Spawner *s, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
 
-/* The pool of used guards. */
+#define GUARD_POOL_MAX 32
+
+/* Guards between two regions: a guard enters after its last region's record, and leaves after the answer AS_NEW: no
+ * data of the region is left (schema/guard.h). */
+typedef struct GuardPool {
+        pthread_mutex_t lock;
+        Guard guards[GUARD_POOL_MAX]; /* the last guard was used last */
+        uint64_t since[GUARD_POOL_MAX];
+        size_t n;
+} GuardPool;
+
+void guard_pool_init(GuardPool *i);
+/* Takes a guard as new. False: no guard is as new. */
+bool guard_pool_take(GuardPool *i, Guard *ret);
+/* False: the pool is full. */
+bool guard_pool_keep(GuardPool *i, const Guard *g);
+/* How many guards are as new. */
+size_t guard_pool_count_ready(GuardPool *i);
+/* Ends and reaps guards kept since before that time (CLOCK_MONOTONIC), and guards that exited. */
+void guard_pool_end(GuardPool *i, uint64_t before);
+/* Ends and reaps all guards. */
+void guard_pool_deinit(GuardPool *i);
+
 GuardPool *spawner_guards(Spawner *s);
 
 /* The view's template, or NULL; then *ret_wanted: the caller has to make a template and to call spawner_made(). A

@@ -282,7 +282,6 @@ void spawner_free(Spawner *s) {
         pthread_cond_signal(&s->wake);
         pthread_mutex_unlock(&s->lock);
         pthread_join(s->keeper, NULL);
-        guard_pool_close(&s->idle);
         guard_pool_deinit(&s->idle);
         pthread_cond_destroy(&s->wake);
         pthread_cond_destroy(&s->done);
@@ -370,7 +369,7 @@ void spawner_doom(Spawner *s, Zygote *n) {
 }
 
 int spawner_bind(Spawner *s, const Probe *probe, const char *source, bool write) {
-        return binder_mount(&s->binder, spawner_worker, s, probe, source, write);
+        return binder_mount(&s->binder, s, probe, source, write);
 }
 
 Zygote *spawner_any_template(Spawner *s) {

@@ -304,8 +304,7 @@ static int start_run(Start *t, Diag *reterr) {
                 plan_not_ahead(&t->plan);
         t->s.ahead = e == 0 && t->plan.spec.flags & LAUNCH_AHEAD;
         if (e == 0)
-                e = spawn_open_trees(&t->plan, r->probe, t->template ? spawner_bind : NULL, r->spawner, t->fds,
-                                     &t->n_fds, reterr);
+                e = spawn_open_trees(&t->plan, r->probe, t->template ? r->spawner : NULL, t->fds, &t->n_fds, reterr);
         if (e != 0 && t->template && !r->probe->root) /* the way without a binder explains the error */
                 return E_NEXT_WAY;
         if (e == 0) {

@@ -6,12 +6,10 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/vfs.h>
-
-#define TMPFS_TYPE 0x01021994
 
 static const struct {
         const char *name, *line;
@@ -29,52 +27,32 @@ const char *spawn_step_name(int step) {
 static bool status_is_tmpfs(int fd) {
         struct statfs st;
 
-        return fstatfs(fd, &st) == 0 && st.f_type == TMPFS_TYPE;
+        return fstatfs(fd, &st) == 0 && st.f_type == TMPFS_MAGIC;
 }
 
 int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratch) {
-        union {
-                struct cmsghdr head;
-                char space[CMSG_SPACE(8 * sizeof(int))];
-        } control;
+        _cleanup_close_ int fd = -1;
         StatusRecord r;
-        struct iovec v = {.iov_base = &r, .iov_len = sizeof(r)};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-        int fds[8];
-        size_t n_fds = 0;
-        bool good;
-        ssize_t n;
+        ssize_t n = io_receive_fd(s->status, 0, &r, sizeof(r), &fd);
+        bool good = n == (ssize_t)sizeof(r) && r.kind >= STATUS_STEP_FAILED && r.kind <= STATUS_ENDED;
 
         *ret_notify = *ret_scratch = -1;
-        n = TEMP_FAILURE_RETRY(recvmsg(s->status, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
-        if (n < 0)
-                return errno == ECONNRESET ? 0 : -errno;
-        if (n == 0 && m.msg_controllen == 0)
+        if (n == -ECONNRESET || (n == 0 && fd < 0))
                 return 0;
-        for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
-                if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-                        for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len && n_fds < ARRAY_SIZE(fds);
-                             i++)
-                                memcpy(&fds[n_fds++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-        good = n == (ssize_t)sizeof(r) && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && r.kind >= STATUS_STEP_FAILED &&
-               r.kind <= STATUS_ENDED;
-        /* Once each, with exactly its descriptors: a hostile first process must not slip in more. */
+        if (n < 0)
+                return n == -ETIMEDOUT ? -EAGAIN : (int)n;
+        /* Once each, with exactly its descriptor: a hostile first process must not slip in more. */
         if (good && r.kind == STATUS_BORN)
-                good = !s->born && n_fds == (s->tier == TIER_NAMESPACES ? 1U : 0U) &&
-                       (n_fds < 1 || status_is_tmpfs(fds[0]));
+                good = !s->born && (s->tier == TIER_NAMESPACES ? fd >= 0 && status_is_tmpfs(fd) : fd < 0);
         else if (good && r.kind == STATUS_READY)
-                good = s->born && !s->ready && n_fds == 1;
+                good = s->born && !s->ready && fd >= 0;
         else if (good)
-                good = n_fds == 0;
-        if (!good) {
-                for (size_t i = 0; i < n_fds; i++)
-                        close(fds[i]);
+                good = fd < 0;
+        if (!good)
                 return -EPROTO;
-        }
         s->born |= r.kind == STATUS_BORN;
         s->ready |= r.kind == STATUS_READY;
-        if (n_fds > 0)
-                *(r.kind == STATUS_BORN ? ret_scratch : ret_notify) = fds[0];
+        *(r.kind == STATUS_BORN ? ret_scratch : ret_notify) = TAKE_FD(fd);
         *ret = r;
         return 1;
 }

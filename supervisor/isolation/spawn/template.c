@@ -197,7 +197,7 @@ static int template_start(Spawner *s, const Plan *v, const Probe *probe, uint64_
         Helper h;
         int e;
 
-        e = helper_start(spawner_worker, s, v, probe, flags, &h, reterr);
+        e = helper_start(s, v, probe, flags, &h, reterr);
         e = e ?: template_group(spawner_groups(s), h.lifeline, n);
         e = e ?: template_born(h.status, TEMPLATE_FIRST, &n->first, reterr);
         e = e ?: template_born(h.status, TEMPLATE_ITSELF, &n->pid, reterr);

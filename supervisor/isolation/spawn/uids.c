@@ -22,10 +22,6 @@ static size_t uids_n_recent;
 static uint32_t *uids_taken;         /* by this process, whose own locks do not conflict */
 static size_t uids_n_taken;
 
-static bool uids_overlap(const UidRange *r, uint64_t first, uint64_t count) {
-        return first < (uint64_t)r->first + r->count && r->first < first + count;
-}
-
 /* The number after the next colon of a line; *at moves behind the number. */
 static bool uids_number(const char **at, unsigned long long *ret) {
         const char *p = *at + strcspn(*at, ":\n");
@@ -54,7 +50,7 @@ static int uids_look(const UidRange *r, const char *path, bool ranges, Diag *ret
                 at = ranges ? line : at + (*at == ':');
                 if (!uids_number(&at, &first) || (ranges && !uids_number(&at, &count)))
                         continue;
-                if (uids_overlap(r, first, count))
+                if (first < (uint64_t)r->first + r->count && r->first < first + count)
                         return diag(reterr, UIDS_E_REFUSED, "region_uids %u to %u: %s has %llu; regions need ids of "
                                     "their own; fix: another range in the policy's \"region_uids\"", r->first,
                                     r->first + r->count - 1, path, first);

@@ -9,12 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void view_add(crypto_generichash_state *h, const void *p, size_t n) {
-        crypto_generichash_update(h, p, n);
-}
-
 static void view_add_text(crypto_generichash_state *h, const char *s) {
-        view_add(h, s, strlen(s) + 1);
+        crypto_generichash_update(h, (const uint8_t *)s, strlen(s) + 1);
 }
 
 /* An entry of the view is at the place, or is bound above: the place has to be inside of that entry. */
@@ -174,7 +170,7 @@ static bool view_add_source(crypto_generichash_state *h, const LaunchEntry *e) {
                 id.there = 1;
         } else if (r != -ENOENT || !(e->flags & LAUNCH_OPTIONAL))
                 return false;
-        view_add(h, &id, sizeof(id));
+        crypto_generichash_update(h, (const uint8_t *)&id, sizeof(id));
         return true;
 }
 
@@ -188,12 +184,12 @@ bool view_of(const Plan *p, const Probe *probe, const ViewOwner *owner, uint8_t 
         if (p->spec.tier != TIER_NAMESPACES || p->spec.flags & LAUNCH_PROC || plan_of_view(p, &v) < 0)
                 return false;
         crypto_generichash_init(&h, NULL, 0, VIEW_BYTES);
-        view_add(&h, who, sizeof(who));
+        crypto_generichash_update(&h, (const uint8_t *)who, sizeof(who));
         for (size_t i = 0; i < v.spec.n_entries; i++) {
                 const LaunchEntry *e = &v.spec.entries[i];
                 const uint8_t kind[] = {e->kind, e->flags};
 
-                view_add(&h, kind, sizeof(kind));
+                crypto_generichash_update(&h, kind, sizeof(kind));
                 view_add_text(&h, e->target);
                 view_add_text(&h, e->source);
                 if (e->kind == LAUNCH_BIND && !view_add_source(&h, e))

@@ -10,7 +10,6 @@
 #include "spawn/uids.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,22 +54,8 @@ int zygote_start(Zygote *n, const char *name, Diag *reterr) {
 static bool zygote_order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
         const ZygoteOrder o = {.version = ZYGOTE_VERSION, .n_fds = (uint32_t)n_fds, .flags = (uint32_t)flags,
                                 .owner = (uint32_t)(flags >> 32)};
-        union {
-                struct cmsghdr head;
-                char space[CMSG_SPACE(ZYGOTE_FDS_MAX * sizeof(int))];
-        } control = {};
-        struct iovec v = {.iov_base = (void *)&o, .iov_len = sizeof(o)};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
-                           .msg_controllen = CMSG_SPACE(n_fds * sizeof(int))};
-        struct cmsghdr *c = &control.head;
-        ssize_t n;
 
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
-        n = TEMP_FAILURE_RETRY(sendmsg(fd, &m, MSG_NOSIGNAL));
-        return n == (ssize_t)sizeof(o);
+        return io_send_fds(fd, &o, sizeof(o), fds, n_fds) == 0;
 }
 
 /* False: no answer, or an invalid answer. */
@@ -134,7 +119,7 @@ static void zygote_reap_stray(pid_t pid, void *arg) {
 
 void zygote_reap_strays(void) {
         child_registry_hold(); /* a process in the making is noted before the search */
-        clone_each_child(getpid(), gettid(), zygote_reap_stray, NULL);
+        clone_each_child(gettid(), zygote_reap_stray, NULL);
         child_registry_done();
 }
 
@@ -144,21 +129,12 @@ bool zygote_is_there(Zygote *n) {
         return n->control >= 0;
 }
 
-/* True when the process is reaped within the time. */
-static bool zygote_ends_in_time(pid_t pid) {
-        pid_t r = 0;
-
-        for (int ms = 0; ms < END_MS && (r = waitpid(pid, NULL, WNOHANG)) == 0; ms++)
-                poll(NULL, 0, 1);
-        return r != 0;
-}
-
 void zygote_end(Zygote *n) {
         pthread_mutex_lock(&n->lock);
         closep(&n->control);
         pthread_mutex_unlock(&n->lock);
         if (n->pid > 0) {
-                if (!zygote_ends_in_time(n->pid))
+                if (!clone_reap(n->pid, END_MS))
                         zygote_kill_and_reap(n->pid);
                 child_registry_forget(n->pid);
                 n->pid = 0;
@@ -169,7 +145,7 @@ void zygote_end(Zygote *n) {
         if (n->first > 0) {
                 /* The first process ends after the reap of its namespace, where callers reap regions. */
                 kill(n->first, SIGKILL);
-                if (zygote_ends_in_time(n->first))
+                if (clone_reap(n->first, END_MS))
                         child_registry_forget(n->first);
                 else
                         child_registry_reap_later(n->first);

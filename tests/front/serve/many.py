@@ -26,7 +26,7 @@ POLICY = os.path.join(DIR, "policy.json")
 ENV |= {"LETHE_SOCKET": SOCKET, "LETHE_SERVE": "1", "LETHE_POLICY": POLICY}
 RUNS, ALIVE, ROUNDS = (int(os.environ.get(name, n)) for name, n in (("LETHE_MANY_RUNS", 400), ("LETHE_MANY_ALIVE", 60), ("LETHE_KILL_ROUNDS", 3)))
 CLIENTS, WRITERS, POOL = 8, 24, 8
-GUARDS_KEPT, GUARD_FDS = 32, 2  # those of regions that are over, for others (spawn/guard-pool.h)
+GUARDS_KEPT, GUARD_FDS = 32, 2  # those of regions that are over, for others (spawn/spawner-private.h)
 TEMPLATES_MAX, TEMPLATE_NAMESPACES, TEMPLATE_FDS = 8, 7, 16  # spawn/spawner.c; of each, with the files of its control group that stay open
 WAIT = 600  # seconds: after that it hangs
 WRITER = """i=0

@@ -95,6 +95,29 @@ Test(wipe, memory_is_written_as_often_as_was_asked) {
         munmap(arena, PAGES_N * 4096);
 }
 
+/* The arrays of a scan serve the next one, and only the pages of the range are listed. */
+Test(scan, one_without_areas_keeps_to_its_range_and_its_arrays) {
+        uint8_t *p = mmap(NULL, PAGES_N * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        uint64_t common[600], *kept = common;
+        PageScan s = {.common_frames = {.v = kept, .max = ARRAY_SIZE(common)}};
+        int e;
+
+        memset(p, SECRET, PAGES_N * 4096);
+        for (size_t n = 1; n < PAGES_N; n += 8) {
+                cr_assert_eq(scan_begin_plain(&s, getpid(), NULL), 0);
+                e = scan_private(&s, (uintptr_t)p, (uintptr_t)p + n * 4096);
+                scan_end(&s);
+                if (e == -EOPNOTSUPP)
+                        cr_skip("PAGEMAP_SCAN: Linux 6.7");
+                cr_assert_eq(e, 0);
+                cr_expect_eq(s.own.bytes + s.common.bytes, n * 4096);
+                cr_expect_eq(s.common_frames.v, kept);
+        }
+        s.common_frames = (Frames){};
+        scan_deinit(&s);
+        munmap(p, PAGES_N * 4096);
+}
+
 static uint8_t secret[PAGES_N * 4096];
 
 static void fill(int fd) {
@@ -107,7 +130,7 @@ Test(wipe, files_are_written_as_often_as_was_asked) {
                 _cleanup_close_ int fd = memfd_create("wiped", MFD_CLOEXEC), kept = -1;
                 _cleanup_temp_dir_ TempDir t = TEMP_DIR_NULL;
                 WipeCount count = {0};
-                ScratchWiped said;
+                ScratchWiped said = {};
                 uint8_t page[4096];
                 Wipe w;
 
@@ -169,7 +192,7 @@ Test(wipe, a_failed_pass_is_a_loss_of_the_file) {
 Test(wipe, what_has_no_name_is_missed) {
         _cleanup_close_ int made = (int)syscall(SYS_fsopen, "tmpfs", 1), root = -1, held = -1;
         const char *kept = "x";
-        ScratchWiped said;
+        ScratchWiped said = {};
 
         if (made < 0)
                 cr_skip("needs root: makes a file system");
@@ -186,6 +209,7 @@ Test(wipe, what_has_no_name_is_missed) {
         cr_assert_eq(scratch_wipe(root, 1, &(ScratchSum){.lent = 4096}, &said), 0);
         cr_assert(said.files == 1 && said.bytes_overwritten == PAGES_N * 4096 && said.bytes_missed == (PAGES_N - 1) * 4096, "%llu missed",
                   (unsigned long long)said.bytes_missed);
+        said = (ScratchWiped){};
         cr_assert_eq(scratch_wipe(root, 1, &(ScratchSum){.lent = PAGES_N * 4096}, &said), 0);
         cr_assert(said.files == 0 && said.bytes_missed == 0); /* all of it was seen to, and is lent */
 }

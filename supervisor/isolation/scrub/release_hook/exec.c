@@ -1,8 +1,6 @@
 /* Runs: supervisor. */
 #include "scrub/release_hook/hook-internal.h"
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/path-lookup.h"
 #include "base/proc.h"
 #include "region/region-path.h"
@@ -11,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -211,10 +208,8 @@ static void exec_wipe_around(ReleaseHook *e, const Keep *k, uint64_t page, size_
                 at = i < k->n ? MAX(stop, MIN(k->v[i].end, end)) : end;
                 kept += at - stop;
         }
-        e->region->notify.freed.bytes += SCAN_PAGE;
         e->region->notify.freed.kept += kept;
-        e->region->notify.freed.missed += kept + lost;
-        e->region->notify.freed.overwritten += SCAN_PAGE - kept - lost;
+        hook_count(e, SCAN_PAGE, SCAN_PAGE - kept - lost);
 }
 
 /* Takes the pages with bytes to keep out of `own`, with their frames, and overwrites the rest of such pages. */
@@ -232,10 +227,10 @@ static int exec_split_own(ReleaseHook *e, const Keep *k) {
                                 continue;
                         }
                         r = runs_add(&whole, p, p + SCAN_PAGE);
-                        if (e->scan.n_frames > 0)
-                                e->scan.frames[frames++] = e->scan.frames[frame];
+                        if (e->scan.frames.n > 0)
+                                e->scan.frames.v[frames++] = e->scan.frames.v[frame];
                 }
-        e->scan.n_frames = frames;
+        e->scan.frames.n = frames;
         runs_deinit(&e->scan.own);
         e->scan.own = whole;
         return r;
@@ -259,48 +254,36 @@ static NotifyStep exec_wipe_image(ReleaseHook *e, const struct seccomp_notif *q,
                 r = exec_split_own(e, k);
         if (r == 0 && k)
                 hook_wipe_own(e, false);
-        else { /* an unreadable image counts as a page */
-                e->region->notify.freed.bytes += r == 0 ? e->scan.own.bytes : SCAN_PAGE;
-                e->region->notify.freed.missed += r == 0 ? e->scan.own.bytes : SCAN_PAGE;
-        }
+        else /* an unreadable image counts as a page */
+                hook_count(e, r == 0 ? e->scan.own.bytes : SCAN_PAGE, 0);
         scan_end(&e->scan);
         return NOTIFY_GO_ON;
 }
 
-/* After vfork: the memory belongs to the parent, still in use there. */
-static bool exec_is_vfork_child(const Self *s) {
-        return syscall(SYS_kcmp, s->tgid, s->parent, KCMP_VM, 0, 0) == 0;
-}
-
-NotifyStep hook_exec_missed(ReleaseHook *e, const struct seccomp_notif *q) {
-        Self self;
-
-        if (exec_is_worker(e, (pid_t)q->pid) || !exec_read_status((pid_t)q->pid, &self) || exec_is_vfork_child(&self))
-                return NOTIFY_GO_ON;
-        e->common = e->asking; /* with its parent, as a rule */
-        return e->asking ? NOTIFY_LATER : exec_wipe_image(e, q, NULL);
-}
-
-NotifyStep hook_exec(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t argv,
-                     uint64_t envp) {
+NotifyStep hook_exec(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
+        const __u64 *args = &q->data.args[c->path]; /* path, argv, envp, and of execveat its flags */
         _cleanup_free_ Keep *k = NULL;
         pid_t pid = (pid_t)q->pid;
         Start start = START_MAYBE;
         char full[PATH_MAX];
         Self self;
 
-        if (exec_is_worker(e, pid) || !exec_read_status(pid, &self) || exec_is_vfork_child(&self))
+        /* After vfork the memory belongs to the parent, still in use there. */
+        if (exec_is_worker(e, pid) || !exec_read_status(pid, &self) ||
+            syscall(SYS_kcmp, self.tgid, self.parent, KCMP_VM, 0, 0) == 0)
                 return NOTIFY_GO_ON;
-        e->common = e->asking;
+        e->common = e->asking; /* with its parent, as a rule */
         if (e->asking)
                 return NOTIFY_LATER;
-        if (hook_path(q, dirfd, path, full) == 0)
+        if (c->at && (int)args[3] & AT_EMPTY_PATH) /* by descriptor alone: the file is unknown, so the image stays */
+                return exec_wipe_image(e, q, NULL);
+        if (hook_path(c, q, full) == 0)
                 start = exec_will_start(e, full, 0);
         if (start == START_NO || !region_notify_waits(&e->region->notify, q->id))
                 return NOTIFY_GO_ON;
         k = calloc(1, sizeof(*k));
-        if (start == START_MAYBE || !k || self.threads > 1 || !exec_keep_string(k, pid, path) ||
-            !exec_keep_array(k, pid, argv) || !exec_keep_array(k, pid, envp))
+        if (start == START_MAYBE || !k || self.threads > 1 || !exec_keep_string(k, pid, args[0]) ||
+            !exec_keep_array(k, pid, args[1]) || !exec_keep_array(k, pid, args[2]))
                 return exec_wipe_image(e, q, NULL);
         qsort(k->v, k->n, sizeof(*k->v), exec_by_start);
         return exec_wipe_image(e, q, k);

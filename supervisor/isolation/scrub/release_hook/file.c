@@ -3,7 +3,6 @@
 
 #include "base/path-lookup.h"
 #include "base/proc.h"
-#include "region/region-path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +16,10 @@
 #define OPEN_TRIES 10
 #define LOOKS_MOST 20 /* at a file that still has a name: then the hook checks whether its call failed */
 
-int hook_path(const struct seccomp_notif *q, int dirfd, uint64_t path, char out[static PATH_MAX]) {
+int hook_path(const HookCall *c, const struct seccomp_notif *q, char out[static PATH_MAX]) {
+        int dirfd = c->at ? (int)q->data.args[c->path - 1] : AT_FDCWD;
         char text[PATH_MAX];
-        ssize_t n = region_notify_read((pid_t)q->pid, path, text, sizeof(text) - 1), base = 0;
+        ssize_t n = region_notify_read((pid_t)q->pid, q->data.args[c->path], text, sizeof(text) - 1), base = 0;
 
         if (n <= 0)
                 return -EFAULT;
@@ -61,9 +61,9 @@ static bool file_may_lead_elsewhere(const ReleaseHook *e, const char *path, int 
 }
 
 /* False: the kernel refuses the path, too, or its end is unknown, which is counted. */
-static bool file_find_path(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path,
+static bool file_find_path(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q,
                            char out[static PATH_MAX]) {
-        int k = hook_path(q, dirfd, path, out);
+        int k = hook_path(c, q, out);
 
         if (!region_notify_waits(&e->region->notify, q->id))
                 return false;
@@ -108,15 +108,12 @@ static int file_reopen(int fd, int flags) {
 
 static void file_count(ReleaseHook *e, uint64_t bytes, uint64_t overwritten) {
         e->region->notify.freed.files++;
-        e->region->notify.freed.bytes += bytes;
-        e->region->notify.freed.overwritten += overwritten;
-        e->region->notify.freed.missed += bytes - overwritten;
+        hook_count(e, bytes, overwritten);
 }
 
 static uint64_t file_data_bytes(const struct stat *st) {
-        return MIN((uint64_t)st->st_blocks * 512, ((uint64_t)st->st_size + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1));
+        return MIN((uint64_t)st->st_blocks * 512, scan_whole_pages((uint64_t)st->st_size));
 }
-
 
 static NotifyStep file_keep_deleted(ReleaseHook *e, const struct seccomp_notif *q, const char *path) {
         _cleanup_close_ int fd = hook_open(e, path, false);
@@ -145,12 +142,12 @@ static NotifyStep file_keep_deleted(ReleaseHook *e, const struct seccomp_notif *
         return NOTIFY_GO_ON;
 }
 
-NotifyStep hook_unname(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path) {
+NotifyStep hook_unname(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
         char full[PATH_MAX];
 
         if (e->asking)
                 return NOTIFY_LATER;
-        return !file_find_path(e, q, dirfd, path, full) ? NOTIFY_GO_ON : file_keep_deleted(e, q, full);
+        return !file_find_path(e, c, q, full) ? NOTIFY_GO_ON : file_keep_deleted(e, q, full);
 }
 
 /* The owner may have taken its own right to write away. The region is not there to see the right restored. */
@@ -162,23 +159,17 @@ static int file_reopen_deleted(int fd) {
         return chmod(PROC_FD(fd), 0600) < 0 ? -1 : file_reopen(fd, O_RDWR);
 }
 
-/* False when the task is surely out of these calls, or dead. A running task may be in one of them. */
-static bool file_may_be_in_call(pid_t pid, const int *calls, size_t n_calls) {
+/* True when the task is surely out of the calls that take a name, or dead. A running task may be in one of them. */
+static bool file_call_is_over(pid_t pid) {
+        static const int calls[] = {SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat, SYS_renameat2};
         char text[128];
 
         if (proc_read(PROC_PATH("%d/syscall", pid), text, sizeof(text)) == 0)
-                return false;
-        for (size_t i = 0; i < n_calls; i++)
+                return true;
+        for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
                 if (atoi(text) == calls[i])
-                        return true;
-        return strncmp(text, "running", 7) == 0;
-}
-
-/* On a busy machine the call may take long. */
-static bool file_call_has_failed(const HookFile *f) {
-        static const int calls[] = {SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat, SYS_renameat2};
-
-        return f->looks > LOOKS_MOST && !file_may_be_in_call(f->pid, calls, ARRAY_SIZE(calls));
+                        return false;
+        return strncmp(text, "running", 7) != 0;
 }
 
 /* True when the file needs no more looks. */
@@ -191,7 +182,8 @@ static bool file_wipe_when_free(ReleaseHook *e, HookFile *f, bool at_end) {
                 return true;
         if (st.st_nlink > 0) { /* its call still runs, or failed, or a new name came meanwhile */
                 f->looks++;
-                return at_end || file_call_has_failed(f);
+                /* on a busy machine the call may take long */
+                return at_end || (f->looks > LOOKS_MOST && file_call_is_over(f->pid));
         }
         fd = file_reopen_deleted(f->fd);
         if (fd < 0) {
@@ -224,30 +216,6 @@ bool hook_files_look(ReleaseHook *e, HookFiles which) {
         return kept > 0;
 }
 
-
-static const uint8_t *file_pattern(const ReleaseHook *e, unsigned pass) {
-        return wipe_pattern(&e->wipe, pass);
-}
-
-/* Overwrites from..to of a file and reads the range back. Returns the number of bytes found as written. */
-static uint64_t file_wipe_range(const ReleaseHook *e, int fd, uint64_t from, uint64_t to) {
-        uint8_t back[WIPE_SOURCE];
-        uint64_t good = 0;
-
-        for (unsigned pass = 0; pass < e->wipe.passes; pass++)
-                for (uint64_t at = from; at < to; at += WIPE_SOURCE)
-                        if (pwrite(fd, file_pattern(e, pass), MIN(to - at, (uint64_t)WIPE_SOURCE), (off_t)at) < 0)
-                                return 0;
-        for (uint64_t at = from; at < to; at += WIPE_SOURCE) {
-                size_t n = MIN(to - at, (uint64_t)WIPE_SOURCE);
-
-                if (pread(fd, back, n, (off_t)at) == (ssize_t)n &&
-                    memcmp(back, file_pattern(e, e->wipe.passes - 1), n) == 0)
-                        good += n;
-        }
-        return good;
-}
-
 /* Writes only where data are: a hole would get pages. */
 static void file_wipe_data(ReleaseHook *e, int fd, uint64_t from, uint64_t to) {
         uint64_t bytes = 0, good = 0;
@@ -258,20 +226,16 @@ static void file_wipe_data(ReleaseHook *e, int fd, uint64_t from, uint64_t to) {
                         break;
                 end = (off_t)MIN((uint64_t)end, to);
                 bytes += (uint64_t)(end - at);
-                good += file_wipe_range(e, fd, (uint64_t)at, (uint64_t)end);
+                good += wipe_range(&e->wipe, fd, (uint64_t)at, (uint64_t)end);
         }
         e->region->notify.freed.calls++;
         file_count(e, bytes, good);
 }
 
-/* A write through a mapping beyond the end of a file is in its last page. */
-static uint64_t file_round_up(uint64_t size) {
-        return (size + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
-}
-
-/* Overwrites all bytes from `from` on, which are cut off next; fd is open for both. */
+/* Overwrites all bytes from `from` on, which are cut off next; fd is open for both. A write through a mapping beyond
+ * the end of a file is in its last page. */
 static void file_wipe_end(ReleaseHook *e, int fd, uint64_t from, const struct stat *st) {
-        uint64_t to = file_round_up((uint64_t)st->st_size);
+        uint64_t to = scan_whole_pages((uint64_t)st->st_size);
 
         file_wipe_data(e, fd, from, ftruncate(fd, (off_t)to) < 0 ? (uint64_t)st->st_size : to);
 }
@@ -294,7 +258,7 @@ static int file_open_both(int fd) {
         return both >= 0 ? both : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-NotifyStep hook_truncate_fd(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+NotifyStep hook_truncate_fd(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
         struct stat st;
         _cleanup_close_ int fd = file_copy_fd(e, q, &st), both = -1;
         off_t length = (off_t)q->data.args[1];
@@ -312,7 +276,7 @@ NotifyStep hook_truncate_fd(ReleaseHook *e, const struct seccomp_notif *q, int *
         return NOTIFY_ANSWER;
 }
 
-NotifyStep hook_hole(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+NotifyStep hook_hole(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
         struct stat st;
         _cleanup_close_ int fd = file_copy_fd(e, q, &st), both = -1;
         off_t from = (off_t)q->data.args[2], length = (off_t)q->data.args[3];
@@ -348,7 +312,7 @@ static bool file_has_free_fd(pid_t pid) {
         return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) < 0 || proc_fd_count(pid) < limit.rlim_cur;
 }
 
-NotifyStep hook_truncate_path(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t length,
+NotifyStep hook_truncate_path(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, uint64_t length,
                               bool opens) {
         _cleanup_close_ int there = -1, fd = -1;
         char full[PATH_MAX];
@@ -356,7 +320,7 @@ NotifyStep hook_truncate_path(ReleaseHook *e, const struct seccomp_notif *q, int
 
         if (e->asking)
                 return NOTIFY_LATER;
-        if ((int64_t)length < 0 || !file_find_path(e, q, dirfd, path, full))
+        if ((int64_t)length < 0 || !file_find_path(e, c, q, full))
                 return NOTIFY_GO_ON;
         there = hook_open(e, full, true);
         if (there < 0)

@@ -13,7 +13,16 @@
 #define HOOK_FILES_MAX 512              /* deleted files kept; bytes of further files are missed */
 #define HOOK_HEAPS_MAX 4096             /* programs whose highest heap end is known */
 
-typedef NotifyStep (*HookCallFn)(ReleaseHook *, const struct seccomp_notif *, int *ret_error);
+typedef enum HookKind { HOOK_MEMORY, HOOK_FILE, HOOK_IMAGE } HookKind;
+
+/* A call that gives memory or data back. */
+typedef struct HookCall {
+        const char *name;
+        NotifyStep (*judge)(ReleaseHook *, const struct HookCall *, const struct seccomp_notif *, int *ret_error);
+        HookKind kind;
+        uint8_t path; /* number of the argument with the path */
+        bool at;      /* the argument before is the folder of the path */
+} HookCall;
 
 /* A call that waits.
  *
@@ -28,7 +37,7 @@ typedef enum HookJobState {
 typedef struct HookJob {
         HookJobState state;
         struct seccomp_notif q;
-        HookCallFn call;
+        const HookCall *call;
         uint32_t serial;  /* of its pause; the order of the judgements */
         unsigned flags;   /* of the pause */
         bool held;        /* the tasks stand, and the guard waits for the end of the call */
@@ -80,6 +89,8 @@ enum {
         HOOK_HOLE = 1 << 2,    /* shared anonymous memory whose content goes for every mapper */
         HOOK_ZEROS = 1 << 3,   /* as HookJob.zeros */
 };
+/* Counts memory or data due for overwriting; the rest of its bytes is missed. */
+void hook_count(ReleaseHook *e, uint64_t bytes, uint64_t overwritten);
 /* Overwrites memory of a waiting caller in some ranges of whole pages. */
 NotifyStep hook_memory(ReleaseHook *e, const struct seccomp_notif *q, const AddressRun *ranges, size_t n,
                        unsigned flags);
@@ -95,10 +106,8 @@ bool hook_maps_file(ReleaseHook *e, const struct seccomp_notif *q, const Address
 /* A private mapping of a file loses its own pages beyond the cut: they count as missed. */
 void hook_count_copies(ReleaseHook *e, const struct stat *file, uint64_t length);
 
-typedef enum HookKind { HOOK_MEMORY, HOOK_FILE, HOOK_IMAGE } HookKind;
-
-/* Judges a call that gives memory or data back, with or without other users of it. */
-NotifyStep hook_judge(ReleaseHook *e, const struct seccomp_notif *q, HookCallFn call, HookKind kind, int *ret_error);
+/* Judges a call, with or without other users of its memory or data. */
+NotifyStep hook_judge(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error);
 /* Announces that the judged execve's image will be overwritten. False: no, the guard could not check the call. */
 bool hook_doom(ReleaseHook *e);
 /* Takes a job for the judged call, unless it has one. NULL: too many jobs. */
@@ -107,18 +116,13 @@ HookJob *hook_job(ReleaseHook *e, const struct seccomp_notif *q);
 void hook_let_go(ReleaseHook *e);
 void hook_jobs_step(ReleaseHook *e, uint64_t now);
 
-/* The image given up by an execve; path, argv and envp as the call has them. */
-NotifyStep hook_exec(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t argv,
-                     uint64_t envp);
-/* An execve with too little known about it: its image is counted. */
-NotifyStep hook_exec_missed(ReleaseHook *e, const struct seccomp_notif *q);
-
-/* Keeps the file losing a name with this call. */
-NotifyStep hook_unname(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path);
-NotifyStep hook_truncate_fd(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error);
-NotifyStep hook_hole(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error);
+/* For HookCall.judge: the image given up by an execve; the file that loses a name. */
+NotifyStep hook_exec(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error);
+NotifyStep hook_unname(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error);
+NotifyStep hook_truncate_fd(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error);
+NotifyStep hook_hole(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error);
 /* open with O_TRUNC, or truncate: the bytes from `length` on. */
-NotifyStep hook_truncate_path(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t length,
+NotifyStep hook_truncate_path(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, uint64_t length,
                               bool opens);
 typedef enum HookFiles {
         HOOK_FILES_NEW, /* not looked at since their call went on */
@@ -130,7 +134,7 @@ bool hook_files_look(ReleaseHook *e, HookFiles which);
 /* Asks the loop to come back after this time. */
 void hook_wake(ReleaseHook *e, uint64_t after_usec);
 /* The caller's path, made absolute in its own root. Returns 0, -EFAULT when the kernel refuses it, too, -errno. */
-int hook_path(const struct seccomp_notif *q, int dirfd, uint64_t path, char out[static PATH_MAX]);
+int hook_path(const HookCall *c, const struct seccomp_notif *q, char out[static PATH_MAX]);
 /* The path of an own descriptor's file. False when unknown. */
 bool hook_fd_path(int fd, char out[static PATH_MAX]);
 /* Returns an O_PATH descriptor of the path in the region, or -errno. follow: the last part may be a symlink. */

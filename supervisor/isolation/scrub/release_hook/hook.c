@@ -24,12 +24,12 @@
 #define FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
 
 static bool hook_whole_pages(uint64_t start, uint64_t length, uint64_t *ret_end) {
-        uint64_t whole = (length + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+        uint64_t whole = scan_whole_pages(length);
 
         return start % SCAN_PAGE == 0 && whole >= length && whole > 0 && !__builtin_add_overflow(start, whole, ret_end);
 }
 
-static NotifyStep hook_on_munmap(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_munmap(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
         AddressRun r = {.start = q->data.args[0]};
 
         return hook_whole_pages(r.start, q->data.args[1], &r.end) ? hook_memory(e, q, &r, 1, HOOK_PRIVATE | HOOK_SHARED)
@@ -37,7 +37,7 @@ static NotifyStep hook_on_munmap(ReleaseHook *e, const struct seccomp_notif *q, 
 }
 
 /* Refuses advice that makes the kernel copy pages, with the error of a kernel without such advice. */
-static NotifyStep hook_on_madvise(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_madvise(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
         AddressRun r = {.start = q->data.args[0]};
         unsigned flags = HOOK_PRIVATE;
 
@@ -88,7 +88,7 @@ static uint64_t hook_highest_break(ReleaseHook *e, uint64_t start_brk, uint64_t 
 }
 
 /* Areas mapped or named by the program inside of the heap are not called [heap]. A shorter heap takes them unseen. */
-static NotifyStep hook_on_brk(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_brk(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
         uint64_t stat[47 - 2], start_brk, highest, start, end, inode; /* stat: to field 47, start_brk */
         bool other = false;
         AddressRun r = {};
@@ -96,7 +96,7 @@ static NotifyStep hook_on_brk(ReleaseHook *e, const struct seccomp_notif *q, int
         FILE *f;
 
         start_brk = proc_stat((pid_t)q->pid, stat, ARRAY_SIZE(stat)) ? stat[ARRAY_SIZE(stat) - 1] : 0;
-        r.start = (q->data.args[0] + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+        r.start = scan_whole_pages(q->data.args[0]);
         if (start_brk > 0 && q->data.args[0] < start_brk) /* the call fails */
                 return NOTIFY_GO_ON;
         highest = start_brk > 0 ? hook_highest_break(e, start_brk, r.start) : UINT64_MAX;
@@ -119,7 +119,7 @@ static NotifyStep hook_on_brk(ReleaseHook *e, const struct seccomp_notif *q, int
         return r.start < r.end ? hook_memory(e, q, &r, 1, HOOK_PRIVATE) : NOTIFY_GO_ON;
 }
 
-static NotifyStep hook_on_mmap(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_mmap(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
         AddressRun r = {.start = q->data.args[0]};
 
         if ((q->data.args[3] & MAP_TYPE) == MAP_DROPPABLE_) {
@@ -137,7 +137,7 @@ static NotifyStep hook_on_mmap(ReleaseHook *e, const struct seccomp_notif *q, in
 }
 
 /* The end of a shrinking area, and the content at the target of a move. */
-static NotifyStep hook_on_mremap(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_mremap(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
         AddressRun old = {.start = q->data.args[0]}, over = {.start = q->data.args[4]}, r[2];
         uint64_t kept;
         size_t n = 0;
@@ -159,29 +159,16 @@ static NotifyStep hook_on_mremap(ReleaseHook *e, const struct seccomp_notif *q, 
         return n > 0 ? hook_memory(e, q, r, n, HOOK_PRIVATE | HOOK_SHARED) : NOTIFY_GO_ON;
 }
 
-static NotifyStep hook_on_unlink(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        return hook_unname(e, q, AT_FDCWD, q->data.args[0]);
+static NotifyStep hook_on_unlinkat(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
+        return (int)q->data.args[2] & AT_REMOVEDIR ? NOTIFY_GO_ON : hook_unname(e, c, q, ret_error);
 }
 
-static NotifyStep hook_on_unlinkat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        return (int)q->data.args[2] & AT_REMOVEDIR ? NOTIFY_GO_ON
-                                                   : hook_unname(e, q, (int)q->data.args[0], q->data.args[1]);
+static NotifyStep hook_on_truncate(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
+        return hook_truncate_path(e, c, q, q->data.args[1], false);
 }
 
-static NotifyStep hook_on_rename(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        return hook_unname(e, q, AT_FDCWD, q->data.args[1]);
-}
-
-static NotifyStep hook_on_renameat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        return hook_unname(e, q, (int)q->data.args[2], q->data.args[3]);
-}
-
-static NotifyStep hook_on_truncate(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        return hook_truncate_path(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], false);
-}
-
-static NotifyStep hook_on_open_flags(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path,
-                                     uint64_t flags, int *ret_error) {
+static NotifyStep hook_on_open_flags(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, uint64_t flags,
+                                     int *ret_error) {
         /* The data would go with the last descriptor, without a notified call. Programs fall back to a named file. */
         if ((flags & O_TMPFILE) == O_TMPFILE) {
                 *ret_error = EOPNOTSUPP;
@@ -189,65 +176,48 @@ static NotifyStep hook_on_open_flags(ReleaseHook *e, const struct seccomp_notif 
         }
         if (!(flags & O_TRUNC) || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || flags & (O_PATH | O_DIRECTORY))
                 return NOTIFY_GO_ON;
-        return hook_truncate_path(e, q, dirfd, path, 0, true);
+        return hook_truncate_path(e, c, q, 0, true);
 }
 
-static NotifyStep hook_on_open(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        return hook_on_open_flags(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], ret_error);
+static NotifyStep hook_on_open(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
+        return hook_on_open_flags(e, c, q, q->data.args[c->path + 1], ret_error);
 }
 
-static NotifyStep hook_on_openat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        return hook_on_open_flags(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], ret_error);
+static NotifyStep hook_on_creat(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
+        return hook_on_open_flags(e, c, q, O_CREAT | O_TRUNC | O_WRONLY, ret_error);
 }
 
-static NotifyStep hook_on_creat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        return hook_on_open_flags(e, q, AT_FDCWD, q->data.args[0], O_CREAT | O_TRUNC | O_WRONLY, ret_error);
-}
-
-static NotifyStep hook_on_execve(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        return hook_exec(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], q->data.args[2]);
-}
-
-static NotifyStep hook_on_execveat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
-        /* By descriptor alone: the file is unknown, so the image stays. */
-        return (int)q->data.args[4] & AT_EMPTY_PATH
-                       ? hook_exec_missed(e, q)
-                       : hook_exec(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], q->data.args[3]);
-}
+/* A call that renames takes the name of the file at its target. */
+static const HookCall hook_calls[] = {
+        {"munmap", hook_on_munmap, HOOK_MEMORY},
+        {"madvise", hook_on_madvise, HOOK_MEMORY},
+        {"brk", hook_on_brk, HOOK_MEMORY},
+        {"mmap", hook_on_mmap, HOOK_MEMORY},
+        {"mremap", hook_on_mremap, HOOK_MEMORY},
+        {"unlink", hook_unname, HOOK_FILE, .path = 0},
+        {"unlinkat", hook_on_unlinkat, HOOK_FILE, .path = 1, .at = true},
+        {"rename", hook_unname, HOOK_FILE, .path = 1},
+        {"renameat", hook_unname, HOOK_FILE, .path = 3, .at = true},
+        {"renameat2", hook_unname, HOOK_FILE, .path = 3, .at = true},
+        {"truncate", hook_on_truncate, HOOK_FILE, .path = 0},
+        {"ftruncate", hook_truncate_fd, HOOK_FILE},
+        {"fallocate", hook_hole, HOOK_FILE},
+        {"open", hook_on_open, HOOK_FILE, .path = 0},
+        {"openat", hook_on_open, HOOK_FILE, .path = 1, .at = true},
+        {"creat", hook_on_creat, HOOK_FILE, .path = 0},
+        {"execve", hook_exec, HOOK_IMAGE, .path = 0},
+        {"execveat", hook_exec, HOOK_IMAGE, .path = 1, .at = true},
+};
 
 static NotifyStep hook_before_call(void *userdata, const struct seccomp_notif *q, const char *call, int *ret_error) {
-        static const struct {
-                const char *call;
-                HookCallFn f;
-                HookKind kind;
-        } calls[] = {
-                {"munmap", hook_on_munmap, HOOK_MEMORY},
-                {"madvise", hook_on_madvise, HOOK_MEMORY},
-                {"brk", hook_on_brk, HOOK_MEMORY},
-                {"mmap", hook_on_mmap, HOOK_MEMORY},
-                {"mremap", hook_on_mremap, HOOK_MEMORY},
-                {"unlink", hook_on_unlink, HOOK_FILE},
-                {"unlinkat", hook_on_unlinkat, HOOK_FILE},
-                {"rename", hook_on_rename, HOOK_FILE},
-                {"renameat", hook_on_renameat, HOOK_FILE},
-                {"renameat2", hook_on_renameat, HOOK_FILE},
-                {"truncate", hook_on_truncate, HOOK_FILE},
-                {"ftruncate", hook_truncate_fd, HOOK_FILE},
-                {"fallocate", hook_hole, HOOK_FILE},
-                {"open", hook_on_open, HOOK_FILE},
-                {"openat", hook_on_openat, HOOK_FILE},
-                {"creat", hook_on_creat, HOOK_FILE},
-                {"execve", hook_on_execve, HOOK_IMAGE},
-                {"execveat", hook_on_execveat, HOOK_IMAGE},
-        };
         uint64_t start = clock_mono_usec();
         NotifyStep step = NOTIFY_GO_ON;
         ReleaseHook *e = userdata;
 
         hook_files_look(e, HOOK_FILES_NEW);
-        for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
-                if (strcmp(calls[i].call, call) == 0) {
-                        step = hook_judge(e, q, calls[i].f, calls[i].kind, ret_error);
+        for (size_t i = 0; i < ARRAY_SIZE(hook_calls); i++)
+                if (strcmp(hook_calls[i].name, call) == 0) {
+                        step = hook_judge(e, &hook_calls[i], q, ret_error);
                         break;
                 }
         e->region->notify.freed.usec += clock_mono_usec() - start;
@@ -278,7 +248,7 @@ int hook_start(Region *r, uint64_t *deadline, ReleaseHook **ret) {
                 return k;
         if (stat(PROC_PATH("%d/exe", r->spawned.pid), &e->worker) < 0) {
                 /* in tier landlock the worker hides itself from an ordinary user */
-                _cleanup_close_ int worker = errno == EACCES ? find_worker(NULL) : -errno;
+                _cleanup_close_ int worker = errno == EACCES ? find_program("lethe-worker", NULL) : -errno;
 
                 if (worker < 0 || fstat(worker, &e->worker) < 0)
                         return worker < 0 ? worker : -errno;

@@ -5,10 +5,7 @@
 #include "region/region-tables.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/mempolicy.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 
 #define ADDRESSES_END 0x7ffffffff000U /* no process has memory above */
 #define ENTRY_PRESENT (1ULL << 63)
@@ -33,43 +30,30 @@ HookJob *hook_job(ReleaseHook *e, const struct seccomp_notif *q) {
 
 /* Opens the files for a scan, and reads the memory areas only where needed. Returns 0 or -errno. */
 static int memory_scan_begin(PageScan *s, pid_t pid, bool areas) {
-        if (areas || s->no_ioctl)
-                return scan_begin(s, pid);
-        *s = (PageScan){.pid = pid, .opened = true, .areas = s->areas, .max_areas = s->max_areas, .own = s->own,
-                        .common = s->common, .frames = s->frames, .max_frames = s->max_frames, .found = s->found};
-        s->pagemap = open(PROC_PATH("%d/pagemap", pid), O_RDONLY | O_CLOEXEC);
-        return s->pagemap < 0 ? -errno : 0;
+        return areas || s->no_ioctl ? scan_begin(s, pid) : scan_begin_plain(s, pid, NULL);
 }
 
-/* A kernel without PAGEMAP_SCAN is recognised after the first try; then areas are needed. */
+/* A kernel without PAGEMAP_SCAN is recognised at the first try; then areas are needed. */
 static int memory_scan_range(PageScan *s, uint64_t start, uint64_t end) {
-        bool knew = s->no_ioctl;
         pid_t pid = s->pid;
         int k = scan_private(s, start, end);
 
-        if (k == 0 && s->no_ioctl && !knew) {
-                scan_end(s);
-                k = scan_begin(s, pid);
-                if (k == 0)
-                        k = scan_private(s, start, end);
-        }
-        return k;
+        if (k != -EOPNOTSUPP)
+                return k;
+        s->no_ioctl = true;
+        scan_end(s);
+        return scan_begin(s, pid) ?: scan_private(s, start, end);
 }
 
-/* Pages on the processors' lists have an extra reference, so that writing a page once shared by fork would copy it. */
-static void memory_drain_lists(void) {
-        void *page = NULL;
-        int node = 0, status;
-
-        syscall(SYS_move_pages, 0, 0UL, &page, &node, &status, MPOL_MF_MOVE);
-}
-
-static void memory_count(ReleaseHook *e, uint64_t bytes, uint64_t overwritten) {
+void hook_count(ReleaseHook *e, uint64_t bytes, uint64_t overwritten) {
         e->region->notify.freed.bytes += bytes;
         e->region->notify.freed.overwritten += overwritten;
         e->region->notify.freed.missed += bytes - overwritten;
-        if (e->open)
-                e->region->notify.freed.racing += overwritten;
+}
+
+static void memory_count(ReleaseHook *e, uint64_t bytes, uint64_t overwritten) {
+        hook_count(e, bytes, overwritten);
+        e->region->notify.freed.racing += e->open ? overwritten : 0;
 }
 
 static void memory_wipe_runs(ReleaseHook *e, const Runs *runs, bool zeros) {
@@ -78,7 +62,7 @@ static void memory_wipe_runs(ReleaseHook *e, const Runs *runs, bool zeros) {
 
         if (runs->bytes == 0)
                 return;
-        memory_drain_lists();
+        wipe_drain();
         wipe_runs(&e->wipe, &e->scan, runs, &c);
         if (zeros && wipe_pattern(&e->wipe, e->wipe.passes - 1) != wipe_pattern(&e->zeros, 0))
                 wipe_runs(&e->zeros, &e->scan, runs, &again);
@@ -155,7 +139,7 @@ static bool memory_has_file_pages(const PageScan *s, const AddressRun *r) {
         for (ssize_t i = 0; i < k / 8; i++)
                 if ((entries[i] & (ENTRY_PRESENT | ENTRY_FILE)) == (ENTRY_PRESENT | ENTRY_FILE))
                         return true;
-        return k < 0 || scan_shares(s->pid, r->start, r->end);
+        return k < 0 || scan_shares(s->pid, r->start, r->end, NULL);
 }
 
 static bool memory_is_shared(const Area *a) {
@@ -266,7 +250,7 @@ bool hook_maps_file(ReleaseHook *e, const struct seccomp_notif *q, const Address
 }
 
 static void memory_count_copies(ReleaseHook *e, pid_t pid, const struct stat *file, uint64_t length) {
-        uint64_t cut = (length + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+        uint64_t cut = scan_whole_pages(length);
         int k = scan_begin(&e->scan, pid);
 
         for (size_t i = 0; k == 0 && i < e->scan.n_areas; i++) {
@@ -347,7 +331,8 @@ static void memory_look_for_common(ReleaseHook *e, const struct seccomp_notif *q
 
         if (k == 0)
                 k = memory_scan_range(&e->scan, r->start, r->end);
-        e->common |= k < 0 || e->scan.common.bytes > 0 || (shared && scan_shares((pid_t)q->pid, r->start, r->end));
+        e->common |= k < 0 || e->scan.common.bytes > 0 ||
+                     (shared && scan_shares((pid_t)q->pid, r->start, r->end, NULL));
         scan_end(&e->scan);
 }
 

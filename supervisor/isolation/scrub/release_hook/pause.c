@@ -49,14 +49,14 @@ static void job_answer(ReleaseHook *e, HookJob *j, int error, bool go_on) {
         hook_wake(e, wait);
 }
 
-static NotifyStep job_call(ReleaseHook *e, const struct seccomp_notif *q, HookCallFn call, HookJob *j, bool open,
+static NotifyStep job_call(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, HookJob *j, bool open,
                            int *ret_error) {
         NotifyStep step;
 
         e->region->notify.freed.unheld += open;
         e->job = j;
         e->open = open;
-        step = call(e, q, ret_error);
+        step = c->judge(e, c, q, ret_error);
         e->job = NULL;
         e->open = false;
         return step;
@@ -81,7 +81,7 @@ static void job_judge(ReleaseHook *e, HookJob *j, bool stand, bool alone) {
         j->open = !stand;
         j->state = HOOK_JOB_WRITING;
         e->alone = alone;
-        step = job_call(e, &j->q, j->call, j, j->open, &error);
+        step = job_call(e, j->call, &j->q, j, j->open, &error);
         e->alone = true;
         e->region->notify.freed.usec += clock_mono_usec() - start;
         if (step == NOTIFY_LATER)
@@ -123,31 +123,31 @@ static bool job_has_other_users(const ReleaseHook *e, bool everybody) {
         return !g || (everybody ? job_count_of_guard(&g->living) > 1 : job_count_of_guard(&g->sharing) > 0);
 }
 
-NotifyStep hook_judge(ReleaseHook *e, const struct seccomp_notif *q, HookCallFn call, HookKind kind, int *ret_error) {
+NotifyStep hook_judge(ReleaseHook *e, const HookCall *c, const struct seccomp_notif *q, int *ret_error) {
         /* memory with a name in /proc can be written by siblings, too */
-        bool everybody = kind == HOOK_FILE || e->region->grant->proc;
+        bool everybody = c->kind == HOOK_FILE || e->region->grant->proc;
         NotifyStep step;
         HookJob *j;
 
         e->asking = true;
         e->common = false;
-        step = call(e, q, ret_error);
+        step = c->judge(e, c, q, ret_error);
         e->asking = false;
-        if (step == NOTIFY_LATER && kind != HOOK_IMAGE && !e->common && !job_has_other_users(e, everybody))
-                return job_call(e, q, call, NULL, false, ret_error);
+        if (step == NOTIFY_LATER && c->kind != HOOK_IMAGE && !e->common && !job_has_other_users(e, everybody))
+                return job_call(e, c, q, NULL, false, ret_error);
         everybody |= e->common;
         if (step != NOTIFY_LATER)
                 return step;
         j = e->can_pause && e->region->guard.page ? hook_job(e, q) : NULL;
         if (!j) {
                 e->alone = false;
-                step = job_call(e, q, call, NULL, true, ret_error);
+                step = job_call(e, c, q, NULL, true, ret_error);
                 e->alone = true;
                 return step;
         }
         j->state = HOOK_JOB_QUEUED;
-        j->call = call;
-        j->flags = (everybody ? GUARD_EVERYBODY : 0) | (kind == HOOK_IMAGE ? GUARD_EXECUTES : 0);
+        j->call = c;
+        j->flags = (everybody ? GUARD_EVERYBODY : 0) | (c->kind == HOOK_IMAGE ? GUARD_EXECUTES : 0);
         job_start_turn(e);
         return NOTIFY_LATER;
 }

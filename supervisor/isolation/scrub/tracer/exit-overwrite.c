@@ -3,8 +3,6 @@
 
 #include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #define ONE_BY_ONE 64 /* of more processes, only the number of open descriptors is compared */
 #define ASKED_MOST 8  /* with more running tasks, looking at each costs more than it gains */
@@ -19,9 +17,9 @@ static void end_clear_private(Tracer *g, const Space *s) {
         if (scan->own.bytes > HURRY_BYTES)
                 hurry(g, false);
         wipe_runs(&g->wipe, scan, &scan->own, &count);
-        if (scan->n_frames > 0) {
+        if (scan->frames.n > 0) {
                 g->evidence->facts |= GUARD_FACT_FRAMES;
-                g->evidence->frames_checked += scan->n_frames;
+                g->evidence->frames_checked += scan->frames.n;
                 moved = scan_moved(scan);
                 moved = moved < count.overwritten ? moved : count.overwritten;
                 count.overwritten -= moved;
@@ -42,7 +40,7 @@ static int end_scan(Tracer *g, Space *s, bool plain) {
         int e;
 
         if (s->family->forked && !round_drained(s))
-                drain();
+                wipe_drain();
         e = plain ? scan_begin_plain(&g->scan, s->last->pid, &s->pagemap) : scan_begin(&g->scan, s->last->pid);
         e = e ?: scan_private(&g->scan, 0, UINT64_MAX);
         if (!g->scan.no_ioctl)
@@ -61,13 +59,9 @@ bool end_all_die(Tracer *g, const Task *t) {
         return g->over || g->frozen;
 }
 
-static bool end_region_is_over(Tracer *g, const Space *s) {
-        return end_all_die(g, s->last) || s->program || g->n_tasks == 1;
-}
-
 /* seen: result of end_scan(). */
 static void end_clear_space(Tracer *g, const Space *s, int seen, bool plain) {
-        bool over = end_region_is_over(g, s);
+        bool over = end_all_die(g, s->last) || s->program || g->n_tasks == 1;
 
         g->evidence->processes++;
         files_count(g, s->last);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
 
 int fds_reopen(int fd, int flags) {
         return open(PROC_FD(fd), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -44,13 +43,6 @@ bool files_settled(Tracer *g) {
         g->evidence->scratch_known += g->scratch_later;
         g->scratch_later = 0;
         return true;
-}
-
-void files_account(Tracer *g, uint64_t named) {
-        const GuardEvidence *e = g->evidence;
-
-        if (e->scratch_sum > e->scratch_known + named)
-                count_missed(g, GUARD_MISSED_FILE, e->scratch_sum - e->scratch_known - named);
 }
 
 static uint64_t files_used(const Tracer *g) {

@@ -28,13 +28,6 @@ void count_missed(Tracer *g, GuardMissed why, uint64_t bytes) {
         g->evidence->bytes_missed[why] += bytes;
 }
 
-void drain(void) {
-        int node = 0, status;
-        void *page = NULL;
-
-        syscall(SYS_move_pages, 0, 0UL, &page, &node, &status, 0);
-}
-
 /* Dying tasks would take the processor from the guard, and the rest would wait: the priority of
  * main_set_up_process() counts only within a session where the kernel groups tasks by session. Only root may. */
 void hurry(Tracer *g, bool on) {

@@ -7,13 +7,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -159,11 +157,8 @@ static int main_serve_region(Tracer *g, const sigset_t *waiting) {
                 }
                 if (g->attached && !g->empty && reports == REPORTS_NO_TASK)
                         main_finish_region(g);
-                if (g->orphaned && g->empty) {
-                        files_account(g, walk_scratch(g));
-                        spec_clear(g);
-                        return order_leave_evidence(g);
-                }
+                if (g->orphaned && g->empty)
+                        return orphan_finish(g);
                 ahead = !g->frozen && g->n_tasks >= MANY && more_ahead;
                 again = again || g->look_soon || (ahead && idle);
                 wait = reports == REPORTS_MORE ? &now : again ? &soon : g->n_parked > 0 || ahead ? &later : NULL;

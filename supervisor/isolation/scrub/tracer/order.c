@@ -1,9 +1,7 @@
 /* Orders of the supervisor, and the answers. */
 #include "scrub/tracer/state.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -149,34 +147,4 @@ void order_take_sent(Tracer *g) {
 
         while (!g->orphaned && poll(&p, 1, 0) > 0)
                 order_take(g);
-}
-
-static int order_write_full(int fd, const void *p, size_t n) {
-        for (size_t at = 0; at < n;) {
-                ssize_t k = write(fd, (const char *)p + at, n - at);
-
-                if (k < 0 && errno != EINTR)
-                        return -errno;
-                at += k > 0 ? (size_t)k : 0;
-        }
-        return 0;
-}
-
-int order_leave_evidence(Tracer *g) {
-        GuardFile f = {.evidence = *g->evidence};
-        char name[GUARD_REGION_MAX + sizeof(GUARD_FILE)], draft[sizeof(name) + 1];
-        _autoclose_ int fd = -1;
-        int e;
-
-        memcpy(f.magic, GUARD_FILE_MAGIC, sizeof(f.magic));
-        memcpy(f.region, g->region, sizeof(f.region));
-        snprintf(name, sizeof(name), "%s" GUARD_FILE, g->region);
-        snprintf(draft, sizeof(draft), "%s~", name);
-        fd = openat(g->run, draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0)
-                return -errno;
-        e = order_write_full(fd, &f, sizeof(f));
-        if (e == 0 && (fsync(fd) < 0 || renameat(g->run, draft, g->run, name) < 0))
-                e = -errno;
-        return e;
 }

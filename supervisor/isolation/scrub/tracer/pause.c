@@ -4,7 +4,6 @@
 #include "scrub/tracer/state.h"
 #include "base/machine.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -6,12 +6,10 @@
 #include "scrub/tracer/state.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/statfs.h>
 
 #define PAIRS 8
 #define PIPES 4
@@ -61,17 +59,11 @@ static void refill_names(int folder, unsigned share) {
         }
 }
 
-static bool refill_is_in_memory(int fd) {
-        struct statfs st;
-
-        return fd >= 0 && fstatfs(fd, &st) == 0 && st.f_type == TMPFS_MAGIC;
-}
-
 void refill(const Tracer *g, bool all_kinds) {
         cpu_set_t all, one;
         unsigned done = 0;
         int here = sched_getcpu();
-        bool names = all_kinds && refill_is_in_memory(g->scratch);
+        bool names = all_kinds && g->scratch >= 0 && wipe_is_in_memory(g->scratch);
 
         refill_buffers(1, all_kinds);
         if (names)

@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <linux/audit.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -16,8 +15,6 @@
 #if defined(__x86_64__)
 
 #define GENERAL_WORDS 27 /* r15 to gs */
-#define ORIG_RAX 15
-#define FIRST_ARGUMENT 14 /* rdi */
 #define XSTATE_MAX (64 * 1024)
 /* From cs on, the kernel checks the values. The base addresses may be any number below the end of user memory. */
 enum { CODE_SEGMENT = 17, FLAGS, STACK_POINTER, STACK_SEGMENT, FS_BASE, GS_BASE };
@@ -86,6 +83,11 @@ static void regs_make_general(uint64_t words[static GENERAL_WORDS]) {
         words[STACK_SEGMENT] = 0x2b;
 }
 
+long regs_word(pid_t pid, int n) {
+        errno = 0;
+        return ptrace(PTRACE_PEEKUSER, pid, (void *)(n * sizeof(long)), NULL);
+}
+
 #elif defined(__aarch64__)
 
 #define GENERAL_WORDS 31
@@ -116,8 +118,7 @@ void regs_clear(Tracer *g, pid_t pid) {
 
 static long regs_call(pid_t pid) {
 #if defined(__x86_64__)
-        errno = 0;
-        return ptrace(PTRACE_PEEKUSER, pid, (void *)(ORIG_RAX * sizeof(long)), NULL);
+        return regs_word(pid, ORIG_RAX);
 #elif defined(__aarch64__)
         uint64_t general[GENERAL_WORDS];
         struct iovec v = {general, sizeof(general)};
@@ -129,8 +130,7 @@ static long regs_call(pid_t pid) {
 /* The first argument of the call; -1: not known. */
 static long regs_first_argument(pid_t pid) {
 #if defined(__x86_64__)
-        errno = 0;
-        return ptrace(PTRACE_PEEKUSER, pid, (void *)(FIRST_ARGUMENT * sizeof(long)), NULL);
+        return regs_word(pid, RDI);
 #else
         return -1; /* the register already holds the call's result */
 #endif

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -21,14 +20,8 @@
 #define CACHED_LOOKS 100   /* a microsecond each */
 #define ERESTARTSYS 512    /* errors internal to the kernel; a tracer sees them */
 #define ERESTARTNOINTR 513
-enum { RSI = 13, RDI = 14, RAX = 10, ORIG_RAX = 15 }; /* words of struct user */
 
 typedef enum RestartKind { CALL_OTHER, CALL_OPENS, CALL_OPENS_AT, CALL_NEVER_CUT_SHORT } RestartKind;
-
-static long restart_word(pid_t pid, int n) {
-        errno = 0;
-        return ptrace(PTRACE_PEEKUSER, pid, (void *)(n * sizeof(long)), NULL);
-}
 
 /* Sorts the calls that the filter may notify (policy/filter-calls.def, filter-args.c). OTHER: may return EINTR. */
 static RestartKind restart_kind(long call) {
@@ -66,8 +59,8 @@ static bool restart_read_name(pid_t pid, uint64_t at, char text[static PATH_MAX]
 /* Reads the path to open, from the region's root on, without dots and slashes at the end. Links of /proc tell a
  * folder's place without a request to its file system. */
 static bool restart_read_path(pid_t pid, RestartKind kind, char path[static PATH_MAX]) {
-        int dirfd = kind == CALL_OPENS_AT ? (int)restart_word(pid, RDI) : AT_FDCWD;
-        uint64_t at = (uint64_t)restart_word(pid, kind == CALL_OPENS_AT ? RSI : RDI);
+        int dirfd = kind == CALL_OPENS_AT ? (int)regs_word(pid, RDI) : AT_FDCWD;
+        uint64_t at = (uint64_t)regs_word(pid, kind == CALL_OPENS_AT ? RSI : RDI);
         char name[PATH_MAX];
         ssize_t n = 0;
         size_t end;
@@ -171,9 +164,9 @@ static bool restart_opens_at_once(const Tracer *g, pid_t pid, RestartKind kind) 
 void restart_call(const Tracer *g, pid_t pid) {
         RestartKind kind;
 
-        if (restart_word(pid, RAX) != -ERESTARTSYS)
+        if (regs_word(pid, RAX) != -ERESTARTSYS)
                 return;
-        kind = restart_kind(restart_word(pid, ORIG_RAX));
+        kind = restart_kind(regs_word(pid, ORIG_RAX));
         if (kind == CALL_NEVER_CUT_SHORT || (kind != CALL_OTHER && restart_opens_at_once(g, pid, kind)))
                 ptrace(PTRACE_POKEUSER, pid, (void *)(RAX * sizeof(long)), (void *)-ERESTARTNOINTR);
 }

@@ -43,15 +43,16 @@ static Runs again_forget_runs(const Runs *r) {
 
 /* Small arrays stay: the next region needs them at once. */
 static void again_forget_scan(PageScan *s) {
-        if (s->max_areas > KEPT_MAX || s->own.max > KEPT_MAX || s->common.max > KEPT_MAX || s->max_frames > KEPT_MAX ||
-            s->found.max > KEPT_MAX || s->odd.max > 0 || s->common_frames || s->kernel_frames) {
+        if (s->max_areas > KEPT_MAX || s->own.max > KEPT_MAX || s->common.max > KEPT_MAX || s->frames.max > KEPT_MAX ||
+            s->found.max > KEPT_MAX || s->odd.max > 0 || s->common_frames.v || s->kernel_frames.v) {
                 scan_deinit(s);
                 return;
         }
         *s = (PageScan){.areas = again_forget_array(s->areas, s->max_areas, sizeof(*s->areas)),
                         .max_areas = s->max_areas,
-                        .frames = again_forget_array(s->frames, s->max_frames, sizeof(*s->frames)),
-                        .max_frames = s->max_frames, .own = again_forget_runs(&s->own),
+                        .frames = {.v = again_forget_array(s->frames.v, s->frames.max, sizeof(*s->frames.v)),
+                                   .max = s->frames.max},
+                        .own = again_forget_runs(&s->own),
                         .common = again_forget_runs(&s->common), .found = again_forget_runs(&s->found)};
 }
 

@@ -16,7 +16,7 @@
 /* The common pages of a staying space, as scanned. */
 typedef struct Stay {
         Runs pages;
-        uint64_t *frames; /* owned; of each page, in order */
+        Frames frames;
 } Stay;
 
 static size_t round_place(const Round *r, uint64_t frame) {
@@ -71,7 +71,7 @@ bool round_take(Tracer *g, Space *s) {
         if (!f->round && !g->no_rounds && f->ending >= ROUND_MIN && round_all_end(g, f)) {
                 f->round = calloc(1, sizeof(*f->round));
                 if (f->round)
-                        drain();
+                        wipe_drain();
         }
         return round_current(f) != NULL;
 }
@@ -80,48 +80,38 @@ bool round_drained(const Space *s) {
         return round_current(s->family) && !s->stays;
 }
 
-static void round_free_stay(Space *s) {
-        if (!s->stays)
-                return;
-        runs_deinit(&s->stays->pages);
-        free(s->stays->frames);
-        free(s->stays);
-        s->stays = NULL;
-}
-
 static void round_stay(Tracer *g, Space *s) {
         Round *r = s->family->round;
-        size_t n = g->scan.n_common_frames;
+        const Frames *common = &g->scan.common_frames, *kernel = &g->scan.kernel_frames;
 
         s->stays = calloc(1, sizeof(*s->stays));
         if (!s->stays)
                 abort();
         r->stay++;
-        round_reserve(r, n + g->scan.n_kernel_frames);
-        for (size_t i = 0; i < n; i++)
-                round_add_frame(r, FRAME(g->scan.common_frames[i]));
+        round_reserve(r, common->n + kernel->n);
+        for (size_t i = 0; i < common->n; i++)
+                round_add_frame(r, FRAME(common->v[i]));
         if (!r->model && g->scan.n_areas > 0 && !g->scan.no_ioctl && !files_any(g) && queues_model(g, s->last->pid)) {
                 r->model = s;
-                for (size_t i = 0; i < g->scan.n_kernel_frames; i++)
-                        round_add_frame(r, FRAME(g->scan.kernel_frames[i]));
+                for (size_t i = 0; i < kernel->n; i++)
+                        round_add_frame(r, FRAME(kernel->v[i]));
         }
         s->stays->pages = g->scan.common;
         s->stays->frames = g->scan.common_frames;
         g->scan.common = (Runs){};
-        g->scan.common_frames = NULL;
-        g->scan.n_common_frames = g->scan.max_common_frames = 0;
+        g->scan.common_frames = (Frames){};
 }
 
 /* A page moved by the kernel left a frame to a new owner: released spaces may have been compared with the frame. */
 static void round_check_moved(Tracer *g, const Space *s) {
         if (s->stays->pages.bytes > 0)
-                count_missed(g, GUARD_MISSED_MOVED, scan_moved_since(&g->scan, &s->stays->pages, s->stays->frames));
+                count_missed(g, GUARD_MISSED_MOVED, scan_moved_since(&g->scan, &s->stays->pages, s->stays->frames.v));
 }
 
 bool round_plain(Space *s) {
         const Round *r = round_current(s->family);
 
-        return r && r->model && !s->stays && areas_plain(s->last->pid, &s->maps);
+        return r && r->model && !s->stays && !scan_shares(s->last->pid, 0, UINT64_MAX, &s->maps);
 }
 
 static void round_open_ahead(Space *s, pid_t pid) {
@@ -149,20 +139,20 @@ bool round_ahead(Tracer *g) {
 
 bool round_covers(Tracer *g, Space *s) {
         const Round *r = round_current(s->family);
-        size_t n = g->scan.n_common_frames;
+        const Frames *common = &g->scan.common_frames;
         bool all = true;
 
         if (s->stays) {
                 round_check_moved(g, s);
                 return true;
         }
-        if (r && n == 0 && g->scan.common.bytes > 0) {
+        if (r && common->n == 0 && g->scan.common.bytes > 0) {
                 g->no_rounds = true;
                 family_end_round(s->family);
                 return s->family->leaving == s->leaving;
         }
-        for (size_t i = 0; r && all && i < n; i++)
-                all = round_has_frame(r, FRAME(g->scan.common_frames[i]));
+        for (size_t i = 0; r && all && i < common->n; i++)
+                all = round_has_frame(r, FRAME(common->v[i]));
         if (!all)
                 round_stay(g, s);
         return all;
@@ -182,5 +172,8 @@ void round_forget(Space *s) {
                 return;
         r->stay--;
         r->over = true;
-        round_free_stay(s);
+        runs_deinit(&s->stays->pages);
+        free(s->stays->frames.v);
+        free(s->stays);
+        s->stays = NULL;
 }

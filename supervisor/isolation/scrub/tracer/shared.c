@@ -1,7 +1,6 @@
 /* Shared memory: an object of the kernel that several processes map. The last mapper of the region overwrites it. */
 #include "scrub/tracer/state.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -59,7 +58,7 @@ static int shared_add_object(ObjectList *o, const Area *a) {
 /* Lists pid's shared objects and deleted files. Unreadable: none, and objects are overwritten too early, or twice. */
 static void shared_list_objects(Tracer *g, pid_t pid, ObjectList *o) {
         o->n = 0;
-        if (areas_of(&g->other, pid) < 0)
+        if (maps_read(&g->other, pid) < 0)
                 return;
         for (size_t i = 0; i < g->other.n_areas; i++) {
                 const Area *a = &g->other.areas[i];

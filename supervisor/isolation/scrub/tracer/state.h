@@ -282,6 +282,10 @@ void family_end_round(ForkFamily *f);
  * execve(2), or past it and killed before the report. */
 typedef enum Ends { ENDS_ALONE, ENDS_GROUP, ENDS_KILLED } Ends;
 Ends regs_how_it_ends(const Tracer *g, pid_t pid, bool *ret_made, bool *ret_held, bool *ret_executes);
+#if defined(__x86_64__)
+enum { RAX = 10, RSI = 13, RDI = 14, ORIG_RAX = 15 }; /* words of struct user */
+long regs_word(pid_t pid, int n);
+#endif
 /* Overwrites the registers of a task at its exit stop. */
 void regs_clear(Tracer *g, pid_t pid);
 
@@ -321,8 +325,6 @@ void files_known(Tracer *g, uint64_t bytes);
 bool files_settled(Tracer *g);
 /* Bytes of the scratch, where it is a file system of the region's own; else 0. */
 uint64_t files_bytes(const Tracer *g);
-/* For an orphaned guard after its walk, which found `named` bytes with a name: counts the bytes that the sum misses. */
-void files_account(Tracer *g, uint64_t named);
 /* Overwrites the kept files without a further holder; `all`: all kept files. */
 void files_clear(Tracer *g, bool all);
 void files_start(Tracer *g);
@@ -334,11 +336,9 @@ void files_miss(Tracer *g, const struct stat *st);
  * when the link's target is too long to read. */
 int files_below_scratch(const Tracer *g, const char *link);
 
-/* orphan.c: overwrites every file below the scratch folder, and removes it. Returns the bytes with a name. */
-uint64_t walk_scratch(Tracer *g);
-
-/* orphan.c: the supervisor is dead: overwrites the launch spec. */
-void spec_clear(Tracer *g);
+/* orphan.c: supervisor and region are dead: overwrites the scratch and the launch spec, and leaves the evidence in the
+ * store. Returns 0 or -errno. */
+int orphan_finish(Tracer *g);
 
 /* Says whether a task other than t may still run the program's code. Tasks known to be killed, or to stand,
  * do not. Only a few tasks are asked: with more, true. */
@@ -375,7 +375,6 @@ enum { ORDER_END, ORDER_TAKEN, ORDER_AGAIN };
 int order_take(Tracer *g);
 /* Takes all orders sent until now. */
 void order_take_sent(Tracer *g);
-int order_leave_evidence(Tracer *g);
 
 /* guard.c: sets the members needed before any attach. */
 void guard_begin(Tracer *g);
@@ -389,9 +388,6 @@ void hurry(Tracer *g, bool on);
 
 /* denied: the reason for its denied bytes. */
 void count_wiped(Tracer *g, const WipeCount *c, GuardMissed denied);
-/* A page once shared by fork is written in place only without any further reference; each processor keeps such
- * references for pages touched lately. Makes all processors drop theirs. */
-void drain(void);
 /* Counts bytes not overwritten. */
 void count_missed(Tracer *g, GuardMissed why, uint64_t bytes);
 uint64_t now_usec(void);

@@ -1,6 +1,5 @@
 #include "scrub/tracer/state.h"
 
-#include <fcntl.h>
 #include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* Reports of traced tasks. A task that stops without ending is let go at once: only restart_call() changes results. */
 #include "scrub/tracer/state.h"
 
-#include <fcntl.h>
 #include <linux/kcmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -62,17 +61,10 @@ static bool trace_same_files(const Task *other, const Task *t) {
         return syscall(SYS_kcmp, other->pid, t->pid, KCMP_FILES, 0, 0) == 0;
 }
 
-/* A new task has run no code yet: a child of vfork(2) uses the parent's memory and an own descriptor table. Where the
- * kernel does not tell, a task with the parent's memory has the parent's table, too. */
-static bool trace_made_with_files(const Task *t, const Task *parent, bool same_memory) {
-        long k = syscall(SYS_kcmp, parent->pid, t->pid, KCMP_FILES, 0, 0);
-
-        return k == 0 || (k < 0 && same_memory);
-}
-
 /* A task made by `parent` joins the parent's space, or gets an own space with common pages. */
 static void trace_assign_space(Tracer *g, Task *t, const Task *parent, int event) {
         int same = same_space(parent->pid, t->pid);
+        long files = syscall(SYS_kcmp, parent->pid, t->pid, KCMP_FILES, 0, 0);
 
         if (same < 0)
                 same = event != PTRACE_EVENT_FORK;
@@ -80,7 +72,9 @@ static void trace_assign_space(Tracer *g, Task *t, const Task *parent, int event
                 trace_join_space(g, t, parent);
         else if (task_new_space(g, t, parent->space->family) < 0)
                 abort();
-        if (trace_made_with_files(t, parent, same))
+        /* A new task has run no code yet: a child of vfork(2) uses the parent's memory and an own descriptor table.
+         * Where the kernel does not tell, a task with the parent's memory has the parent's table, too. */
+        if (files == 0 || (files < 0 && same))
                 t->space->closed_by_others = parent->space->closed_by_others = true;
 }
 

@@ -8,7 +8,4 @@
 /* Clones the mount of `source` (absolute, without symbolic links), private, nosuid, nodev and read-only unless `write`.
  * The owner of `of` (NULL: of source) appears as user and group `owner` of the host (0: unchanged), where the file
  * system supports the map. Returns a descriptor, or -errno with `reterr`. */
-int tree_open(const char *source, bool write, uint32_t owner, const char *of_or_null, Diag *reterr);
-
-/* Writes /proc/PID/{setgroups,uid_map,gid_map}; deny_groups as for an ordinary user. Returns 0 or -errno. */
-int tree_write_maps(pid_t pid, const char *uids, const char *gids, bool deny_groups);
+int bind_mount_open(const char *source, bool write, uint32_t owner, const char *of_or_null, Diag *reterr);

@@ -12,7 +12,7 @@ static const char *const kernel_names[] = {"[vvar", "[vsys", "[vdso"};
 static const char zero[] = "/dev/zero (deleted)", named[] = "[anon_shmem:";
 static const char deleted[] = " (deleted)";
 
-static uint64_t areas_hex(const char **p) {
+static uint64_t maps_hex(const char **p) {
         uint64_t n = 0;
 
         for (;; (*p)++) {
@@ -25,54 +25,54 @@ static uint64_t areas_hex(const char **p) {
         }
 }
 
-static bool areas_begins_with(const char *p, const char *end, const char *text) {
+static bool maps_begins_with(const char *p, const char *end, const char *text) {
         size_t n = strlen(text);
 
         return (size_t)(end - p) >= n && memcmp(p, text, n) == 0;
 }
 
-static uint32_t areas_name_flags(const PageScan *s, const char *p, const char *end) {
+static uint32_t maps_name_flags(const PageScan *s, const char *p, const char *end) {
         uint32_t flags = 0;
 
         for (size_t i = 0; i < sizeof(kernel_names) / sizeof(*kernel_names); i++)
-                flags |= areas_begins_with(p, end, kernel_names[i]) ? AREA_KERNEL : 0;
-        if ((areas_begins_with(p, end, zero) && end - p == sizeof(zero) - 1) || areas_begins_with(p, end, named))
+                flags |= maps_begins_with(p, end, kernel_names[i]) ? AREA_KERNEL : 0;
+        if ((maps_begins_with(p, end, zero) && end - p == sizeof(zero) - 1) || maps_begins_with(p, end, named))
                 flags |= AREA_ZERO;
-        if (s->below && areas_begins_with(p, end, s->below) && end - p > (ssize_t)strlen(s->below) &&
+        if (s->below && maps_begins_with(p, end, s->below) && end - p > (ssize_t)strlen(s->below) &&
             p[strlen(s->below)] == '/')
                 flags |= AREA_BELOW;
         return flags;
 }
 
 /* "START-END rwxp OFFSET MAJOR:MINOR INODE   NAME"; a name cannot hold a newline, the kernel writes \012. */
-static void areas_parse_line(const PageScan *s, const char *p, const char *end, Area *ret) {
-        *ret = (Area){.start = areas_hex(&p)};
+static void maps_parse_line(const PageScan *s, const char *p, const char *end, Area *ret) {
+        *ret = (Area){.start = maps_hex(&p)};
         p++;
-        ret->end = areas_hex(&p);
+        ret->end = maps_hex(&p);
         ret->flags = (p[1] == 'r' ? AREA_READ : 0) | (p[2] == 'w' ? AREA_WRITE : 0) | (p[4] == 's' ? AREA_SHARED : 0);
         p += 6;
-        ret->offset = areas_hex(&p);
+        ret->offset = maps_hex(&p);
         p++;
-        ret->major = (uint32_t)areas_hex(&p);
+        ret->major = (uint32_t)maps_hex(&p);
         p++;
-        ret->minor = (uint32_t)areas_hex(&p);
+        ret->minor = (uint32_t)maps_hex(&p);
         p++;
         for (; *p >= '0' && *p <= '9'; p++)
                 ret->inode = ret->inode * 10 + (uint64_t)(*p - '0');
         while (p < end && *p == ' ')
                 p++;
-        ret->flags |= areas_name_flags(s, p, end);
+        ret->flags |= maps_name_flags(s, p, end);
 }
 
-static int areas_add(PageScan *s, const char *line, const char *end) {
+static int maps_add(PageScan *s, const char *line, const char *end) {
         if (s->n_areas == s->max_areas && array_grow(&s->areas, &s->max_areas, 128, sizeof(*s->areas)) < 0)
                 return -ENOMEM;
-        areas_parse_line(s, line, end, &s->areas[s->n_areas++]);
+        maps_parse_line(s, line, end, &s->areas[s->n_areas++]);
         return 0;
 }
 
 /* A line is as long as the path of its file, and folders nest without limit: the middle of a long line is dropped. */
-static int areas_read(PageScan *s, int fd) {
+static int maps_read_all(PageScan *s, int fd) {
         char text[16384];
         size_t have = 0;
         bool goes_on = false; /* the bytes in `text` belong to the last area */
@@ -91,7 +91,7 @@ static int areas_read(PageScan *s, int fd) {
                 have += (size_t)n;
                 text[have] = 0;
                 while ((nl = memchr(line, '\n', (size_t)(text + have - line)))) {
-                        int e = goes_on ? 0 : areas_add(s, line, nl);
+                        int e = goes_on ? 0 : maps_add(s, line, nl);
 
                         if (e < 0)
                                 return e;
@@ -104,7 +104,7 @@ static int areas_read(PageScan *s, int fd) {
                 have = (size_t)(text + have - line);
                 memmove(text, line, have);
                 if (have == sizeof(text) - 1) {
-                        int e = goes_on ? 0 : areas_add(s, text, text + have);
+                        int e = goes_on ? 0 : maps_add(s, text, text + have);
 
                         if (e < 0)
                                 return e;
@@ -130,7 +130,7 @@ int scan_open_object(pid_t pid, const Area *a) {
         return fd < 0 ? -errno : fd;
 }
 
-int areas_of(PageScan *s, pid_t pid) {
+int maps_read(PageScan *s, pid_t pid) {
         int fd, e;
 
         s->pid = pid;
@@ -138,17 +138,17 @@ int areas_of(PageScan *s, pid_t pid) {
         fd = scan_open(pid, "maps");
         if (fd < 0)
                 return fd;
-        e = areas_read(s, fd);
+        e = maps_read_all(s, fd);
         close(fd);
         return e;
 }
 
 /* A line of smaps: either an area's first line, or one counter of the area before. */
-static void areas_take_smaps_line(PageScan *s, const char *line, size_t *i) {
+static void maps_take_smaps_line(PageScan *s, const char *line, size_t *i) {
         const char *p = line;
 
         if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f')) {
-                uint64_t start = areas_hex(&p);
+                uint64_t start = maps_hex(&p);
 
                 while (*i < s->n_areas && s->areas[*i].start < start)
                         (*i)++;
@@ -161,7 +161,7 @@ static void areas_take_smaps_line(PageScan *s, const char *line, size_t *i) {
                 s->areas[*i].flags &= ~(uint32_t)AREA_EMPTY;
 }
 
-void areas_mark_empty(PageScan *s, int fd) {
+void maps_mark_empty(PageScan *s, int fd) {
         char bytes[16384], line[64];
         size_t at = 0, i = 0;
         ssize_t n;
@@ -174,7 +174,7 @@ void areas_mark_empty(PageScan *s, int fd) {
                                 continue;
                         }
                         line[at] = 0;
-                        areas_take_smaps_line(s, line, &i);
+                        maps_take_smaps_line(s, line, &i);
                         at = 0;
                 }
         /* The last area's lines may be missing. */

@@ -1,9 +1,10 @@
-#include "spawn/tree.h"
+#include "spawn/bind-mount.h"
 
 #include "base/child-registry.h"
 #include "base/path-lookup.h"
 #include "base/proc-path.h"
 #include "spawn/clone.h"
+#include "spawn/private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,46 +16,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #define IDMAPS 16 /* kept maps */
-#define WAIT_NSEC_MAX 200000000 /* of one wait: about two seconds in all */
 #define AT_RECURSIVE_TREE 0x8000
 #define PROPAGATION_PRIVATE (1ULL << 18) /* MS_PRIVATE: sys/mount.h and linux/mount.h cannot both be included */
 
-static int tree_write_proc(pid_t pid, const char *name, const char *text) {
-        int fd, e;
-
-        fd = open(PROC_PATH("%d/%s", pid, name), O_WRONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        /* one write: the kernel takes a map whole */
-        e = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno;
-        close(fd);
-        return e;
-}
-
-/* The kernel wakes the parent in the middle of the child's exec. When the supervisor is not dumpable (changed ids, or a
- * protected key), the child's /proc files belong to root until the exec ends, microseconds later. */
-static int tree_write_first(pid_t pid, const char *name, const char *text) {
-        int e;
-
-        for (long nsec = 50000; (e = tree_write_proc(pid, name, text)) == -EACCES && nsec < WAIT_NSEC_MAX;
-             nsec += nsec / 8)
-                nanosleep(&(struct timespec){.tv_nsec = nsec}, NULL);
-        return e;
-}
-
-int tree_write_maps(pid_t pid, const char *uids, const char *gids, bool deny_groups) {
-        int e = deny_groups ? tree_write_first(pid, "setgroups", "deny") : 0;
-
-        e = e ?: tree_write_first(pid, "uid_map", uids);
-        e = e ?: tree_write_proc(pid, "gid_map", gids);
-        return e;
-}
-
 /* Maps every id to itself, except `owner` to `to` (a file of `to` then has an unknown owner in the region). */
-static void tree_owner_map(uint32_t owner, uint32_t to, char *out, size_t n) {
+static void bind_mount_owner_map(uint32_t owner, uint32_t to, char *out, size_t n) {
         uint32_t low = MIN(owner, to), high = MAX(owner, to);
         size_t at = 0;
 
@@ -68,7 +36,7 @@ static void tree_owner_map(uint32_t owner, uint32_t to, char *out, size_t n) {
 }
 
 /* A user namespace lives as long as a descriptor: the process can end at once. */
-static int tree_make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
+static int bind_mount_make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
         static char stack[16 * 1024] __attribute__((aligned(16)));
         char uids[160], gids[160];
         int pidfd = -1, ns, e;
@@ -76,9 +44,9 @@ static int tree_make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
 
         if (pid < 0)
                 return pid;
-        tree_owner_map(uid, to, uids, sizeof(uids));
-        tree_owner_map(gid, to, gids, sizeof(gids));
-        e = tree_write_maps(pid, uids, gids, false);
+        bind_mount_owner_map(uid, to, uids, sizeof(uids));
+        bind_mount_owner_map(gid, to, gids, sizeof(gids));
+        e = spawn_write_id_maps(pid, uids, gids, false);
         ns = e == 0 ? open(PROC_PATH("%d/ns/user", pid), O_RDONLY | O_CLOEXEC) : -1;
         if (e == 0 && ns < 0)
                 e = -errno;
@@ -91,7 +59,7 @@ static int tree_make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
 static pthread_mutex_t idmap_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Most sources belong to few users, and few region ids recur: the last maps are kept. Under the lock, like its use. */
-static int tree_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
+static int bind_mount_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
         static struct {
                 int fd;
                 uint32_t uid, gid, to;
@@ -103,7 +71,7 @@ static int tree_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
         for (size_t i = 0; i < n; i++)
                 if (kept[i].uid == uid && kept[i].gid == gid && kept[i].to == to)
                         return kept[i].fd;
-        fd = tree_make_idmap(uid, gid, to);
+        fd = bind_mount_make_idmap(uid, gid, to);
         if (fd < 0)
                 return fd;
         at = n < IDMAPS ? n++ : next++ % IDMAPS;
@@ -117,18 +85,13 @@ static int tree_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
 }
 
 /* A single file that all users may read and run needs no map; a folder may hold any file. */
-static bool tree_needs_map(const struct stat *st, bool write, uint32_t owner) {
+static bool bind_mount_needs_map(const struct stat *st, bool write, uint32_t owner) {
         if (st->st_uid == owner && st->st_gid == owner)
                 return false;
         return write || S_ISDIR(st->st_mode) || (st->st_mode & 05) != 05;
 }
 
-/* For a part of another grant, the region gets only the rights of that grant's owner. */
-static int tree_owner(const char *of_or_null, struct stat *st) {
-        return of_or_null ? lookup_stat(of_or_null, false, st) : 0;
-}
-
-int tree_open(const char *source, bool write, uint32_t owner, const char *of_or_null, Diag *reterr) {
+int bind_mount_open(const char *source, bool write, uint32_t owner, const char *of_or_null, Diag *reterr) {
         struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (write ? 0 : MOUNT_ATTR_RDONLY),
                                   .propagation = PROPAGATION_PRIVATE};
         _cleanup_close_ int fd = lookup_open(source, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS), tree = -1;
@@ -144,13 +107,15 @@ int tree_open(const char *source, bool write, uint32_t owner, const char *of_or_
                             OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE_TREE);
         if (tree < 0)
                 return diag(reterr, -errno, "\"%s\" cannot be bound: open_tree: %s", source, strerror(errno));
+        /* For a part of another grant, the region gets only the rights of that grant's owner. */
         if (owner != 0 &&
-            (of_or_null ? tree_owner(of_or_null, &st) == 0 && st.st_uid != owner : tree_needs_map(&st, write, owner))) {
+            (of_or_null ? lookup_stat(of_or_null, false, &st) == 0 && st.st_uid != owner
+                        : bind_mount_needs_map(&st, write, owner))) {
                 struct mount_attr map = {.attr_set = MOUNT_ATTR_IDMAP};
                 int ns;
 
                 pthread_mutex_lock(&idmap_lock);
-                ns = tree_idmap(st.st_uid, st.st_gid, owner);
+                ns = bind_mount_idmap(st.st_uid, st.st_gid, owner);
                 map.userns_fd = (uint64_t)(unsigned)ns;
                 /* A file system without idmaps is bound plainly: its modes decide. */
                 if (ns >= 0)
