@@ -30,6 +30,13 @@ int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES]
 uint64_t siphash(uint32_t head, const void *p, size_t n);
 /* Lower-case, NUL-terminated; out holds 2n + 1. Returns out. */
 const char *hex_encode(const void *p, size_t n, char *out);
+/* The hash of p in hexadecimal. Returns out. */
+static inline const char *hash_hex(const void *p, size_t n, char out[static HASH_HEX_MAX]) {
+        uint8_t hash[HASH_BYTES];
+
+        hash_bytes(p, n, hash);
+        return hex_encode(hash, sizeof(hash), out);
+}
 /* Reads exactly 2 * n_out lower- or upper-case digits. Returns 0 or -EINVAL. */
 int hex_decode(const char *text, void *out, size_t n_out);
 /* Standard alphabet with padding (RFC 4648 section 4). Returns an owned string, NULL when out of memory. */

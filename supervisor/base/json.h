@@ -60,3 +60,9 @@ const char *json_bytes(const json_t *v);
 json_t *json_u64(uint64_t v);
 /* Reads the output of json_u64(), and refuses all other forms: each number has one form. Returns 0 or -EINVAL. */
 int json_get_u64(const json_t *v, uint64_t *ret);
+/* The number of a member of an object, 0 when it has none. */
+static inline uint64_t json_number(const json_t *o, const char *member) {
+        uint64_t v;
+
+        return json_get_u64(json_object_get(o, member), &v) < 0 ? 0 : v;
+}

@@ -1,6 +1,6 @@
 #include "tests/governed/pipeline.h"
 
-#include "audit/state.h"
+#include "audit/audit.h"
 #include "record/event.h"
 #include "engine/fold.h"
 #include "index/index.h"

@@ -641,7 +641,7 @@ MUTATIONS = [
     Mutation("pending: what was decided is not lost", [(WAIT, "        w.last = seq;\n        return wait_index_del(t, &w) ?: wait_put(t, &w);",
              "        return wait_index_del(t, &w) ?: table_del(t, TABLE_WAIT, BYTES(&(uint64_t){__builtin_bswap64(w.id)}, 8));")], "none_is_ever_lost",
              runner="governed/test-governed-pending"),
-    Mutation("pending: a key that came later stays there", [("supervisor/state/belief/settle.c", ".region = by->region,\n                                     .keys = keys}", ".region = by->region}")],
+    Mutation("pending: a key that came later stays there", [("supervisor/state/belief/settle.c", ".bucket = b, .by = by}", ".bucket = b, .by = &(Trying){.policy = by->policy, .who = by->who, .region = by->region}}")],
              "holds_the_key_of_a_region_that_came_later", runner="governed/test-governed-pending"),
     Mutation("canon: no row of another scope by its id", [("supervisor/state/belief/note-to-row.c", "if (c.outcome.reason == RESOLVE_NO_CANDIDATE && q->target && !a->pending)", "if (0)")],
              "rows_of_other_scopes", runner="governed/test-governed-outcomes"),

@@ -18,7 +18,7 @@ static json_t *regions_row_json(const RegionFacts *f) {
 
         for (RegionQuestion q = 0; applies && q < REGION_QUESTIONS_N; q++)
                 if (region_question_is(q, f) &&
-                    json_array_append_new(applies, json_string(region_question_word(q))) < 0)
+                    json_array_append_new(applies, json_string(region_questions[q].word)) < 0)
                         return NULL;
         if (!applies)
                 return NULL;
@@ -41,7 +41,7 @@ static json_t *regions_answers_json(const History *h) {
         for (RegionQuestion q = 0; o && q < REGION_QUESTIONS_N; q++) {
                 json_t *list = json_array();
 
-                if (json_object_set_new(o, region_question_word(q), list) < 0)
+                if (json_object_set_new(o, region_questions[q].word, list) < 0)
                         return NULL;
                 for (size_t i = 0; i < h->n; i++)
                         if (region_question_is(q, h->regions[i]) &&
@@ -54,7 +54,7 @@ static json_t *regions_answers_json(const History *h) {
 /* Tells whether the answer is good: of a single question, or of all questions that can fail. */
 static bool regions_hold(const History *h, const RegionQuestion *only) {
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
-                if (only ? q == *only : region_question_fails(q))
+                if (only ? q == *only : region_questions[q].fails)
                         for (size_t i = 0; i < h->n; i++)
                                 if (region_question_is(q, h->regions[i]))
                                         return false;
@@ -72,9 +72,9 @@ static json_t *regions_to_json(const History *h, const QueryOptions *query, cons
                 return NULL;
         return json_pack("{s:i, s:b, s:s, s:o, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:O, s:O}", "version", 1,
                          "holds", regions_hold(h, only), "origin", h->origin, "entries", json_u64(h->entries), "root",
-                         h->root, "question", only ? region_question_word(*only) : NULL, "since", query->since, "until",
-                         query->until, "skill", query->q.skill, "scope", query->q.scope, "count", json_u64(h->n),
-                         "answers", answers, "regions", list);
+                         h->root, "question", only ? region_questions[*only].word : NULL, "since", query->since,
+                         "until", query->until, "skill", query->q.skill, "scope", query->q.scope, "count",
+                         json_u64(h->n), "answers", answers, "regions", list);
 }
 
 static void regions_print_row(const RegionFacts *f) {
@@ -92,7 +92,7 @@ static void regions_print_row(const RegionFacts *f) {
                        f->bound_usec ? duration_format(f->bound_usec, bound) : "no bound");
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
                 if (region_question_is(q, f))
-                        printf("  %s%s", region_question_fails(q) ? "!" : "", region_question_word(q));
+                        printf("  %s%s", region_questions[q].fails ? "!" : "", region_questions[q].word);
         putchar('\n');
 }
 
@@ -112,11 +112,11 @@ static void regions_print_answers(const History *h, const RegionQuestion *only) 
                         continue;
                 for (size_t i = 0; i < h->n; i++)
                         n += region_question_is(q, h->regions[i]);
-                printf("  %-10s  ", region_question_word(q));
+                printf("  %-10s  ", region_questions[q].word);
                 if (n > 0)
-                        printf("%zu %s\n", n, region_question_what(q));
+                        printf("%zu %s\n", n, region_questions[q].what);
                 else
-                        printf("none %s\n", region_question_what(q));
+                        printf("none %s\n", region_questions[q].what);
         }
 }
 
@@ -124,7 +124,7 @@ static int regions_not_a_question(const char *word) {
         _cleanup_buf_ Buf list = {0};
 
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
-                if (buf_printf(&list, "%s%s", q > 0 ? ", " : "", region_question_word(q)) < 0)
+                if (buf_printf(&list, "%s%s", q > 0 ? ", " : "", region_questions[q].word) < 0)
                         break;
         return cli_usage("audit", "'%s' is not a question about regions; the questions are: %.*s", word, (int)list.n,
                          list.n > 0 ? list.data : "");

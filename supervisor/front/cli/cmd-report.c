@@ -22,7 +22,7 @@ static json_t *report_to_json(const ReportTotals *t, const char *file) {
                               "uncovered", json_u64(t->uncovered));
 
         for (RegionQuestion q = 0; o && q < REGION_QUESTIONS_N; q++)
-                if (json_object_set_new(o, region_question_word(q), json_u64(t->answers[q])) < 0) {
+                if (json_object_set_new(o, region_questions[q].word, json_u64(t->answers[q])) < 0) {
                         json_decref(o);
                         return NULL;
                 }

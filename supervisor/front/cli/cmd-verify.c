@@ -1,6 +1,5 @@
 /* Runs: CLI. */
 #include "audit/audit.h"
-#include "audit/state.h"
 #include "cli/with-store.h"
 #include "engine/fold.h"
 #include "engine/dead-letter.h"

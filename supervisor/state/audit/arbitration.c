@@ -241,26 +241,16 @@ int arbitration_written(Audit *a, const json_t *o, const char *name, SlotRow *sl
                 return audit_differs(a, "a slot with a rule is written without its verdict",
                                      "a different verdict, or none",
                                      "a verdict just before, for the same proposal of the same region");
-        if (strcmp(f->won.sha256, json_str(json_object_get(o, "body"), "sha256")) != 0)
-                return audit_differs(a, "the written value differs from the proposed value",
-                                     audit_text("payload %s", json_str(json_object_get(o, "body"), "sha256")).s,
-                                     "payload %s", f->won.sha256);
-        if (version != slot->version + 1)
-                return audit_wrong_version(a, name, slot->version + 1, version);
         a->owed = NULL;
-        slot->version = version;
-        slot->written = a->seq;
-        slot->body = proposed;
-        return 0;
+        return fold_slot_takes_proposal(a, o, name, slot, version, proposed, f->won.sha256);
 }
 
 /* Before the entry at hand: the write of the slot follows its verdict at once. */
 int arbitration_owed(Audit *a, const json_t *o) {
         if (!a->owed || (o && strcmp(json_str(o, "type"), "slot.written") == 0 && json_object_get(o, "arbitrated")))
                 return 0;
-        return (o ? audit_differs : audit_store_differs)(a, "a verdict is not carried out",
-                                                         o ? json_str(o, "type") : "no more entries",
-                                                         "slot.written of the proposal %" PRIu64, a->owed->won.seq);
+        return audit_fails(a, o != NULL, "a verdict is not carried out", o ? json_str(o, "type") : "no more entries",
+                           "slot.written of the proposal %" PRIu64, a->owed->won.seq);
 }
 
 int arbitration_check(Audit *a, uint64_t *ret_gathered) {

@@ -6,8 +6,55 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+int audit_fails(Audit *a, bool at_entry, const char *what, const char *found, const char *expected_fmt, ...) {
+        va_list ap;
+
+        a->report->at_entry = at_entry;
+        a->report->seq = a->seq;
+        snprintf(a->report->what, AUDIT_TEXT_MAX, "%s", what);
+        va_start(ap, expected_fmt);
+        vsnprintf(a->report->expected, AUDIT_TEXT_MAX, expected_fmt, ap);
+        va_end(ap);
+        diag_quote(found, strnlen(found, AUDIT_TEXT_MAX - 1), a->report->found, AUDIT_TEXT_MAX);
+        return AUDIT_E_BROKEN;
+}
+
+AuditText audit_text(const char *fmt, ...) {
+        AuditText text;
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(text.s, sizeof(text.s), fmt, ap);
+        va_end(ap);
+        return text;
+}
+
+int audit_lacks(Audit *a, const char *type, const char *field) {
+        return audit_differs(a, "an entry lacks a field or has it of a wrong kind", "none", "field %s of %s", field,
+                             type);
+}
+
+int audit_wrong_version(Audit *a, const char *slot, uint64_t expected, uint64_t found) {
+        return audit_differs(a, "a slot's versions do not follow one another", audit_text("version %" PRIu64, found).s,
+                             "version %" PRIu64 " of %s", expected, slot);
+}
+
+int audit_next_body(Audit *a) {
+        Bytes k;
+        int r = cursor_next(a->bodies, &k, &a->body);
+
+        if (r == -ENOENT)
+                a->next_body = UINT64_MAX;
+        else if (r == 0 && k.n != 8)
+                r = -EUCLEAN;
+        else if (r == 0)
+                a->next_body = be64_get(k.p);
+        return r == -ENOENT ? 0 : r;
+}
 
 static int audit_unequal_hash(Audit *a, unsigned level, uint64_t index, const MerkleHash *expected, Bytes found) {
         char hex[HASH_HEX_MAX], other[HASH_HEX_MAX];
@@ -148,7 +195,7 @@ static int audit_check_vkey(Audit *a) {
 }
 
 /* A transaction whose pages hold together. */
-static int audit_begin(Store *s, AuditReport *ret, Txn **ret_txn) {
+static int audit_begin(Store *s, Audit *a, Txn **ret_txn) {
         for (int again = 0;; again++) {
                 _cleanup_txn_ Txn *t = NULL;
                 Diag d = {0};
@@ -162,12 +209,9 @@ static int audit_begin(Store *s, AuditReport *ret, Txn **ret_txn) {
                         *ret_txn = TAKE_PTR(t);
                         return 0;
                 }
-                if (r > 0) {
-                        snprintf(ret->what, AUDIT_TEXT_MAX, "the data file's pages do not hold together");
-                        snprintf(ret->expected, AUDIT_TEXT_MAX, "pages as written by LMDB");
-                        diag_quote(d.text, strlen(d.text), ret->found, AUDIT_TEXT_MAX);
-                        return AUDIT_E_BROKEN;
-                }
+                if (r > 0)
+                        return audit_store_differs(a, "the data file's pages do not hold together", d.text,
+                                                   "pages as written by LMDB");
                 if (r != -EAGAIN)
                         return r;
         }
@@ -183,7 +227,7 @@ int audit_run(Store *s, AuditReport *ret) {
         *ret = (AuditReport){0};
         hash_many();
         snprintf(ret->origin, sizeof(ret->origin), "%s", store_origin(s));
-        r = audit_begin(s, ret, &t);
+        r = audit_begin(s, &a, &t);
         if (r != 0)
                 return r;
         a.txn = t;
@@ -200,8 +244,8 @@ int audit_run(Store *s, AuditReport *ret) {
         if (r == 0)
                 r = erased_check(&a) ?: audit_check_vkey(&a) ?: tables_check(&a);
         if (r == -EUCLEAN || r == -ENOENT)
-                r = (a.edge.size < tree.edge.size ? audit_differs : audit_store_differs)(
-                        &a, "the store's pages or rows are damaged", store_strerror(-EUCLEAN), "readable rows");
+                r = audit_fails(&a, a.edge.size < tree.edge.size, "the store's pages or rows are damaged",
+                                store_strerror(-EUCLEAN), "readable rows");
         for (size_t i = 0; i < a.regions.room; i++)
                 if (a.regions.items[i].value)
                         free(((FoldedRegion *)a.regions.items[i].value)->held);
@@ -224,9 +268,10 @@ int audit_fold(Store *s, AuditReport *ret, Diag *reterr) {
         /* The older form of an index by an older Lethe is no damage. */
         if (r != 0 || !f.how || (!newest && (f.table == TABLE_TERM || f.table == TABLE_DOC)))
                 return r;
-        snprintf(ret->what, AUDIT_TEXT_MAX, "table %s, key %.200s: the row is %s beside the fold of the ledger",
-                 table_name(f.table), f.key, strcmp(f.how, "differs") == 0 ? "another one" : f.how);
-        snprintf(ret->expected, AUDIT_TEXT_MAX, "the rows from the fold of the ledger: `lethe rebuild` makes them");
-        snprintf(ret->found, AUDIT_TEXT_MAX, "%" PRIu64 " such rows", f.differ);
-        return AUDIT_E_BROKEN;
+        return audit_store_differs(&(Audit){.report = ret},
+                                   audit_text("table %s, key %.200s: the row is %s beside the fold of the ledger",
+                                              table_name(f.table), f.key,
+                                              strcmp(f.how, "differs") == 0 ? "another one" : f.how).s,
+                                   audit_text("%" PRIu64 " such rows", f.differ).s, "%s",
+                                   "the rows from the fold of the ledger: `lethe rebuild` makes them");
 }

@@ -5,6 +5,7 @@
 
 #include "base/diag.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "store/store.h"
 
 enum {
@@ -27,3 +28,9 @@ typedef struct AuditReport {
 int audit_run(Store *s, AuditReport *ret);
 /* Compares all tables with the fold of the ledger, after an audit_run() without failure. Returns the same. */
 int audit_fold(Store *s, AuditReport *ret, Diag *reterr);
+/* Compares the data that people and skills read with the ledger (G-56). In a read transaction:
+ * {"version":1,"intact":bool,"first":null|{"check","what"…},"entries","rows","differ","waits","unapplied":[…]}. Checks,
+ * in order: projections are the fold of the ledger; no event waits for its projection; each pending item has its
+ * request; each event with a change has a region or a person; runs and notes agree with the ledger. Returns 0,
+ * STORE_E_*, -errno. */
+int audit_state(Txn *t, json_t **ret, Diag *reterr);

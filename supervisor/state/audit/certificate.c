@@ -1,5 +1,4 @@
 #include "audit/certificate.h"
-#include "audit/entry.h"
 #include "base/clock.h"
 #include "ledger/dsse.h"
 #include "ledger/proof.h"
@@ -40,36 +39,30 @@ static json_t *certificate_technique(const RegionFacts *f) {
                             facts_number(f, "passes") == 1 ? "" : "es");
 }
 
-static json_t *certificate_number(const RegionFacts *f, const char *member) {
-        json_t *v = json_object_get(f->teardown, member);
-
-        return v ? json_incref(v) : json_null();
-}
-
 static json_t *certificate_sanitization(const RegionFacts *f) {
         const char *grade = facts_text(f, "grade");
         /* A teardown takes time: 0 stands in a record without a measurement. */
-        json_t *usec = facts_number(f, "usec") > 0 ? certificate_number(f, "usec") : json_null();
+        json_t *usec = facts_number(f, "usec") > 0 ? json_object_get(f->teardown, "usec") : NULL;
         json_t *not_covered = json_object_get(f->teardown, "not_covered"), *version = json_object_get(f->by, "version");
         char date[CLOCK_TEXT_MAX];
 
-        return json_pack("{s:s, s:o, s:s, s:s, s:o, s:{s:s, s:O?}, s:s, s:o, s:O?}", "method",
+        return json_pack("{s:s, s:o, s:s, s:s, s:O?, s:{s:s, s:O?}, s:s, s:O?, s:O?}", "method",
                          words[facts_proof(f)].method, "technique", certificate_technique(f), "discipline", f->asked,
-                         "grade", *grade ? grade : "none recorded", "passes", certificate_number(f, "passes"), "tool",
-                         "name", "lethe", "version", version, "date", clock_format(f->released_usec, date),
+                         "grade", *grade ? grade : "none recorded", "passes", json_object_get(f->teardown, "passes"),
+                         "tool", "name", "lethe", "version", version, "date", clock_format(f->released_usec, date),
                          "duration_usec", usec, "not_covered", not_covered);
 }
 
 static json_t *certificate_verification(const RegionFacts *f) {
         char date[CLOCK_TEXT_MAX];
 
-        return json_pack("{s:s, s:s, s:o, s:o, s:s}", "method",
+        return json_pack("{s:s, s:s, s:O?, s:O?, s:s}", "method",
                          facts_proof(f) != PROOF_NOTHING && facts_number(f, "bytes_verified") > 0
                                  ? "each byte that was overwritten was read back and compared"
                                  : "none",
                          "result", words[facts_proof(f)].result, "bytes_overwritten",
-                         certificate_number(f, "bytes_overwritten"), "bytes_verified",
-                         certificate_number(f, "bytes_verified"), "date", clock_format(f->released_usec, date));
+                         json_object_get(f->teardown, "bytes_overwritten"), "bytes_verified",
+                         json_object_get(f->teardown, "bytes_verified"), "date", clock_format(f->released_usec, date));
 }
 
 Proof certificate_proof(const json_t *statement) {
@@ -92,14 +85,12 @@ static bool certificate_says(const RegionFacts *f, const json_t *said_sanitizati
 /* Number and digest of an entry. whole: also the text and the proof of the entry. */
 static json_t *certificate_entry(Txn *t, uint64_t seq, bool whole, char ret_hex[static HASH_HEX_MAX], Diag *reterr) {
         _cleanup_buf_ Buf proof = {0};
-        uint8_t hash[HASH_BYTES];
         json_t *o;
         Bytes e;
 
         if (ledger_get(t, seq, &e) < 0)
                 return NULL;
-        hash_bytes(e.p, e.n, hash);
-        o = json_pack("{s:o, s:s}", "seq", json_u64(seq), "sha256", hex_encode(hash, sizeof(hash), ret_hex));
+        o = json_pack("{s:o, s:s}", "seq", json_u64(seq), "sha256", hash_hex(e.p, e.n, ret_hex));
         if (o && whole &&
             (proof_build(t, seq, &proof, reterr) != 0 || json_object_set_new(o, "entry", json_stringn(e.p, e.n)) < 0 ||
              json_object_set_new(o, "proof", json_stringn(proof.data, proof.n)) < 0)) {
@@ -211,12 +202,10 @@ static int certificate_check_claims(const json_t *o, Diag *reterr) {
         const json_t *released = json_object_get(json_object_get(predicate, "ledger"), "released");
         const char *text = json_str(released, "entry"), *id = json_str(subject, "name");
         _cleanup_json_ json_t *entry = NULL;
-        uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
         json_t *teardown;
 
-        hash_bytes(text, strlen(text), hash);
-        hex_encode(hash, sizeof(hash), hex);
+        hash_hex(text, strlen(text), hex);
         if (strcmp(hex, json_str(json_object_get(subject, "digest"), "sha256")) != 0 ||
             strcmp(hex, json_str(released, "sha256")) != 0)
                 return certificate_wrong(reterr, "the subject's digest is not the digest of the ledger's entry");

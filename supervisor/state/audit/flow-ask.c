@@ -1,6 +1,7 @@
 /* Runs: CLI. Names of values and regions, as asked by the operator. */
 #include "audit/flow-graph.h"
 #include "record/kind.h"
+#include "record/rows.h"
 #include "engine/scope.h"
 
 #include <errno.h>
@@ -45,18 +46,16 @@ static int ask_not_there(const char *name, const char *why, Diag *reterr) {
 
 /* *ret: false when the region's record lists all sections of its manifest, without the asked section. */
 static int ask_may_have_section(const FlowNode *n, const char *section, bool *ret) {
+        Bytes sections = flow_member(flow_member(n->entry, "grant"), "sections");
         _cleanup_json_ json_t *list = NULL;
-        const char *v;
-        size_t size;
         int r;
 
         *ret = true;
-        if (!n->entry.p || json_member_own(n->entry.p, n->entry.n, "grant", &v, &size) != 0 ||
-            json_member_own(v, size, "sections", &v, &size) != 0)
+        if (!sections.p)
                 return 0;
-        r = json_parse_own(v, size, size, JSON_DEPTH_DEFAULT, &list);
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+        r = json_row_parse(sections, sections.n, &list);
+        if (r < 0)
+                return r;
         *ret = !json_is_array(list); /* a number instead of the list: too many for the entry */
         for (size_t i = 0; i < json_array_size(list) && !*ret; i++)
                 *ret = json_text_is(json_object_get(json_array_get(list, i), "name"), section);

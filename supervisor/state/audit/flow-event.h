@@ -1,7 +1,6 @@
 /* Runs: CLI. For flow-read.c and flow-life.c: an entry and its members. */
 #pragma once
 
-#include "audit/entry.h"
 #include "audit/flow-graph.h"
 
 #include <stdio.h>
@@ -16,35 +15,20 @@ typedef struct FlowEvent {
 
 /* A member's text, from an unparsed entry; cut when ret is too small. False: no such member, or no plain text. */
 static inline bool event_text(Bytes entry, const char *key, char *ret, size_t n_ret) {
-        const char *v;
-        size_t n;
+        Bytes v = flow_member(entry, key);
+        const char *text = v.p;
 
         *ret = 0;
-        if (json_member_own(entry.p, entry.n, key, &v, &n) != 0 || n < 2 || *v != '"')
+        if (v.n < 2 || *text != '"')
                 return false;
-        snprintf(ret, n_ret, "%.*s", (int)MIN(n - 2, n_ret - 1), v + 1);
+        snprintf(ret, n_ret, "%.*s", (int)MIN(v.n - 2, n_ret - 1), text + 1);
         return true;
-}
-
-static inline Bytes event_member(Bytes entry, const char *key) {
-        const char *v = NULL;
-        size_t n = 0;
-
-        return json_member_own(entry.p, entry.n, key, &v, &n) == 0 ? BYTES(v, n) : BYTES(NULL, 0);
 }
 
 static inline FlowNode *event_region_in_bytes(const FlowEvent *e) {
         char id[REGION_ID_MAX];
 
         return event_text(e->entry, "region", id, sizeof(id)) ? flow_region(e->f, id) : NULL;
-}
-
-static inline FlowNode *event_region(const FlowEvent *e) {
-        return flow_region(e->f, json_str(e->o, "region"));
-}
-
-static inline FlowNode *event_value(const FlowEvent *e, uint64_t scope, const char *name, uint64_t version) {
-        return flow_add_value(e->f, scope, name, version, e->seq);
 }
 
 static inline int event_edge(const FlowEvent *e, FlowNode *from, FlowNode *to, FlowHow how, uint64_t moment,

@@ -57,9 +57,7 @@ FlowNode *flow_add_region(Flow *f, const char *id, uint64_t born) {
 }
 
 FlowNode *flow_add_person(Flow *f, const char *who) {
-        FlowNode *n = map_get(&f->maps->people, who);
-
-        return n ? n : flow_new_node(&f->maps->people, who, who, FLOW_PERSON, 0);
+        return map_get(&f->maps->people, who) ?: flow_new_node(&f->maps->people, who, who, FLOW_PERSON, 0);
 }
 
 int flow_know(Flow *f, uint64_t scope, const char *name) {
@@ -69,11 +67,15 @@ int flow_know(Flow *f, uint64_t scope, const char *name) {
         return map_have(&f->maps->items, key, sizeof(FlowItem)) ? 0 : -ENOMEM;
 }
 
-bool flow_knows(const Flow *f, uint64_t scope, const char *name) {
+static FlowItem *flow_item(const Flow *f, uint64_t scope, const char *name) {
         char key[KEY_MAX];
 
         flow_key(scope, name, key);
         return map_get(&f->maps->items, key);
+}
+
+bool flow_knows(const Flow *f, uint64_t scope, const char *name) {
+        return flow_item(f, scope, name);
 }
 
 static FlowNode *flow_put_version(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born,
@@ -119,20 +121,14 @@ FlowNode *flow_add_version(Flow *f, uint64_t scope, const char *name, uint64_t v
 }
 
 FlowNode *flow_versions(const Flow *f, uint64_t scope, const char *name) {
-        char key[KEY_MAX];
-        const FlowItem *item;
+        const FlowItem *item = flow_item(f, scope, name);
 
-        flow_key(scope, name, key);
-        item = map_get(&f->maps->items, key);
         return item ? item->first : NULL;
 }
 
 FlowNode *flow_version_at(const Flow *f, uint64_t scope, const char *name, uint64_t seq) {
-        char key[KEY_MAX];
-        FlowItem *item;
+        FlowItem *item = flow_item(f, scope, name);
 
-        flow_key(scope, name, key);
-        item = map_get(&f->maps->items, key);
         if (!item || !item->first || item->first->born >= seq)
                 return NULL;
         if (!item->at || item->at->born >= seq)

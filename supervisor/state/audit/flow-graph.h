@@ -30,6 +30,14 @@ typedef struct FlowItem {
         FlowNode *newest; /* of a record: the valid version; numbers restart when a deleted record is made again */
 } FlowItem;
 
+/* A member of an object in canonical text, lent; p NULL: none, also of no text. */
+static inline Bytes flow_member(Bytes of, const char *key) {
+        const char *v;
+        size_t n;
+
+        return of.p && json_member_own(of.p, of.n, key, &v, &n) == 0 ? BYTES(v, n) : BYTES(NULL, 0);
+}
+
 /* Each returns the node, and creates a missing node. NULL: no memory. */
 FlowNode *flow_add_region(Flow *f, const char *id, uint64_t born);
 FlowNode *flow_add_person(Flow *f, const char *who);

@@ -1,6 +1,7 @@
 /* Runs: CLI. The life of regions: parents, shared sections, and gaps in the record of each. These entries are long and
  * many: only the few relevant members are read from the bytes. */
 #include "audit/flow-event.h"
+#include "record/rows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ int flow_took_allocated(FlowEvent *e) {
         _cleanup_json_ json_t *o = NULL;
         FlowNode *n;
         size_t whole;
-        Bytes grant = event_member(e->entry, "grant"), skill = event_member(e->entry, "skill");
+        Bytes grant = flow_member(e->entry, "grant"), skill = flow_member(e->entry, "skill");
 
         if (skill.p && json_parse_own(skill.p, skill.n, skill.n, JSON_DEPTH_DEFAULT, &o) == -ENOMEM)
                 return -ENOMEM;
@@ -42,7 +43,7 @@ int flow_took_allocated(FlowEvent *e) {
         n->stats = event_text(grant, "lineage", word, sizeof(word)) && strcmp(word, "stats") == 0;
         n->handles = strcmp(word, "handles") == 0;
         n->lends = event_text(grant, "key_scope", word, sizeof(word)) && strcmp(word, "invocation-tree") == 0;
-        n->callback = event_member(e->entry, "callback").p;
+        n->callback = flow_member(e->entry, "callback").p;
         n->gaps.alive = true;
         if (!event_text(e->entry, "parent", id, sizeof(id)) || !(n->above = flow_region(e->f, id)))
                 return 0;
@@ -66,7 +67,7 @@ int flow_took_ended(FlowEvent *e) {
 
 /* Counted reads. */
 int flow_took_released(FlowEvent *e) {
-        Bytes lineage = event_member(e->entry, "lineage");
+        Bytes lineage = flow_member(e->entry, "lineage");
         _cleanup_json_ json_t *o = NULL;
         FlowNode *n = event_region_in_bytes(e);
         const json_t *counts;
@@ -74,14 +75,14 @@ int flow_took_released(FlowEvent *e) {
 
         if (!n || !lineage.p || !memmem(lineage.p, lineage.n, "\"counts\"", 8))
                 return 0;
-        r = json_parse_own(lineage.p, lineage.n, lineage.n, JSON_DEPTH_DEFAULT, &o);
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+        r = json_row_parse(lineage, lineage.n, &o);
+        if (r < 0)
+                return r;
         counts = json_object_get(o, "counts");
-        n->gaps.slots += entry_number(counts, "slot.read") + entry_number(counts, "gate.evaluated");
-        n->gaps.belief += entry_number(counts, "belief.read");
-        n->gaps.told += entry_number(counts, "context.read");
-        n->gaps.memory += entry_number(counts, "memory.read");
+        n->gaps.slots += json_number(counts, "slot.read") + json_number(counts, "gate.evaluated");
+        n->gaps.belief += json_number(counts, "belief.read");
+        n->gaps.told += json_number(counts, "context.read");
+        n->gaps.memory += json_number(counts, "memory.read");
         return 0;
 }
 

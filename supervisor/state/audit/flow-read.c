@@ -3,22 +3,49 @@
 #include "audit/flow-event.h"
 #include "record/event.h"
 #include "record/kind.h"
+#include "record/rows.h"
 #include "ledger/ledger.h"
 #include "store/hooks.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+static FlowNode *event_region(const FlowEvent *e) {
+        return flow_region(e->f, json_str(e->o, "region"));
+}
+
+/* The version of a value without a scope, born with this entry when new. NULL: no memory. */
+_printf_(3, 4) static FlowNode *event_value(const FlowEvent *e, uint64_t version, const char *fmt, ...) {
+        char name[300];
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(name, sizeof(name), fmt, ap);
+        va_end(ap);
+        return flow_add_value(e->f, 0, name, version, e->seq);
+}
+
+/* The moment of the write is unknown: all acts of the region count. */
+static int event_wrote(const FlowEvent *e, FlowNode *by, FlowNode *value) {
+        return event_edge(e, by, value, FLOW_WROTE, UINT64_MAX, 0);
+}
+
+static int event_read(const FlowEvent *e, FlowNode *value, FlowNode *by) {
+        return event_edge(e, value, by, FLOW_READ, 0, by->born);
+}
+
+static int event_became(const FlowEvent *e, FlowNode *from, FlowNode *value) {
+        return event_edge(e, from, value, FLOW_BECAME, 0, 0);
+}
+
 /* A gate consults evidence before the allocation: a refused region needs a node, too. */
 static FlowNode *flow_region_or_refused(const FlowEvent *e) {
-        FlowNode *n = event_region(e);
+        FlowNode *known = event_region(e), *n = known ?: flow_add_region(e->f, json_str(e->o, "region"), e->seq);
 
-        if (n)
-                return n;
-        n = flow_add_region(e->f, json_str(e->o, "region"), e->seq);
-        if (n)
+        if (n && !known)
                 n->refused = true;
         return n;
 }
@@ -27,19 +54,19 @@ static FlowNode *flow_slot_version(const FlowEvent *e, uint64_t born) {
         char name[sizeof(FLOW_SLOT) + SLOT_NAME_MAX];
 
         snprintf(name, sizeof(name), FLOW_SLOT "%s", json_str(e->o, "slot"));
-        return flow_add_value(e->f, 0, name, entry_number(e->o, "version"), born);
+        return flow_add_value(e->f, 0, name, json_number(e->o, "version"), born);
 }
 
 static int flow_took_slot_read(FlowEvent *e) {
         FlowNode *n = event_region(e);
 
-        return n ? event_edge(e, flow_slot_version(e, entry_number(e->o, "written")), n, FLOW_READ, 0, n->born) : 0;
+        return n ? event_read(e, flow_slot_version(e, json_number(e->o, "written")), n) : 0;
 }
 
 static int flow_took_gate(FlowEvent *e) {
-        FlowNode *n = entry_number(e->o, "version") > 0 ? flow_region_or_refused(e) : NULL;
+        FlowNode *n = json_number(e->o, "version") > 0 ? flow_region_or_refused(e) : NULL;
 
-        return n ? event_edge(e, flow_slot_version(e, entry_number(e->o, "written")), n, FLOW_CONSULTED, 0, n->born)
+        return n ? event_edge(e, flow_slot_version(e, json_number(e->o, "written")), n, FLOW_CONSULTED, 0, n->born)
                  : 0;
 }
 
@@ -47,7 +74,7 @@ static int flow_took_gate(FlowEvent *e) {
 static int flow_add_voices(FlowEvent *e, FlowNode *value) {
         _cleanup_json_ json_t *o = NULL;
         const json_t *list;
-        int r = event_get(e->f->txn, entry_number(e->o, "arbitrated"), &o);
+        int r = event_get(e->f->txn, json_number(e->o, "arbitrated"), &o);
 
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
@@ -57,7 +84,7 @@ static int flow_add_voices(FlowEvent *e, FlowNode *value) {
                 FlowNode *by = flow_region(e->f, json_str(one, "region"));
 
                 if (by && strcmp(by->name, json_str(e->o, "from")) != 0) /* the winner has an edge already */
-                        r = event_edge(e, by, value, FLOW_SAID, entry_number(one, "seq"), 0);
+                        r = event_edge(e, by, value, FLOW_SAID, json_number(one, "seq"), 0);
         }
         return r;
 }
@@ -65,7 +92,7 @@ static int flow_add_voices(FlowEvent *e, FlowNode *value) {
 /* Written by a region at its end, by the verdict on several proposals, or by the operator. */
 static int flow_took_slot_written(FlowEvent *e) {
         FlowNode *value = flow_slot_version(e, e->seq), *by = event_region(e);
-        uint64_t proposed = entry_number(e->o, "proposed");
+        uint64_t proposed = json_number(e->o, "proposed");
         int r = value && json_object_get(e->o, "arbitrated") ? flow_add_voices(e, value) : 0;
 
         if (r < 0)
@@ -83,42 +110,38 @@ static int flow_took_scope(FlowEvent *e) {
         return flow_add_scope(e->f, json_str(e->o, "name"), e->seq);
 }
 
-static int flow_add_note(FlowEvent *e, const char *run, uint64_t number, FlowNode **ret) {
+/* *ret: the note that the entry names, or NULL. */
+static int flow_add_note(FlowEvent *e, FlowNode **ret) {
+        const char *run = json_str(e->o, "run");
+        uint64_t number = json_number(e->o, "note");
         FlowNode *by = flow_region(e->f, run); /* a region's run has the region's id */
-        char name[300];
 
-        snprintf(name, sizeof(name), FLOW_NOTE "%s", run);
-        *ret = event_value(e, 0, name, number);
+        *ret = NULL;
+        if (!*run || number == 0)
+                return 0;
+        *ret = event_value(e, number, FLOW_NOTE "%s", run);
         if (!*ret)
                 return -ENOMEM;
-        return by ? event_edge(e, by, *ret, FLOW_WROTE, UINT64_MAX, 0) : 0;
+        return by ? event_wrote(e, by, *ret) : 0;
 }
 
 /* A row that an advisor made of a note belongs to the advisor's region, too. */
 static int flow_add_advisor(FlowEvent *e, FlowNode *value) {
         FlowNode *advisor = flow_region(e->f, json_str(e->o, "advisor"));
 
-        return advisor ? event_edge(e, advisor, value, FLOW_WROTE, UINT64_MAX, 0) : 0;
+        return advisor ? event_wrote(e, advisor, value) : 0;
 }
 
 static FlowNode *flow_add_pending(FlowEvent *e, uint64_t seq) {
-        char name[40];
-
-        snprintf(name, sizeof(name), FLOW_PENDING "%" PRIu64, seq);
-        return event_value(e, 0, name, 0);
+        return event_value(e, 0, FLOW_PENDING "%" PRIu64, seq);
 }
 
 /* A pending note. Later events name the note by the number of its event. */
 static int flow_took_note(FlowEvent *e) {
-        const char *run = json_str(e->o, "run");
         FlowNode *note, *waits = flow_add_pending(e, e->seq);
-        int r = waits ? flow_add_advisor(e, waits) : -ENOMEM;
+        int r = waits ? flow_add_advisor(e, waits) ?: flow_add_note(e, &note) : -ENOMEM;
 
-        if (r == 0 && *run && entry_number(e->o, "note") > 0)
-                r = flow_add_note(e, run, entry_number(e->o, "note"), &note);
-        else
-                return r;
-        return r == 0 ? event_edge(e, note, waits, FLOW_BECAME, 0, 0) : r;
+        return r == 0 && note ? event_became(e, note, waits) : r;
 }
 
 /* Part of the version before was kept: the other fields of belief, all of an archived or restored record. */
@@ -127,49 +150,43 @@ static bool flow_goes_on(const char *type) {
 }
 
 /* Each scope numbers the passes of its digest separately. */
-static FlowNode *flow_add_pass(FlowEvent *e, uint64_t scope, uint64_t number) {
-        char name[sizeof(FLOW_PASS) + 24];
-
-        snprintf(name, sizeof(name), FLOW_PASS "%" PRIu64, scope);
-        return event_value(e, 0, name, number);
+static FlowNode *flow_add_pass(FlowEvent *e) {
+        return event_value(e, json_number(e->o, "pass"), FLOW_PASS "%" PRIu64, json_number(e->o, "scope"));
 }
 
 /* A region proposed the changes of the pass. */
 static int flow_took_pass(FlowEvent *e) {
         FlowNode *by = flow_region(e->f, json_str(e->o, "proposed_by"));
 
-        return by ? event_edge(e, by, flow_add_pass(e, entry_number(e->o, "scope"), entry_number(e->o, "pass")),
-                               FLOW_WROTE, UINT64_MAX, 0)
-                  : 0;
+        return by ? event_wrote(e, by, flow_add_pass(e)) : 0;
 }
 
 /* canon.*, memory.*, kernel.patch: a version of a record. */
 static int flow_took_record(FlowEvent *e) {
-        const char *type = json_str(e->o, "type"), *kind = json_str(e->o, "kind"), *id = json_str(e->o, "id"),
-                   *run = json_str(e->o, "run"), *who = json_str(e->o, "who");
-        FlowNode *value, *before, *note, *by = event_region(e);
-        uint64_t scope = entry_number(e->o, "scope"), version = entry_number(e->o, "version");
+        const char *kind = json_str(e->o, "kind"), *id = json_str(e->o, "id"), *who = json_str(e->o, "who");
+        FlowNode *value, *before, *note = NULL, *by = event_region(e);
+        uint64_t version = json_number(e->o, "version");
         char name[2 * RECORD_ID_MAX];
         int r = 0;
 
         if (!*kind || !*id || version == 0)
                 return 0;
         snprintf(name, sizeof(name), "%s/%s", kind, id);
-        value = flow_add_version(e->f, scope, name, version, e->seq, &before);
+        value = flow_add_version(e->f, json_number(e->o, "scope"), name, version, e->seq, &before);
         if (!value)
                 return -ENOMEM;
-        if (entry_number(e->o, "pass") > 0)
-                r = event_edge(e, flow_add_pass(e, scope, entry_number(e->o, "pass")), value, FLOW_BECAME, 0, 0);
-        if (r == 0 && before && before != value && flow_goes_on(type))
+        if (json_number(e->o, "pass") > 0)
+                r = event_became(e, flow_add_pass(e), value);
+        if (r == 0 && before && before != value && flow_goes_on(json_str(e->o, "type")))
                 r = event_edge(e, before, value, FLOW_WENT_ON, 0, 0);
         if (r == 0)
                 r = flow_add_advisor(e, value);
-        if (r == 0 && entry_number(e->o, "pending") > 0)
-                r = event_edge(e, flow_add_pending(e, entry_number(e->o, "pending")), value, FLOW_BECAME, 0, 0);
-        if (r == 0 && *run && entry_number(e->o, "note") > 0) {
-                r = flow_add_note(e, run, entry_number(e->o, "note"), &note);
-                return r == 0 ? event_edge(e, note, value, FLOW_BECAME, 0, 0) : r;
-        }
+        if (r == 0 && json_number(e->o, "pending") > 0)
+                r = event_became(e, flow_add_pending(e, json_number(e->o, "pending")), value);
+        if (r == 0)
+                r = flow_add_note(e, &note);
+        if (r == 0 && note)
+                return event_became(e, note, value);
         if (r == 0 && !by && *who)
                 by = flow_add_person(e->f, who);
         return r == 0 && by ? event_edge(e, by, value, FLOW_WROTE, e->seq, 0) : r;
@@ -178,13 +195,13 @@ static int flow_took_record(FlowEvent *e) {
 /* Records a read, also from earlier scopes of the same name when the scope is newer than the region. */
 static int flow_add_read(FlowEvent *e, FlowNode *n, const char *scope, const char *name, uint64_t version) {
         uint64_t number = flow_scope(e->f, scope), before;
-        int r = event_edge(e, event_value(e, number, name, version), n, FLOW_READ, 0, n->born);
+        int r = event_read(e, flow_add_value(e->f, number, name, version, e->seq), n);
 
         while (r == 0 && number > n->born) {
                 flow_scope_name(e->f, number, &before);
                 for (FlowNode *v = before > 0 ? flow_versions(e->f, before, name) : NULL; v && r == 0; v = v->next)
                         if (v->version == version)
-                                r = event_edge(e, v, n, FLOW_READ, 0, n->born);
+                                r = event_read(e, v, n);
                 number = before;
         }
         return r;
@@ -204,7 +221,7 @@ static int flow_took_reads(FlowEvent *e) {
                 return 0;
         gap = belief ? &n->gaps.belief : &n->gaps.memory;
         /* an older Lethe recorded only the number of reads */
-        *gap += read ? entry_number(e->o, "more") : entry_number(e->o, "count");
+        *gap += read ? json_number(e->o, "more") : json_number(e->o, "count");
         json_object_foreach((json_t *)read, scope, families)
                 json_object_foreach(families, kind, ids)
                         json_object_foreach(ids, id, versions)
@@ -222,12 +239,11 @@ static int flow_took_reads(FlowEvent *e) {
 
 /* The input of an advisor: the note, and the open and active rows. */
 static int flow_took_context_read(FlowEvent *e) {
-        FlowNode *n = event_region(e), *note;
-        uint64_t number = entry_number(e->o, "note");
-        int r = n && number > 0 ? flow_add_note(e, json_str(e->o, "run"), number, &note) : 0;
+        FlowNode *n = event_region(e), *note = NULL;
+        int r = n ? flow_add_note(e, &note) : 0;
 
-        if (r == 0 && n && number > 0)
-                r = event_edge(e, note, n, FLOW_READ, 0, n->born);
+        if (r == 0 && note)
+                r = event_read(e, note, n);
         return r == 0 ? flow_took_reads(e) : r;
 }
 
@@ -236,16 +252,13 @@ static int flow_took_handle(FlowEvent *e) {
         const char *by = json_str(e->o, "by"), *of = json_str(e->o, "of"), *section = json_str(e->o, "section"),
                    *region = json_str(e->o, "region");
         FlowNode *user = flow_region(e->f, *by ? by : region), *value;
-        uint64_t version = entry_number(e->o, "version");
-        char name[300];
+        uint64_t version = json_number(e->o, "version");
 
         if (!user || version == 0 || !*section || strncmp(section, "gate.", 5) == 0) /* evidence belongs to its slot */
                 return 0;
-        snprintf(name, sizeof(name), FLOW_SECTION "%s/%s", *of ? of : region, section);
-        value = event_value(e, 0, name, version);
-        if (json_text_is(json_object_get(e->o, "access"), "write"))
-                return event_edge(e, user, value, FLOW_WROTE, UINT64_MAX, 0);
-        return event_edge(e, value, user, FLOW_READ, 0, user->born);
+        value = event_value(e, version, FLOW_SECTION "%s/%s", *of ? of : region, section);
+        return json_text_is(json_object_get(e->o, "access"), "write") ? event_wrote(e, user, value)
+                                                                      : event_read(e, value, user);
 }
 
 /* Uses beyond the bound of the region's record. */
@@ -253,7 +266,7 @@ static int flow_took_dropped(FlowEvent *e) {
         FlowNode *n = event_region(e);
 
         if (n)
-                n->gaps.handles += entry_number(e->o, "count");
+                n->gaps.handles += json_number(e->o, "count");
         return 0;
 }
 
@@ -312,20 +325,18 @@ static const struct {
 static int flow_take_unfolded(FlowEvent *e, int (*take)(FlowEvent *e), bool parse) {
         _cleanup_json_ json_t *o = NULL;
         _cleanup_free_ char *text = NULL;
-        int r = json_parse_own(e->entry.p, e->entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
+        int r = json_row_parse(e->entry, LEDGER_ENTRY_MAX, &o) ?: history_unfold(e->f->txn, e->seq, o);
         FlowNode *n;
         size_t size;
 
-        if (r == 0)
-                r = history_unfold(e->f->txn, e->seq, o);
         if (r == 0 && parse) {
                 e->o = o;
                 return take(e);
         }
         if (r == 0)
                 r = json_canonical(o, &text, &size);
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+        if (r < 0)
+                return r;
         e->entry = BYTES(text, size);
         r = take(e);
         n = event_region_in_bytes(e);
@@ -349,12 +360,12 @@ static int flow_take_entry(void *arg, uint64_t seq, Bytes entry) {
                 i++;
         if (i == ARRAY_SIZE(types))
                 return 0;
-        if (event_member(entry, "fields").p)
+        if (flow_member(entry, "fields").p)
                 return flow_take_unfolded(&e, types[i].take, types[i].parse);
         if (types[i].parse) {
-                r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
-                if (r != 0)
-                        return r > 0 ? -EUCLEAN : r;
+                r = json_row_parse(entry, LEDGER_ENTRY_MAX, &o);
+                if (r < 0)
+                        return r;
                 e.o = o;
         }
         return types[i].take(&e);
@@ -367,10 +378,8 @@ int flow_read(Txn *t, Flow *ret, Diag *reterr) {
         snprintf(f.origin, sizeof(f.origin), "%s", store_origin(txn_store(t)));
         if (r == 0)
                 r = history_each(t, f.entries, flow_take_entry, &f, f.root, reterr);
-        if (r == -ENOENT || r == -EUCLEAN)
-                return diag(reterr, HISTORY_E_BROKEN, "the ledger's entries cannot be read; `lethe audit` tells more");
         if (r != 0)
-                return r;
+                return history_result(r, reterr);
         *ret = f;
         f = (Flow){0};
         return 0;

@@ -65,13 +65,10 @@ static int unknown_collect(UnknownQuestion *a) {
 }
 
 static int unknown_parse_member(Bytes of, const char *key, json_t **ret) {
-        const char *v;
-        size_t n;
+        Bytes v = flow_member(of, key);
 
         *ret = NULL;
-        if (!of.p || json_member_own(of.p, of.n, key, &v, &n) != 0)
-                return 0;
-        return json_parse_own(v, n, n, JSON_DEPTH_DEFAULT, ret) == -ENOMEM ? -ENOMEM : 0;
+        return v.p && json_parse_own(v.p, v.n, v.n, JSON_DEPTH_DEFAULT, ret) == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* Slots are copied at the beginning of a region: only the version of that moment may have been read. */
@@ -144,20 +141,15 @@ static const char *unknown_why(const FlowNode *u, bool belief, char ret[static 2
 }
 
 static int unknown_records(UnknownQuestion *a, const FlowNode *u) {
+        Bytes grant = flow_member(u->entry, "grant");
         _cleanup_json_ json_t *memory = NULL, *canon = NULL;
-        const char *v;
         char why[200];
-        size_t n;
-        int r = 0;
+        int r;
 
         if (a->n == 0 ||
             !(u->gaps.alive || u->gaps.lost || u->gaps.belief > 0 || u->gaps.memory > 0 || u->gaps.told > 0))
                 return 0;
-        if (u->entry.p && json_member_own(u->entry.p, u->entry.n, "grant", &v, &n) == 0) {
-                r = unknown_parse_member(BYTES(v, n), "memory", &memory);
-                if (r == 0)
-                        r = unknown_parse_member(BYTES(v, n), "canon", &canon);
-        }
+        r = unknown_parse_member(grant, "memory", &memory) ?: unknown_parse_member(grant, "canon", &canon);
         for (size_t i = 0; r == 0 && i < a->n; i++) {
                 const UnknownFamily *family = &a->families[i];
                 bool belief = kind_class(family->kind) == CLASS_CANON;

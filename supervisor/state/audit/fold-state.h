@@ -2,7 +2,6 @@
 #pragma once
 
 #include "audit/audit.h"
-#include "audit/entry.h"
 #include "audit/map.h"
 #include "base/hash.h"
 #include "engine/arbitration.h"
@@ -62,8 +61,10 @@ typedef struct Audit {
 
 /* Record the first failure and return AUDIT_E_BROKEN: audit_differs() at the entry at hand, audit_store_differs()
  * elsewhere. */
-int audit_differs(Audit *a, const char *what, const char *found, const char *expected_fmt, ...) _printf_(4, 5);
-int audit_store_differs(Audit *a, const char *what, const char *found, const char *expected_fmt, ...) _printf_(4, 5);
+int audit_fails(Audit *a, bool at_entry, const char *what, const char *found, const char *expected_fmt, ...)
+        _printf_(5, 6);
+#define audit_differs(a, ...) audit_fails((a), true, __VA_ARGS__)
+#define audit_store_differs(a, ...) audit_fails((a), false, __VA_ARGS__)
 /* A text for `found`. */
 typedef struct AuditText {
         char s[AUDIT_TEXT_MAX];
@@ -76,6 +77,11 @@ int audit_next_body(Audit *a);
 
 /* All return 0, AUDIT_E_BROKEN, -errno. */
 int fold_entry(Audit *a, const json_t *o, Bytes entry, bool canonical); /* canonical: known to be; else checked here */
+/* From here on the proposal is the slot's value. o: slot.written; sha256: of the proposal's payload. */
+int fold_slot_takes_proposal(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version,
+                             uint64_t proposed, const char *sha256);
+/* tables.c: for each registration of a skill; after all entries. */
+int skills_fold(Audit *a, const json_t *o);
 int tables_check(Audit *a);
 /* arbitration.c */
 int arbitration_defined(Audit *a, const char *name, const json_t *rule);
@@ -89,6 +95,3 @@ int arbitration_check(Audit *a, uint64_t *ret_gathered);
 int erased_payload(Audit *a, const json_t *o, const char *type, bool there);
 int erased_entry(Audit *a, const json_t *o, const char *type);
 int erased_check(Audit *a);
-/* skills.c: for each registration; after all entries. */
-int skills_fold(Audit *a, const json_t *o);
-int skills_check(Audit *a);

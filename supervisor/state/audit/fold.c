@@ -22,7 +22,6 @@ static FoldedRegion *fold_region_of(Audit *a, const json_t *o) {
 static int fold_check_body(Audit *a, const json_t *o, const char *type, const json_t *commitment) {
         const char *said = fold_text(commitment, "sha256");
         uint64_t bytes;
-        uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
         int r;
 
@@ -40,9 +39,7 @@ static int fold_check_body(Audit *a, const json_t *o, const char *type, const js
         if (a->body.n < BODY_NONCE_BYTES || a->body.n - BODY_NONCE_BYTES != bytes)
                 return audit_differs(a, "the payload's length differs from the entry",
                                      audit_text("%zu bytes with the nonce", a->body.n).s, "%" PRIu64 " bytes", bytes);
-        hash_bytes(a->body.p, a->body.n, hash);
-        hex_encode(hash, sizeof(hash), hex);
-        if (strcmp(hex, said) != 0)
+        if (strcmp(hash_hex(a->body.p, a->body.n, hex), said) != 0)
                 return audit_differs(a, "the payload's hash differs from the entry", audit_text("sha256 %s", hex).s,
                                      "sha256 %s", said);
         return audit_next_body(a);
@@ -66,7 +63,7 @@ static int fold_slot_proposed(Audit *a, const json_t *o, const char *name, SlotR
         FoldedRegion *r = fold_region_of(a, o);
         const char *id = fold_text(o, "region"), *sha = fold_text(json_object_get(o, "body"), "sha256");
         const json_t *sure = json_object_get(o, "confidence");
-        uint64_t expect;
+        uint64_t expect, next = (slot->held_version ? slot->held_version : slot->version) + 1;
         FoldedHeld *h;
 
         if (!r || !sha)
@@ -74,9 +71,8 @@ static int fold_slot_proposed(Audit *a, const json_t *o, const char *name, SlotR
         if (slot->held_version && strcmp(slot->held_by, id) != 0)
                 return audit_differs(a, "a slot is proposed by two regions at once", audit_text("region %s", id).s,
                                      "only region %s", slot->held_by);
-        if (version != (slot->held_version ? slot->held_version : slot->version) + 1)
-                return audit_wrong_version(a, name, (slot->held_version ? slot->held_version : slot->version) + 1,
-                                          version);
+        if (version != next)
+                return audit_wrong_version(a, name, next, version);
         if (!GROW(r->held, r->n_held))
                 return -ENOMEM;
         h = &r->held[r->n_held++];
@@ -94,10 +90,17 @@ static int fold_slot_proposed(Audit *a, const json_t *o, const char *name, SlotR
         return 0;
 }
 
-static int fold_check_hist(Audit *a, const char *name, const SlotRow *slot) {
+/* The slot has a new version, with the payload of event `from`: its row is in table hist. */
+static int fold_slot_takes(Audit *a, const char *name, SlotRow *slot, uint64_t version, uint64_t from) {
         uint64_t written, body;
-        int r = hist_row_get(a->txn, name, slot->version, &written, &body);
+        int r;
 
+        if (version != slot->version + 1)
+                return audit_wrong_version(a, name, slot->version + 1, version);
+        slot->version = version;
+        slot->written = a->seq;
+        slot->body = from;
+        r = hist_row_get(a->txn, name, version, &written, &body);
         if (r < 0 && r != -ENOENT)
                 return r;
         if (r == -ENOENT || written != slot->written || body != slot->body)
@@ -112,69 +115,71 @@ static int fold_check_hist(Audit *a, const char *name, const SlotRow *slot) {
         return 0;
 }
 
-/* A region's proposal becomes the slot's value, or is discarded. Proposals are settled in order. */
-static int fold_slot_settled(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version, bool keep) {
-        FoldedRegion *r = fold_region_of(a, o);
+int fold_slot_takes_proposal(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version,
+                             uint64_t proposed, const char *sha256) {
         const char *sha = fold_text(json_object_get(o, "body"), "sha256");
+
+        if (!sha || strcmp(sha, sha256) != 0)
+                return audit_differs(a, "the written value differs from the proposed value",
+                                     audit_text("payload %s", sha ? sha : "none").s, "payload %s", sha256);
+        return fold_slot_takes(a, name, slot, version, proposed);
+}
+
+/* The region's next open proposal: proposals are settled in order. version: NULL when the event has none. */
+static int fold_next_held(Audit *a, const json_t *o, const char *name, const uint64_t *version,
+                          FoldedRegion **ret_region, FoldedHeld **ret) {
+        FoldedRegion *r = fold_region_of(a, o);
         uint64_t proposed;
         FoldedHeld *h;
 
         if (!r || json_get_u64(json_object_get(o, "proposed"), &proposed) < 0)
-                return audit_lacks(a, keep ? "slot.written" : "slot.discarded", "region and proposed");
+                return audit_lacks(a, json_str(o, "type"), "region and proposed");
         if (r->n_settled >= r->n_held)
-                return audit_differs(a, "a slot is written without a proposal", "no open proposal",
+                return audit_differs(a, "a proposal is settled that was never made", "no open proposal",
                                      "a slot.proposed of the same region before");
         h = &r->held[r->n_settled++];
-        if (h->seq != proposed || h->version != version || strcmp(h->slot, name) != 0)
+        if (h->seq != proposed || (version && h->version != *version) || strcmp(h->slot, name) != 0)
                 return audit_differs(a, "a proposal is settled out of its turn",
-                                     audit_text("version %" PRIu64 " of %s, proposed at %" PRIu64, version, name,
-                                                proposed).s,
+                                     audit_text("version %" PRIu64 " of %s, proposed at %" PRIu64,
+                                                version ? *version : h->version, name, proposed).s,
                                      "version %" PRIu64 " of %s, proposed at %" PRIu64, h->version, h->slot, h->seq);
+        *ret_region = r;
+        *ret = h;
+        return 0;
+}
+
+/* A region's proposal becomes the slot's value, or is discarded. */
+static int fold_slot_settled(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version, bool keep) {
+        FoldedRegion *r;
+        FoldedHeld *h;
+        int e = fold_next_held(a, o, name, &version, &r, &h);
+
+        if (e != 0)
+                return e;
         if (keep && r->broke)
                 return audit_differs(a, "a write of a region whose changes must be discarded was kept (I-24, I-78)",
                                      "slot.written", "slot.discarded");
         r->kept |= keep;
-        if (slot->held_seq == proposed)
+        if (slot->held_seq == h->seq)
                 slot->held_version = 0;
         if (!keep)
                 return slot->arbitrated ? arbitration_discarded(a, o, name, r, h) : 0;
         if (slot->arbitrated)
                 return audit_differs(a, "a slot with a rule is written without its verdict", "slot.written",
                                      "slot.gathered");
-        if (!sha || strcmp(sha, h->sha256) != 0)
-                return audit_differs(a, "the written value differs from the proposed value",
-                                     audit_text("payload %s", sha ? sha : "none").s, "payload %s", h->sha256);
-        if (version != slot->version + 1)
-                return audit_wrong_version(a, name, slot->version + 1, version);
-        slot->version = version;
-        slot->written = a->seq;
-        slot->body = proposed;
-        return fold_check_hist(a, name, slot);
+        return fold_slot_takes_proposal(a, o, name, slot, version, h->seq, h->sha256);
 }
 
-/* A region's proposal is gathered: in order, as with written proposals. */
 static int fold_slot_gathered(Audit *a, const json_t *o, const char *name) {
-        FoldedRegion *r = fold_region_of(a, o);
-        uint64_t proposed;
+        FoldedRegion *r;
         FoldedHeld *h;
 
-        if (!r || json_get_u64(json_object_get(o, "proposed"), &proposed) < 0)
-                return audit_lacks(a, "slot.gathered", "region and proposed");
-        if (r->n_settled >= r->n_held)
-                return audit_differs(a, "a proposal is gathered that was never made", "no open proposal",
-                                     "a slot.proposed of the same region before");
-        h = &r->held[r->n_settled++];
-        if (h->seq != proposed || strcmp(h->slot, name) != 0)
-                return audit_differs(a, "a proposal is settled out of its turn",
-                                     audit_text("%s, proposed at %" PRIu64, name, proposed).s,
-                                     "%s, proposed at %" PRIu64, h->slot, h->seq);
-        return arbitration_gathered(a, o, name, r, h);
+        return fold_next_held(a, o, name, NULL, &r, &h) ?: arbitration_gathered(a, o, name, r, h);
 }
 
 static int fold_slot_written(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version) {
-        if (json_object_get(o, "arbitrated") && !json_object_get(o, "region") && !fold_text(o, "who")) {
-                return arbitration_written(a, o, name, slot, version) ?: fold_check_hist(a, name, slot);
-        }
+        if (json_object_get(o, "arbitrated") && !json_object_get(o, "region") && !fold_text(o, "who"))
+                return arbitration_written(a, o, name, slot, version);
         if (json_object_get(o, "region"))
                 return fold_slot_settled(a, o, name, slot, version, true);
         if (!fold_text(o, "who"))
@@ -183,13 +188,9 @@ static int fold_slot_written(Audit *a, const json_t *o, const char *name, SlotRo
         if (slot->held_version)
                 return audit_differs(a, "a slot that a region holds was written from outside of the region",
                                      fold_text(o, "who"), "only region %s", slot->held_by);
-        if (version != slot->version + 1)
-                return audit_wrong_version(a, name, slot->version + 1, version);
         if (!json_object_get(o, "body"))
                 return audit_lacks(a, "slot.written", "body");
-        slot->version = version;
-        slot->written = slot->body = a->seq;
-        return fold_check_hist(a, name, slot);
+        return fold_slot_takes(a, name, slot, version, a->seq);
 }
 
 static int fold_slot_read(Audit *a, const SlotRow *slot, const json_t *o, const char *name, uint64_t version) {

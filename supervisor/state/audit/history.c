@@ -1,5 +1,4 @@
 #include "audit/history.h"
-#include "audit/entry.h"
 #include "audit/map.h"
 #include "base/clock.h"
 #include "belief/region-events.h"
@@ -38,7 +37,6 @@ void history_deinit(History *h) {
 
 int history_unfold(Txn *t, uint64_t seq, json_t *o) {
         _cleanup_json_ json_t *fields = NULL;
-        uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
         Bytes body, nonce;
         int r;
@@ -47,8 +45,8 @@ int history_unfold(Txn *t, uint64_t seq, json_t *o) {
                 return 0;
         r = body_get(t, seq, &nonce, &body);
         if (r == 0) {
-                hash_bytes(nonce.p, nonce.n + body.n, hash); /* one row: the payload follows its nonce */
-                if (strcmp(hex_encode(hash, sizeof(hash), hex), json_str(json_object_get(o, "body"), "sha256")) != 0)
+                hash_hex(nonce.p, nonce.n + body.n, hex); /* one row: the payload follows its nonce */
+                if (strcmp(hex, json_str(json_object_get(o, "body"), "sha256")) != 0)
                         return -EUCLEAN;
                 r = json_parse(body.p, body.n, body.n, JSON_DEPTH_DEFAULT, &fields, NULL);
         }
@@ -185,9 +183,9 @@ static int history_fold_entry(void *arg, uint64_t seq, Bytes e) {
 
         if (seq > 0 && seq + 1 < h->entries && !history_concerns(e))
                 return 0;
-        r = json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+        r = json_row_parse(e, LEDGER_ENTRY_MAX, &o);
+        if (r < 0)
+                return r;
         type = json_str(o, "type");
         if (clock_parse(json_str(o, "time"), &usec) < 0)
                 return -EUCLEAN;
@@ -316,6 +314,12 @@ static int history_read_region(HistoryFold *f, Diag *reterr) {
         return r == -ENOENT ? 0 : r;
 }
 
+int history_result(int r, Diag *reterr) {
+        if (r == -ENOENT || r == -EUCLEAN)
+                return diag(reterr, HISTORY_E_BROKEN, "the ledger's entries cannot be read; `lethe audit` tells more");
+        return r;
+}
+
 int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr) {
         _cleanup_history_ History h = {0};
         HistoryFold f = {.t = t, .h = &h, .q = q};
@@ -329,10 +333,8 @@ int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr) {
         map_deinit(&f.alive);
         if (r == 0)
                 r = history_find_orphans(t, &h);
-        if (r == -ENOENT || r == -EUCLEAN)
-                return diag(reterr, HISTORY_E_BROKEN, "the ledger's entries cannot be read; `lethe audit` tells more");
         if (r != 0)
-                return r;
+                return history_result(r, reterr);
         *ret = h;
         h = (History){0};
         return 0;

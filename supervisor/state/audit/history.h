@@ -74,6 +74,8 @@ int history_unfold(Txn *t, uint64_t seq, json_t *o);
  * -errno. */
 int history_each(Txn *t, uint64_t n, int (*fn)(void *arg, uint64_t seq, Bytes entry), void *arg,
                  char ret[static HASH_HEX_MAX], Diag *reterr);
+/* The result of a reader of entries: HISTORY_E_BROKEN with a message for -ENOENT and -EUCLEAN, else r. */
+int history_result(int r, Diag *reterr);
 /* Returns 0, HISTORY_E_BROKEN, -errno. */
 int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr);
 /* The query matches the region. */

@@ -1,8 +1,7 @@
 #include "audit/metrics.h"
-#include "audit/entry.h"
 #include "audit/history.h"
 #include "base/cache.h"
-#include "engine/engine.h"
+#include "record/rows.h"
 #include "store/hooks.h"
 
 #include <errno.h>
@@ -86,8 +85,7 @@ _printf_(3, 4) static void metrics_add(Metrics *m, uint64_t n, const char *fmt, 
 
 /* A label's value: each byte that a message would escape becomes an underscore. */
 static const char *metrics_label(const json_t *o, const char *key, char ret[static 128]) {
-        const char *s = json_text(json_object_get(o, key)) ?: "";
-
+        const char *s = json_str(o, key);
         char *to = ret;
 
         diag_quote(s, strlen(s), ret, 128);
@@ -129,13 +127,13 @@ static void metrics_fold_teardown(Metrics *m, const json_t *teardown) {
 
         metrics_add(m, 1, "lethe_teardowns_total{discipline=\"%s\",grade=\"%s\"}",
                     metrics_label(teardown, "discipline", discipline), metrics_label(teardown, "grade", grade));
-        metrics_add(m, entry_number(teardown, "bytes_held"), "lethe_teardown_bytes_total{what=\"held\"}");
-        metrics_add(m, entry_number(teardown, "bytes_overwritten"), "lethe_teardown_bytes_total{what=\"overwritten\"}");
-        metrics_add(m, entry_number(teardown, "bytes_verified"), "lethe_teardown_bytes_total{what=\"verified\"}");
+        metrics_add(m, json_number(teardown, "bytes_held"), "lethe_teardown_bytes_total{what=\"held\"}");
+        metrics_add(m, json_number(teardown, "bytes_overwritten"), "lethe_teardown_bytes_total{what=\"overwritten\"}");
+        metrics_add(m, json_number(teardown, "bytes_verified"), "lethe_teardown_bytes_total{what=\"verified\"}");
         json_object_foreach((json_t *)missed, reason, v)
                 lost += json_get_u64(v, &n) < 0 ? 0 : n;
         metrics_add(m, lost, "lethe_teardown_bytes_total{what=\"missed\"}");
-        metrics_observe(m, "lethe_teardown_seconds", entry_number(teardown, "usec"));
+        metrics_observe(m, "lethe_teardown_seconds", json_number(teardown, "usec"));
 }
 
 /* Refusals: counted in sums at lineage stats, else event by event. */
@@ -152,10 +150,10 @@ static void metrics_fold_released(Metrics *m, const json_t *o) {
 
         if (json_is_object(json_object_get(o, "teardown")))
                 metrics_fold_teardown(m, json_object_get(o, "teardown"));
-        metrics_add(m, entry_number(o, "denials"), "lethe_denials_total");
-        metrics_add(m, entry_number(usage, "cpu_usec"), "lethe_cpu_seconds_total");
+        metrics_add(m, json_number(o, "denials"), "lethe_denials_total");
+        metrics_add(m, json_number(usage, "cpu_usec"), "lethe_cpu_seconds_total");
         if (usage)
-                metrics_observe(m, "lethe_run_seconds", entry_number(usage, "wall_usec"));
+                metrics_observe(m, "lethe_run_seconds", json_number(usage, "wall_usec"));
         json_object_foreach(json_object_get(json_object_get(o, "lineage"), "counts"), counted, v) {
                 const char *slash = strchr(counted, '/');
                 char type[64], code[64];
@@ -190,15 +188,15 @@ static void metrics_fold_event(Metrics *m, const char *type, const json_t *o) {
                 metrics_add(m, 1, "lethe_slot_writes_total");
         else
                 metrics_fold_refusal(m, type, metrics_label(o, "code", text),
-                                     json_object_get(o, "count") ? entry_number(o, "count") : 1);
+                                     json_object_get(o, "count") ? json_number(o, "count") : 1);
 }
 
 static int metrics_fold_entry(Metrics *m, Txn *t, uint64_t seq, Bytes e) {
         _cleanup_json_ json_t *o = NULL;
-        int r = json_parse(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, NULL) ?: history_unfold(t, seq, o);
+        int r = json_row_parse(e, LEDGER_ENTRY_MAX, &o) ?: history_unfold(t, seq, o);
 
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+        if (r < 0)
+                return r;
         metrics_fold_event(m, json_str(o, "type"), o);
         return m->error;
 }
@@ -234,15 +232,15 @@ static void metrics_load(Metrics *m, Txn *t, int cache, uint64_t entries) {
                 return;
         series = json_object_get(state, "series");
         known = json_text(json_object_get(state, "leaf"));
-        upto = entry_number(state, "entries");
-        if (entry_number(state, "version") != STATE_VERSION || !json_is_object(series) || !known || upto > entries)
+        upto = json_number(state, "entries");
+        if (json_number(state, "version") != STATE_VERSION || !json_is_object(series) || !known || upto > entries)
                 return;
         if (metrics_leaf(t, upto, leaf) < 0 || strcmp(leaf, known) != 0)
                 return;
         json_decref(m->series);
         m->series = json_incref(series);
         m->entries = upto;
-        m->skills = entry_number(state, "skills");
+        m->skills = json_number(state, "skills");
 }
 
 static void metrics_save(const Metrics *m, Txn *t, int cache) {
@@ -276,15 +274,11 @@ static int metrics_fold_rest(Metrics *m, Txn *t, uint64_t entries) {
 
 /* Values of the moment, outside of the ledger. */
 static int metrics_add_gauges(Metrics *m, Txn *t) {
-        RegionRow *rows = NULL;
         struct stat st;
-        size_t n = 0;
-        int r = engine_region_list(t, &rows, &n);
+        uint64_t n;
+        int r = table_rows(t, TABLE_REGION, &n);
 
-        for (size_t i = 0; i < n; i++)
-                region_row_deinit(&rows[i]);
-        free(rows);
-        if (r != 0)
+        if (r < 0)
                 return r;
         metrics_add(m, n, "lethe_regions_alive");
         metrics_add(m, 1, "lethe_build_info{version=\"%s\"}", LETHE_VERSION);
@@ -314,7 +308,10 @@ static bool metrics_is_seconds(const struct MetricFamily *f, const char *series)
         return f->usec && (f->kind != HISTOGRAM || strstr(series, "_sum"));
 }
 
-static int metrics_print_series(Buf *b, const struct MetricFamily *f, const char *series, uint64_t v) {
+/* An uncounted series is 0. */
+static int metrics_print_series(Buf *b, const json_t *all, const struct MetricFamily *f, const char *series) {
+        uint64_t v = (uint64_t)json_integer_value(json_object_get(all, series));
+
         return metrics_is_seconds(f, series)
                        ? buf_printf(b, "%s %" PRIu64 ".%06" PRIu64 "\n", series, v / 1000000, v % 1000000)
                        : buf_printf(b, "%s %" PRIu64 "\n", series, v);
@@ -330,11 +327,11 @@ static int metrics_print_histogram(Buf *b, const json_t *all, const struct Metri
                         snprintf(series, sizeof(series), "%s_bucket{le=\"%g\"}", f->name, (double)buckets[i] / 1e6);
                 else
                         snprintf(series, sizeof(series), "%s_bucket{le=\"+Inf\"}", f->name);
-                r = metrics_print_series(b, f, series, (uint64_t)json_integer_value(json_object_get(all, series)));
+                r = metrics_print_series(b, all, f, series);
         }
         for (int i = 0; r == 0 && i < 2; i++) {
                 snprintf(series, sizeof(series), "%s_%s", f->name, i == 0 ? "sum" : "count");
-                r = metrics_print_series(b, f, series, (uint64_t)json_integer_value(json_object_get(all, series)));
+                r = metrics_print_series(b, all, f, series);
         }
         return r;
 }
@@ -347,12 +344,12 @@ static int metrics_print_family(Buf *b, const json_t *all, const struct MetricFa
 
         if (r == 0 && f->kind == HISTOGRAM)
                 return metrics_print_histogram(b, all, f);
-        /* An uncounted series is 0: a scraper sees its first step. Series with labels are not known. */
+        /* Also before the first count: a scraper sees its first step. Series with labels are not known. */
         if (r == 0 && !f->labels)
-                return metrics_print_series(b, f, f->name, (uint64_t)json_integer_value(json_object_get(all, f->name)));
+                return metrics_print_series(b, all, f, f->name);
         json_object_foreach((json_t *)all, series, v)
                 if (r == 0 && metrics_is_of_family(series, f))
-                        r = metrics_print_series(b, f, series, (uint64_t)json_integer_value(v));
+                        r = metrics_print_series(b, all, f, series);
         return r;
 }
 
@@ -374,9 +371,7 @@ int metrics_read(Txn *t, json_t **ret, Diag *reterr) {
         if (r == 0)
                 *ret = json_incref(m.series);
         json_decref(m.series);
-        if (r == -ENOENT || r == -EUCLEAN)
-                return diag(reterr, METRICS_E_BROKEN, "the ledger's entries cannot be read; `lethe audit` tells more");
-        return r;
+        return history_result(r, reterr);
 }
 
 int metrics_text(const json_t *series, Buf *ret) {

@@ -8,11 +8,7 @@
 #include "base/json.h"
 #include "store/table.h"
 
-enum {
-        METRICS_E_BROKEN = 1, /* an entry cannot be read: `lethe audit` tells more */
-};
-
-/* *ret: "name{labels}" to value, times in microseconds. Returns 0, METRICS_E_BROKEN, -errno. */
+/* *ret: "name{labels}" to value, times in microseconds. Returns 0, HISTORY_E_BROKEN (history.h), -errno. */
 int metrics_read(Txn *t, json_t **ret, Diag *reterr);
 /* The same as text. Returns 0 or -errno. */
 int metrics_text(const json_t *series, Buf *ret);

@@ -46,8 +46,8 @@ static const struct MapItem **report_sorted(Report *r, const Map *m) {
 static void report_tags(Report *r, const RegionFacts *f) {
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
                 if (region_question_is(q, f))
-                        report_put(r, "<span class=\"tag%s\">%s</span>", region_question_fails(q) ? " bad" : "",
-                                   region_question_word(q));
+                        report_put(r, "<span class=\"tag%s\">%s</span>", region_questions[q].fails ? " bad" : "",
+                                   region_questions[q].word);
 }
 
 /* A table wider than the screen scrolls separately, also by the keyboard. */

@@ -1,5 +1,4 @@
 #include "audit/span.h"
-#include "audit/entry.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +12,9 @@ typedef struct SpanIds {
 
 static void span_make_id(const char *what, const char *region, char *ret, size_t digits) {
         char text[128], hex[HASH_HEX_MAX];
-        uint8_t hash[HASH_BYTES];
+        int n = snprintf(text, sizeof(text), "lethe %s %s", what, region);
 
-        hash_bytes(text, (size_t)snprintf(text, sizeof(text), "lethe %s %s", what, region), hash);
-        memcpy(ret, hex_encode(hash, sizeof(hash), hex), digits);
+        memcpy(ret, hash_hex(text, (size_t)n, hex), digits);
         ret[digits] = 0;
 }
 
@@ -73,38 +71,29 @@ static json_t *span_time(uint64_t usec) {
 
 /* Takes the attributes. */
 static json_t *span_new(const SpanIds *ids, const char *name, uint64_t from, uint64_t to, json_t *attributes) {
-        json_t *o = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "traceId", ids->trace, "spanId", ids->span, "name",
-                              name, "kind", 1, "startTimeUnixNano", span_time(from), "endTimeUnixNano", span_time(to),
-                              "attributes", attributes);
-
-        if (o && *ids->parent && json_object_set_new(o, "parentSpanId", json_string(ids->parent)) < 0) {
-                json_decref(o);
-                return NULL;
-        }
-        return o;
+        return json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:s*}", "traceId", ids->trace, "spanId", ids->span,
+                         "name", name, "kind", 1, "startTimeUnixNano", span_time(from), "endTimeUnixNano",
+                         span_time(to), "attributes", attributes, "parentSpanId", *ids->parent ? ids->parent : NULL);
 }
 
 static json_t *span_region_attributes(const RegionFacts *f) {
-        json_t *a = json_pack("[o, o, o, o, o, o, o, o]", span_text("lethe.region", f->id),
-                              span_text("lethe.skill.name", f->skill), span_text("lethe.skill.digest", f->digest),
-                              span_text("lethe.tier", f->tier), span_text("lethe.outcome", f->outcome),
-                              span_number("lethe.ledger.seq", f->allocated),
-                              span_number("lethe.cpu_usec", entry_number(f->usage, "cpu_usec")),
-                              span_number("lethe.peak_memory_bytes", entry_number(f->usage, "peak_memory_bytes")));
+        _cleanup_json_ json_t *a =
+                json_pack("[o, o, o, o, o, o, o, o]", span_text("lethe.region", f->id),
+                          span_text("lethe.skill.name", f->skill), span_text("lethe.skill.digest", f->digest),
+                          span_text("lethe.tier", f->tier), span_text("lethe.outcome", f->outcome),
+                          span_number("lethe.ledger.seq", f->allocated),
+                          span_number("lethe.cpu_usec", json_number(f->usage, "cpu_usec")),
+                          span_number("lethe.peak_memory_bytes", json_number(f->usage, "peak_memory_bytes")));
 
-        if (a && f->exit_code >= 0 &&
-            json_array_append_new(a, span_number("process.exit.code", (uint64_t)f->exit_code)) < 0) {
-                json_decref(a);
+        if (f->exit_code >= 0 &&
+            json_array_append_new(a, span_number("process.exit.code", (uint64_t)f->exit_code)) < 0)
                 return NULL;
-        }
-        return a;
+        return TAKE_PTR(a);
 }
 
 /* Sets an error for a killed invocation and for an exit code other than 0. */
 static int span_set_status(json_t *o, const RegionFacts *f) {
-        bool good = strcmp(f->outcome, "exited") == 0 && f->exit_code == 0;
-
-        if (good)
+        if (strcmp(f->outcome, "exited") == 0 && f->exit_code == 0)
                 return 0;
         return json_object_set_new(o, "status",
                                    json_pack("{s:i, s:s}", "code", 2, "message", *f->reason ? f->reason : f->outcome));
@@ -112,33 +101,31 @@ static int span_set_status(json_t *o, const RegionFacts *f) {
 
 /* region.released is recorded at the teardown's end; the run ended at the teardown's beginning. */
 static json_t *span_list(const RegionFacts *f, const SpanIds *ids) {
-        uint64_t teardown = facts_number(f, "usec"), wall = entry_number(f->usage, "wall_usec"), from, to;
+        uint64_t teardown = facts_number(f, "usec"), wall = json_number(f->usage, "wall_usec"), from, to;
         SpanIds below = *ids;
         char name[256];
-        json_t *a = json_array(), *o;
+        _cleanup_json_ json_t *a = json_array();
+        json_t *o;
 
         snprintf(name, sizeof(name), "region %s", f->skill);
         o = span_new(ids, name, f->allocated_usec, f->ended_usec, span_region_attributes(f));
-        if (!o || span_set_status(o, f) < 0 || json_array_append_new(a, o) < 0)
-                goto fail;
+        if (json_array_append_new(a, o) < 0 || span_set_status(o, f) < 0)
+                return NULL;
         to = f->released_usec > teardown ? f->released_usec - teardown : f->released_usec;
         to = MAX(to, f->allocated_usec);
         from = to > wall ? MAX(to - wall, f->allocated_usec) : f->allocated_usec;
         memcpy(below.parent, ids->span, sizeof(below.parent));
         span_make_id("run", f->id, below.span, SPAN_DIGITS);
         if (json_array_append_new(a, span_new(&below, "run", from, to, json_array())) < 0)
-                goto fail;
+                return NULL;
         span_make_id("teardown", f->id, below.span, SPAN_DIGITS);
         o = json_pack("[o, o, o, o]", span_text("lethe.discipline", facts_text(f, "discipline")),
                       span_text("lethe.grade", facts_text(f, "grade")),
                       span_number("lethe.bytes_held", facts_number(f, "bytes_held")),
                       span_number("lethe.bytes_overwritten", facts_number(f, "bytes_overwritten")));
         if (json_array_append_new(a, span_new(&below, "teardown", to, MAX(to, f->released_usec), o)) < 0)
-                goto fail;
-        return a;
-fail:
-        json_decref(a);
-        return NULL;
+                return NULL;
+        return TAKE_PTR(a);
 }
 
 json_t *span_of_region(const History *h, size_t i) {

@@ -1,4 +1,4 @@
-#include "audit/state.h"
+#include "audit/audit.h"
 #include "engine/fold.h"
 #include "engine/dead-letter.h"
 #include "engine/note.h"

@@ -1,6 +1,7 @@
 #include "audit/fold-state.h"
 #include "audit/history.h"
 #include "engine/engine.h"
+#include "engine/skill.h"
 #include "schema/jsonschema.h"
 #include "store/hooks.h"
 
@@ -107,7 +108,7 @@ static int tables_check_held(Audit *a, uint64_t *ret_n) {
                 if (r < 0)
                         return r;
                 f = map_get(&a->regions, row.region);
-                for (uint64_t i = f && f->held ? f->n_settled : UINT64_MAX; f && f->held && i < f->n_held && !h; i++)
+                for (uint64_t i = f ? f->n_settled : 0; f && f->held && i < f->n_held && !h; i++)
                         if (f->held[i].seq == row.seq)
                                 h = &f->held[i];
                 if (!h || h->version != row.version || strcmp(h->slot, row.name) != 0)
@@ -127,20 +128,24 @@ static int tables_check_held(Audit *a, uint64_t *ret_n) {
 }
 
 /* A region without an end needs a living supervisor. The region may have ended between the snapshot and now. */
-static int tables_check_alive(Audit *a, const RegionRow *row) {
-        const FoldedRegion *f;
+static int tables_check_region(Audit *a, const RegionRow *row) {
+        const FoldedRegion *f = map_get(&a->regions, row->region);
         bool there;
         int r;
 
+        if (!f || f->ended)
+                return audit_store_differs(
+                        a, "table region has a region that is not alive in the ledger",
+                        f ? "a row of an ended region" : "a row of a region that was never allocated", "no row %s",
+                        row->region);
         if (!store_lock_is_free(txn_store(a->txn), row->supervisor_lock))
                 return 0;
         r = history_is_there_now(a->txn, row->region, &there);
         if (r < 0 || !there)
                 return r;
-        f = map_get(&a->regions, row->region);
         return audit_store_differs(
                 a, "a region was allocated and never released, and its supervisor is gone (I-60)",
-                f && f->left ? "region.left: the next 'lethe run' after the end of its processes records that"
+                f->left ? "region.left: the next 'lethe run' after the end of its processes records that"
                              : "neither; the next 'lethe run' on this store recovers it",
                 "region.released of %s, or its supervisor %" PRIu64 " alive", row->region, row->supervisor_pid);
 }
@@ -151,21 +156,81 @@ static int tables_check_regions(Audit *a) {
         int r = engine_region_list(a->txn, &rows, &n);
 
         for (size_t i = 0; i < n; i++) {
-                if (r == 0) {
-                        const FoldedRegion *f = map_get(&a->regions, rows[i].region);
-
-                        if (!f || f->ended) {
-                                r = audit_store_differs(a, "table region has a region that is not alive in the ledger",
-                                                        f ? "a row of an ended region"
-                                                          : "a row of a region that was never allocated",
-                                                        "no row %s", rows[i].region);
-                        } else
-                                r = tables_check_alive(a, &rows[i]);
-                }
+                r = r ?: tables_check_region(a, &rows[i]);
                 region_row_deinit(&rows[i]);
         }
         free(rows);
         return r == 0 ? tables_count(a, TABLE_REGION, a->report->alive) : r;
+}
+
+/* The registry of skills. Each registration names the registration that is replaced; each digest is the hash of the
+ * skill's list of files; table skill has the newest registration of each name. */
+typedef struct FoldedSkill {
+        uint64_t seq;
+        char digest[SKILL_DIGEST_MAX];
+} FoldedSkill;
+
+int skills_fold(Audit *a, const json_t *o) {
+        const json_t *skill = json_object_get(o, "skill"), *replaces = json_object_get(o, "replaces");
+        const char *name = json_text(json_object_get(skill, "name")),
+                   *digest = json_text(json_object_get(skill, "digest"));
+        const char *old = json_text(json_object_get(replaces, "digest"));
+        char computed[SKILL_DIGEST_MAX] = "sha256:";
+        FoldedSkill *f;
+        uint64_t seq;
+        Bytes list;
+        int r;
+
+        if (!name || !*name || strlen(name) > SKILL_NAME_MAX || !digest || strlen(digest) >= SKILL_DIGEST_MAX ||
+            !json_object_get(o, "body") || !json_text(json_object_get(o, "who")))
+                return audit_lacks(a, "skill.registered", "skill.name, skill.digest, body and who");
+        r = body_get(a->txn, a->seq, NULL, &list);
+        if (r < 0)
+                return r;
+        hash_hex(list.p, list.n, computed + strlen(computed));
+        if (strcmp(digest, computed) != 0)
+                return audit_differs(a, "a skill's digest is not the hash of its list of files", digest, "%s",
+                                     computed);
+        f = map_get(&a->skills, name);
+        if (f && (json_get_u64(json_object_get(replaces, "seq"), &seq) < 0 || seq != f->seq || !old ||
+                  strcmp(old, f->digest) != 0))
+                return audit_differs(a, "a repeated registration of a skill does not name the replaced one (I-28)",
+                                     old ? old : "nothing", "%s", f->digest);
+        if (!f && replaces)
+                return audit_differs(a, "a registration replaces a skill that was never registered",
+                                     old ? old : "something", "nothing");
+        f = map_have(&a->skills, name, sizeof(*f));
+        if (!f)
+                return -ENOMEM;
+        f->seq = a->seq;
+        strcpy(f->digest, digest);
+        return 0;
+}
+
+static int skills_check(Audit *a) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint64_t n = 0;
+        Bytes k, v;
+        int r = cursor_open(a->txn, TABLE_SKILL, BYTES(NULL, 0), &c);
+
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
+                char name[SKILL_NAME_MAX + 1] = "";
+                const FoldedSkill *f;
+
+                if (k.n > SKILL_NAME_MAX || v.n != 8)
+                        return -EUCLEAN;
+                memcpy(name, k.p, k.n);
+                f = map_get(&a->skills, name);
+                if (!f || f->seq != be64_get(v.p))
+                        return audit_store_differs(a, "table skill differs from the ledger",
+                                                   audit_text("%" PRIu64, be64_get(v.p)).s,
+                                                   "%s: registered at %" PRIu64, name, f ? f->seq : 0);
+                n++;
+        }
+        if (r == -ENOENT && n != a->skills.n)
+                return audit_store_differs(a, "table skill lacks rows of the ledger", audit_text("%" PRIu64, n).s,
+                                           "%zu rows", a->skills.n);
+        return r == -ENOENT ? 0 : r;
 }
 
 int tables_check(Audit *a) {

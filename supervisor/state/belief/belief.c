@@ -33,9 +33,8 @@ static int belief_parse_place(const char *place, RecordKey *ret, Diag *reterr) {
         char bucket[32];
         Kind kind;
 
-        if (slash && (size_t)(slash - place) < sizeof(bucket)) {
-                memcpy(bucket, place, (size_t)(slash - place));
-                bucket[slash - place] = 0;
+        if (slash) {
+                snprintf(bucket, sizeof(bucket), "%.*s", (int)(slash - place), place);
                 kind = kind_from_name(bucket);
                 if (kind_class(kind) == CLASS_CANON && record_id_valid(kind, slash + 1)) {
                         *ret = record_key_of(ret->scope, kind, slash + 1);
@@ -140,17 +139,23 @@ int belief_get(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret
         return r == -ENOENT ? belief_none(bucket, id, reterr) : r < 0 ? r : belief_row(t, &rec, ret);
 }
 
-static int belief_change(Txn *t, uint64_t seq, Op op, uint64_t unapplied, json_t *list) {
+/* op: OP_NONE for an unapplied change, which has no row in the history yet: the event's type names the operation. */
+static int belief_change(Txn *t, uint64_t seq, Op op, json_t *list) {
         static const char *const of_entry[] = {
                 "time", "version", "state", "agent", "run", "note", "who", "region", "tau", "delta", "pending",
         };
         static const char *const of_body[] = {"raw_input", "source_ref", "interpreted", "payload"};
         _cleanup_json_ json_t *entry = NULL, *body = NULL, *o = NULL;
+        const char *dot;
         int r = event_get(t, seq, &entry) ?: record_body(t, seq, &body);
 
         if (r < 0 && r != -ENOENT)
                 return r;
-        o = json_pack("{s:o, s:s, s:b}", "seq", json_u64(seq), "operation", op_name(op), "applied", unapplied != seq);
+        dot = strchr(json_str(entry, "type"), '.');
+        if (op == OP_NONE && !dot)
+                return -EUCLEAN;
+        o = json_pack("{s:o, s:s, s:b}", "seq", json_u64(seq), "operation", op_name(op ? op : op_from_name(dot + 1)),
+                      "applied", op != OP_NONE);
         return o && JSON_ROW_KEEP(o, entry, of_entry) == 0 && JSON_ROW_KEEP(o, body, of_body) == 0 &&
                                json_array_append(list, o) == 0
                        ? 0
@@ -160,7 +165,7 @@ static int belief_change(Txn *t, uint64_t seq, Op op, uint64_t unapplied, json_t
 int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *list = json_array();
         _cleanup_change_walk_ ChangeWalk w = {0};
-        uint64_t seq, unapplied = 0;
+        uint64_t seq;
         RecordKey key;
         Op op;
         int r;
@@ -170,21 +175,12 @@ int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t *
         key = record_key_of(scope, bucket, id);
         r = list ? change_walk(t, &key, &w) : -ENOMEM;
         while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0)
-                r = belief_change(t, seq, op, 0, list);
+                r = belief_change(t, seq, op, list);
         if (r != -ENOENT)
                 return r;
-        r = dead_letter_of(t, &key, &unapplied); /* an unapplied change has no row in the history yet */
-        if (r == 0) {
-                _cleanup_json_ json_t *entry = NULL;
-                const char *type;
-
-                r = event_get(t, unapplied, &entry);
-                type = json_text(json_object_get(entry, "type"));
-                if (r == 0 && (!type || !strchr(type, '.')))
-                        r = -EUCLEAN;
-                if (r == 0)
-                        r = belief_change(t, unapplied, op_from_name(strchr(type, '.') + 1), unapplied, list);
-        }
+        r = dead_letter_of(t, &key, &seq);
+        if (r == 0)
+                r = belief_change(t, seq, OP_NONE, list);
         if (r < 0 && r != -ENOENT)
                 return r;
         if (json_array_size(list) == 0)

@@ -11,13 +11,12 @@
 
 void candidates_deinit(Candidates *c) {
         free(c->v);
-        free(c->ids);
-        free(c->states);
+        free(c->rows);
         *c = (Candidates){0};
 }
 
 RecordState candidates_state(const Candidates *c, size_t i) {
-        return c->states[(const char(*)[RECORD_ID_MAX])c->v[i].id - (const char(*)[RECORD_ID_MAX])c->ids];
+        return c->rows[c->v[i].number].state;
 }
 
 typedef struct CandidateSearch {
@@ -97,7 +96,7 @@ static int candidates_find_alike(Bucket *b, Lexicon *l, const ResolveEvidence *e
 
 /* Notes that the request wants to end a row, named by its id, which has ended already. */
 static void candidates_note_past(Op op, const char *id, RecordState state, Candidates *c) {
-        if ((op != OP_RESOLVE && op != OP_INVALIDATE) || *c->past)
+        if (!op_ends(op) || *c->past)
                 return;
         strcpy(c->past, id);
         c->past_state = state;
@@ -108,30 +107,37 @@ bool candidates_apply(Kind kind, Op op, RecordState state) {
                (kind == KIND_DECISION && op == OP_APPEND && state == RECORD_ACTIVE);
 }
 
+/* Counts the weighed candidate behind the last, and copies id and state of the row. */
+static void candidates_keep(Candidates *c, const char *id, RecordState state) {
+        struct CandidateRow *row = &c->rows[c->n];
+
+        strcpy(row->id, id);
+        row->state = state;
+        c->v[c->n].id = row->id;
+        c->v[c->n].number = c->n;
+        c->n++;
+}
+
 /* Adds a row to the candidates. */
 static int candidates_weigh(Lexicon *l, const ResolveEvidence *e, const BucketRow *row, Candidates *c) {
         int r = evidence_weigh(l, e, &row->evidence, &c->v[c->n]);
 
-        if (r < 0)
-                return r;
-        strcpy(c->ids[c->n], row->id);
-        c->v[c->n].id = c->ids[c->n];
-        c->states[c->n++] = row->state;
-        return 0;
+        if (r == 0)
+                candidates_keep(c, row->id, row->state);
+        return r;
 }
 
 static bool candidates_have(const Candidates *c, size_t n, const char *id) {
         for (size_t i = 0; i < n; i++)
-                if (strcmp(c->ids[i], id) == 0)
+                if (strcmp(c->rows[i].id, id) == 0)
                         return true;
         return false;
 }
 
 static int candidates_make_room(Candidates *c, size_t n) {
         c->v = calloc(n, sizeof(*c->v));
-        c->ids = calloc(n, sizeof(*c->ids));
-        c->states = calloc(n, sizeof(*c->states));
-        return c->v && c->ids && c->states ? 0 : -ENOMEM;
+        c->rows = calloc(n, sizeof(*c->rows));
+        return c->v && c->rows ? 0 : -ENOMEM;
 }
 
 /* Adds the rows of a list. Skips the first n_named candidates and rows of the second list (or NULL). */
@@ -187,10 +193,8 @@ static int candidates_take_target(Bucket *b, const ResolveQuestion *asked, Candi
                 candidates_note_past(asked->op, rec.key.id, rec.state, c);
                 return 0;
         }
-        strcpy(c->ids[0], asked->target);
-        c->states[0] = rec.state;
-        c->v[0] = (ResolveCandidate){.id = c->ids[0], .exact = true};
-        c->n = 1;
+        c->v[0].exact = true;
+        candidates_keep(c, asked->target, rec.state);
         return 0;
 }
 

@@ -6,9 +6,11 @@
 #include "belief/bucket.h"
 
 typedef struct Candidates {
-        ResolveCandidate *v; /* owned, in the order of resolve_decide() */
-        char (*ids)[RECORD_ID_MAX]; /* owned: the ids of v */
-        RecordState *states; /* owned; by index of ids */
+        ResolveCandidate *v; /* owned, in the order of resolve_decide(); number: place in rows */
+        struct CandidateRow {
+                char id[RECORD_ID_MAX];
+                RecordState state;
+        } *rows; /* owned */
         size_t n;
         ResolveOutcome outcome;
         char past[RECORD_ID_MAX]; /* "", or the named row in a state that resolve or invalidate cannot apply to */

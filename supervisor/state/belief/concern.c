@@ -9,23 +9,9 @@
 /* Larger than the difference between sums in a different order. */
 #define SLACK 1e-6
 
-static bool concern_creates(Op op) {
-        return op == OP_UPSERT || op == OP_APPEND;
-}
-
 /* A candidate below this score neither prevents the binding of another row nor the creation of a new row. */
 static double concern_blocking_score(bool makes, const ResolvePolicy *p) {
         return (makes ? fmin(p->fresh, p->create_tau - p->create_delta) : p->tau - p->delta) - SLACK;
-}
-
-/* Tells whether a candidate would be bound, or a row made. Further candidates can only prevent the decision. */
-static bool concern_decides(Op op, const ResolveCandidate *candidates, size_t n, const ResolvePolicy *policy) {
-        ResolveCandidate all[1 + RESOLVE_SHOWN];
-
-        assert(n <= ARRAY_SIZE(all));
-        for (size_t i = 0; i < n; i++)
-                all[i] = candidates[i];
-        return resolve_decide(op, NULL, all, n, policy).verdict != RESOLVE_WAIT;
 }
 
 /* Tells whether the row prevented a decision and is a weaker candidate now. now: NULL: no candidate any more. */
@@ -36,7 +22,7 @@ static bool concern_frees(Op op, const ResolveCandidate *was, const ResolveCandi
                                                       resolve_score(now) < resolve_score(was);
 
         return less &&
-               (named || was->mentioned || resolve_score(was) >= concern_blocking_score(concern_creates(op), policy));
+               (named || was->mentioned || resolve_score(was) >= concern_blocking_score(op_creates(op), policy));
 }
 
 double concern_least(bool is_new, const ResolvePolicy *policy) {
@@ -87,7 +73,7 @@ static bool concern_knows(const json_t *candidates, const char *id) {
 }
 
 static bool concern_reaches(Op op, const ResolveCandidate *c, const ResolvePolicy *p) {
-        return c->named || resolve_score(c) + SLACK >= (concern_creates(op) ? p->create_tau : p->tau);
+        return c->named || resolve_score(c) + SLACK >= (op_creates(op) ? p->create_tau : p->tau);
 }
 
 int concern_row(Bucket *b, const char *id, const BucketRow *was, const ResolveQuestion *asked, const json_t *candidates,
@@ -117,5 +103,6 @@ int concern_row(Bucket *b, const char *id, const BucketRow *was, const ResolveQu
                 return 0;
         n = (size_t)is_now;
         r = concern_weigh_others(b, l, &e, asked->op, id, candidates, c, &n);
-        return r < 0 ? r : concern_decides(asked->op, c, n, policy);
+        /* Further candidates can only prevent the decision. */
+        return r < 0 ? r : resolve_decide(asked->op, NULL, c, n, policy).verdict != RESOLVE_WAIT;
 }

@@ -1,6 +1,7 @@
 /* Runs: supervisor, CLI. Shared by the files of the built-in interpreter. */
 #pragma once
 
+#include "base/ascii.h"
 #include "belief/request.h"
 
 /* A piece of the note, borrowed. */

@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "belief/cues-draft.h"
 
 #include <errno.h>
@@ -102,7 +103,7 @@ static const Form *grammar_head(Piece line, Piece *ret_slug, Piece *ret_text) {
                 if (after.n > 0 || (ret_slug->n > 0 && f->slug == SLUG_NONE && f->kind != KIND_PLAN))
                         return NULL;
                 /* Without a colon, a form must be complete without a text. */
-                if (!colon && (ret_slug->n == 0 || (f->op != OP_RESOLVE && f->op != OP_INVALIDATE)))
+                if (!colon && (ret_slug->n == 0 || !op_ends(f->op)))
                         return NULL;
                 return f;
         }
@@ -110,14 +111,11 @@ static const Form *grammar_head(Piece line, Piece *ret_slug, Piece *ret_text) {
 }
 
 static int grammar_bad_slug(const Form *f, Piece slug, Diag *reterr) {
-        char quoted[400];
-
-        diag_quote(slug.s, slug.n, quoted, sizeof(quoted));
         if (f->kind == KIND_PLAN)
                 return diag(reterr, BELIEF_E_TARGET, "\"%s\" cannot stand behind plan: there is one plan, main",
-                            quoted);
-        return diag(reterr, BELIEF_E_TARGET, "\"%s\" is no id: it is %s, and of the note's own scope", quoted,
-                    record_id_rule(f->kind));
+                            DIAG_QUOTED_N(slug.s, slug.n));
+        return diag(reterr, BELIEF_E_TARGET, "\"%s\" is no id: it is %s, and of the note's own scope",
+                    DIAG_QUOTED_N(slug.s, slug.n), record_id_rule(f->kind));
 }
 
 static int grammar_take_slug(const Form *f, Piece slug, Draft *d, Diag *reterr) {
@@ -140,22 +138,9 @@ static int grammar_take_slug(const Form *f, Piece slug, Draft *d, Diag *reterr) 
         return 0;
 }
 
-/* A text from several lines. */
-typedef struct NoteBody {
-        char *s;
-        size_t n;
-} NoteBody;
-static void grammar_body_deinit(NoteBody *g) {
-        free(g->s);
-}
-
-static void grammar_body_add(NoteBody *g, Piece line) {
-        if (g->n > 0 || line.n > 0) {
-                if (g->n > 0)
-                        g->s[g->n++] = '\n';
-                memcpy(g->s + g->n, line.s, line.n);
-                g->n += line.n;
-        }
+/* Adds a line to a text of several lines; empty lines at the beginning are left out. */
+static int grammar_body_add(Buf *body, Piece line) {
+        return (body->n > 0 ? buf_add(body, "\n", 1) : 0) ?: buf_add(body, line.s, line.n);
 }
 
 static int grammar_field_twice(const char *name, Diag *reterr) {
@@ -170,14 +155,12 @@ static const char *grammar_field(const Form *f, Piece name) {
 }
 
 /* A line below the first line. */
-static int grammar_take_line(const Form *f, Piece line, Draft *d, NoteBody *body, Diag *reterr) {
+static int grammar_take_line(const Form *f, Piece line, Draft *d, Buf *body, Diag *reterr) {
         Piece name, value, slug, text;
         const char *field;
 
-        if (f->kind == KIND_PLAN) { /* a plan has no fields, only text */
-                grammar_body_add(body, line);
-                return 0;
-        }
+        if (f->kind == KIND_PLAN) /* a plan has no fields, only text */
+                return grammar_body_add(body, line);
         if (cues_alias_line(line, &value)) {
                 cues_add_aliases(d, value);
                 return 0;
@@ -186,10 +169,8 @@ static int grammar_take_line(const Form *f, Piece line, Draft *d, NoteBody *body
                 field = grammar_field(f, name);
                 if (field && (json_object_get(d->payload, field) || (body->n > 0 && strcmp(field, f->body) == 0)))
                         return grammar_field_twice(field, reterr);
-                if (field && strcmp(field, f->body) == 0) {
-                        grammar_body_add(body, value);
-                        return 0;
-                }
+                if (field && strcmp(field, f->body) == 0)
+                        return grammar_body_add(body, value);
                 if (field) {
                         draft_put(d, d->payload, field, piece_json(value));
                         return 0;
@@ -204,25 +185,28 @@ static int grammar_take_line(const Form *f, Piece line, Draft *d, NoteBody *body
         if (grammar_head(line, &slug, &text))
                 return diag(reterr, BELIEF_E_SEVERAL,
                             "the note says two things, \"%s\" is not all: write one note for each", f->word);
-        grammar_body_add(body, line);
-        return 0;
+        return grammar_body_add(body, line);
 }
 
-static void grammar_put_texts(const Form *f, Piece text, const NoteBody *body, Draft *d) {
-        Piece trimmed = piece_trim((Piece){body->s, body->n});
+static bool grammar_ends_unnamed(const Form *f, const Draft *d) {
+        return op_ends(f->op) && !json_object_get(d->value, "target_id") &&
+               !json_object_get(d->value, "reference_text");
+}
+
+static void grammar_put_texts(const Form *f, Piece text, const Buf *body, Draft *d) {
+        Piece trimmed = piece_trim((Piece){body->data, body->n});
 
         if (text.n > 0 && strcmp(f->text, f->body) != 0)
                 draft_put(d, d->payload, f->text, piece_json(text));
         if (trimmed.n > 0)
                 draft_put(d, d->payload, f->body, piece_json(trimmed));
         /* Without an id, the text names the row to end. */
-        if ((f->op == OP_RESOLVE || f->op == OP_INVALIDATE) && text.n > 0 && !json_object_get(d->value, "target_id") &&
-            !json_object_get(d->value, "reference_text"))
+        if (text.n > 0 && grammar_ends_unnamed(f, d))
                 draft_put(d, d->value, "reference_text", piece_json(text));
 }
 
 int cues_grammar(Piece note, bool from_tool, BeliefRequest *ret, Diag *reterr) {
-        _cleanup_(grammar_body_deinit) NoteBody body = {0};
+        _cleanup_buf_ Buf body = {0};
         _cleanup_draft_ Draft d = {0};
         Piece line, slug, text;
         const Form *f;
@@ -236,19 +220,15 @@ int cues_grammar(Piece note, bool from_tool, BeliefRequest *ret, Diag *reterr) {
         if (from_tool && f->kind != KIND_RESULT)
                 return diag(reterr, BELIEF_E_NOT_FROM_TOOL,
                             "a tool's output cannot say \"%s\": only an agent's own note can", f->word);
-        body.s = malloc(text.n + note.n + 2);
-        if (!body.s)
-                return -ENOMEM;
         r = draft_init(&d, f->kind, f->op, 1) ?: grammar_take_slug(f, slug, &d, reterr);
         if (r == 0 && strcmp(f->text, f->body) == 0)
-                grammar_body_add(&body, text);
+                r = grammar_body_add(&body, text);
         while (r == 0 && piece_line(&note, &line))
                 r = grammar_take_line(f, line, &d, &body, reterr);
         if (r != 0)
                 return r;
         grammar_put_texts(f, text, &body, &d);
-        if ((f->op == OP_RESOLVE || f->op == OP_INVALIDATE) && !json_object_get(d.value, "target_id") &&
-            !json_object_get(d.value, "reference_text"))
+        if (grammar_ends_unnamed(f, &d))
                 return diag(reterr, BELIEF_E_MISSING, "%s has neither an id nor a text: name the row that is meant",
                             f->word);
         return draft_finish(&d, ret, reterr);

@@ -328,7 +328,7 @@ static int natural_make(const Cue *c, const Sentence *s, const Match *m, Piece r
         else
                 draft_put(&d, d.value, "reference_text", piece_json_line(reference));
         cues_add_aliases(&d, aliases);
-        if (c->op == OP_RESOLVE || c->op == OP_INVALIDATE) {
+        if (op_ends(c->op)) {
                 hints = cues_hints(note.s, note.n);
                 if (!hints)
                         return -ENOMEM;
@@ -357,7 +357,7 @@ static int natural_commit_head(Piece note, Piece aliases, BeliefRequest *ret, Di
         if (!piece_line(&rest, &line) || line.n > CANON_PHRASE_BYTES)
                 return CUES_NONE;
         area = (Piece){line.s, 0};
-        while (area.n < line.n && ((line.s[area.n] | 0x20) - 'a' < 26U ||
+        while (area.n < line.n && (ascii_letter(line.s[area.n]) ||
                                    (area.n > 0 && strchr("0123456789_/.,*+-", line.s[area.n]) && line.s[area.n])))
                 area.n++;
         if (area.n < 2 || area.n + 1 >= line.n || line.s[area.n] != ':' || line.s[area.n + 1] != ' ')

@@ -16,10 +16,6 @@ static size_t words_mark(const char *s, size_t n, char *ret) {
         return 1;
 }
 
-static bool words_is_blank(char c) {
-        return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 bool word_is_part(const CueWord *w, const char *word, size_t n) {
         size_t i = 0;
 
@@ -27,9 +23,7 @@ bool word_is_part(const CueWord *w, const char *word, size_t n) {
                 char c;
                 size_t step = words_mark(w->s + i, w->n - i, &c);
 
-                if (c >= 'A' && c <= 'Z')
-                        c = (char)(c | 0x20);
-                if (c != *word)
+                if (ascii_lower(c) != *word)
                         return false;
                 i += step;
                 word++;
@@ -51,21 +45,15 @@ static bool words_line_break(const char *s, size_t n) {
         return i == n || s[i] == '\n' || ((s[i] == '-' || s[i] == '*') && i + 1 < n && s[i + 1] == ' ');
 }
 
-/* The state of quotes within a sentence. */
-typedef struct SentenceScan {
-        bool quoted; /* inside of quotes */
-        char quote;  /* the quote's character */
-} SentenceScan;
-
-static void words_strip_front(SentenceScan *scan, const char **s, size_t *n) {
+/* quoted: inside of quotes, also after the word. */
+static void words_strip_front(bool *quoted, const char **s, size_t *n) {
         while (*n > 0) {
                 char c;
                 size_t step = words_mark(*s, *n, &c);
 
-                if (c == '"' || c == '`') {
-                        scan->quoted = !scan->quoted;
-                        scan->quote = c;
-                } else if (!strchr("([{'*-", c) || c == 0)
+                if (c == '"' || c == '`')
+                        *quoted = !*quoted;
+                else if (!strchr("([{'*-", c) || c == 0)
                         break;
                 *s += step;
                 *n -= step;
@@ -76,15 +64,14 @@ static void words_strip_front(SentenceScan *scan, const char **s, size_t *n) {
 static bool words_goes_on(const char *s, size_t n) {
         size_t i = 0;
 
-        while (i < n && words_is_blank(s[i]))
+        while (i < n && ascii_blank(s[i]))
                 i++;
         return i < n && s[i] >= 'a' && s[i] <= 'z';
 }
 
 /* Strips the marks after a word, last mark first. Returns whether the marks end the sentence. after: bytes that
  * follow. */
-static bool words_strip_back(SentenceScan *scan, const char *s, size_t *n, size_t after, CueWord *w,
-                             bool *ret_question) {
+static bool words_strip_back(bool *quoted, const char *s, size_t *n, size_t after, CueWord *w, bool *ret_question) {
         const bool on = words_goes_on(s + *n, after);
         bool ends = false;
 
@@ -95,7 +82,7 @@ static bool words_strip_back(SentenceScan *scan, const char *s, size_t *n, size_
                 if (words_mark(s + *n - step, step, &c) != step)
                         break;
                 if (c == '"' || c == '`') {
-                        scan->quoted = !scan->quoted;
+                        *quoted = !*quoted;
                         w->quoted = true;
                 } else if (c == '.' || c == '!' || c == '?') {
                         ends |= c != '.' || !on;
@@ -111,10 +98,9 @@ static bool words_strip_back(SentenceScan *scan, const char *s, size_t *n, size_
 }
 
 bool sentence_next(Piece *rest, Sentence *ret) {
-        SentenceScan scan = {0};
         const char *s = rest->s;
         size_t left = rest->n;
-        bool over = false;
+        bool over = false, quoted = false;
 
         if (left == 0)
                 return false;
@@ -124,21 +110,21 @@ bool sentence_next(Piece *rest, Sentence *ret) {
                 size_t n = 0;
                 CueWord w = {0};
 
-                while (left > 0 && words_is_blank(*s) && !over) {
+                while (left > 0 && ascii_blank(*s) && !over) {
                         over = *s == '\n' && words_line_break(s, left);
                         s++;
                         left--;
                 }
                 if (over || left == 0)
                         break;
-                while (n < left && !words_is_blank(s[n]))
+                while (n < left && !ascii_blank(s[n]))
                         n++;
                 word = s;
                 s += n;
                 left -= n;
-                words_strip_front(&scan, &word, &n);
-                w.quoted = scan.quoted;
-                over = words_strip_back(&scan, word, &n, left, &w, &ret->question);
+                words_strip_front(&quoted, &word, &n);
+                w.quoted = quoted;
+                over = words_strip_back(&quoted, word, &n, left, &w, &ret->question);
                 if (n == 0) { /* a dash between blanks */
                         if (ret->n > 0)
                                 ret->words[ret->n - 1].stop = true;

@@ -13,7 +13,7 @@ ResolveQuestion asked_by(const BeliefRequest *req, const char *text, size_t n_te
                              .text = text,
                              .n_text = n_text};
 
-        if (req->op == OP_UPSERT || req->op == OP_APPEND)
+        if (op_creates(req->op))
                 for (size_t i = 0; i < ARRAY_SIZE(says) && !a.reference; i++)
                         a.reference = json_text(json_object_get(req->payload, says[i]));
         return a;
@@ -47,7 +47,7 @@ int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret
                 return -ENOMEM;
         cues_first_clause(text, asked->n_text, &clause, &n_clause);
         e.n_mentions = found;
-        e.saying.settles = asked->op == OP_RESOLVE || asked->op == OP_INVALIDATE;
+        e.saying.settles = op_ends(asked->op);
         r = evidence_collect_slugs(text, asked->n_text, &e) ?: saying_text(l, &e.saying, text, asked->n_text);
         if (r == 0)
                 r = asked->reference ? saying_reference(l, &e.saying, asked->reference, strlen(asked->reference))

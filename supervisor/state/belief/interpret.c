@@ -29,33 +29,24 @@ static bool interpret_cut_context(json_t *context) {
         return n > 0;
 }
 
-/* Copies the text without the bytes that a JSON string cannot hold. */
-static json_t *interpret_plain(const char *s, size_t n, size_t most) {
-        _cleanup_buf_ Buf b = {0};
-
-        return buf_add_plain(&b, s, MIN(n, most)) < 0 ? NULL : json_stringn(b.n ? b.data : "", b.n);
-}
-
-static json_t *interpret_message(const char *note, size_t n, CueRole role, const json_t *context, int fault,
-                                 const Diag *why, const char *raw) {
+/* raw: the refused answer, of a second question. */
+static json_t *interpret_message(const char *note, size_t n, CueRole role, const json_t *context,
+                                 const Interpreted *i, const char *raw) {
         _cleanup_json_ json_t *o = json_pack("{s:i, s:{s:s%, s:s}, s:o}", "version", INTERPRET_VERSION, "note", "text",
                                              note, n, "role", role == CUE_AGENT ? "agent" : "tool_result", "context",
                                              context ? json_deep_copy(context) : json_object());
 
-        if (o && fault) {
-                json_t *repair =
-                        json_pack("{s:s, s:s, s:o}", "code", belief_code_name(fault), "message", why->text, "answer",
-                                  interpret_plain(raw ?: "", raw ? strlen(raw) : 0, INTERPRET_RAW_KEPT));
-
-                if (!repair || json_object_set_new(o, "repair", repair) < 0)
-                        return NULL;
-        }
+        if (o && i->fault &&
+            json_object_set_new(o, "repair",
+                                json_pack("{s:s, s:s, s:s}", "code", belief_code_name(i->fault), "message",
+                                          i->fault_why.text, "answer", raw ?: "")) < 0)
+                return NULL;
         return TAKE_PTR(o);
 }
 
-static int interpret_line(const char *note, size_t n, CueRole role, const json_t *context, int fault, const Diag *why,
+static int interpret_line(const char *note, size_t n, CueRole role, const json_t *context, const Interpreted *i,
                           const char *raw, char **ret) {
-        _cleanup_json_ json_t *o = interpret_message(note, n, role, context, fault, why, raw);
+        _cleanup_json_ json_t *o = interpret_message(note, n, role, context, i, raw);
         size_t length;
         int r;
 
@@ -78,12 +69,13 @@ static int interpret_line(const char *note, size_t n, CueRole role, const json_t
 
 /* The output of a tool cannot end a row, because the words are not the agent's. */
 static int interpret_check_role(const BeliefRequest *r, CueRole role, Diag *reterr) {
-        if (role == CUE_TOOL_RESULT && r->accept && (r->op == OP_RESOLVE || r->op == OP_INVALIDATE))
+        if (role == CUE_TOOL_RESULT && r->accept && op_ends(r->op))
                 return diag(reterr, BELIEF_E_NOT_FROM_TOOL,
                             "operation %s: a tool's output ends nothing, only an agent's own note can", op_name(r->op));
         return 0;
 }
 
+/* The beginning of an answer, without the bytes that a JSON string cannot hold. */
 static char *interpret_kept(const char *line) {
         _cleanup_buf_ Buf b = {0};
 
@@ -96,15 +88,14 @@ static char *interpret_kept(const char *line) {
 static int interpret_ask(const Advisor *a, const char *line, CueRole role, unsigned time, Interpreted *i) {
         _cleanup_canon_request_ BeliefRequest request = {0};
         _cleanup_free_ char *answer = NULL;
+        const KeySet *keys;
         int r = a->ask(a->userdata, line, &answer, &i->fault_why);
 
-        if (r == 0) {
-                const KeySet *keys = key_hold(a->keys);
-
-                r = keyscan_text(keys, answer, strlen(answer));
-                key_let_go(a->keys, &keys);
-        } else if (r > 0)
+        if (r != 0)
                 return r;
+        keys = key_hold(a->keys);
+        r = keyscan_text(keys, answer, strlen(answer));
+        key_let_go(a->keys, &keys);
         if (r < 0)
                 return r;
         if (r > 0) /* the answer is neither stored nor quoted */
@@ -129,23 +120,17 @@ static bool interpret_can_repair(int fault) {
 
 static int interpret_by_advisor(const Advisor *a, const char *note, size_t n, CueRole role, const json_t *context,
                                 Interpreted *i) {
-        Diag first = {0};
         int r = 0;
 
         for (unsigned time = 0; time < ARRAY_SIZE(i->raw); time++) {
                 _cleanup_free_ char *line = NULL;
 
-                r = interpret_line(note, n, role, context, i->fault, &first, time > 0 ? i->raw[time - 1] : NULL, &line)
+                r = interpret_line(note, n, role, context, i, time > 0 ? i->raw[time - 1] : NULL, &line)
                         ?: interpret_ask(a, line, role, time, i);
-                if (r == 0) {
-                        i->repaired = time > 0;
-                        i->fault_why = first;
-                        return 0;
-                }
-                if (r < 0)
+                i->repaired = r == 0 && time > 0;
+                if (r <= 0)
                         return r;
                 i->fault = r;
-                first = i->fault_why;
                 if (!interpret_can_repair(r))
                         break;
         }

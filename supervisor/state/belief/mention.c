@@ -1,23 +1,16 @@
 #include "belief/mention.h"
+#include "base/ascii.h"
 #include "engine/known-names.h"
 
 #include <string.h>
 #include <strings.h>
 
 static bool mention_is_hex(char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-static bool mention_is_letter(char c) {
-        return (c | 0x20) - 'a' < 26U;
+        return ascii_digit(c) || (c >= 'a' && c <= 'f');
 }
 
 static bool mention_in_word(char c) {
-        return mention_is_letter(c) || (c >= '0' && c <= '9') || c == '_';
-}
-
-static bool mention_is_blank(char c) {
-        return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+        return ascii_letter(c) || ascii_digit(c) || c == '_';
 }
 
 /* The word before `at`, of at least one letter; *at becomes its beginning. Skips the marks that may follow a word
@@ -25,9 +18,9 @@ static bool mention_is_blank(char c) {
 static bool mention_word_before(const char *s, size_t *at, const char **ret, size_t *ret_n) {
         size_t end = *at, from;
 
-        while (end > 0 && (mention_is_blank(s[end - 1]) || s[end - 1] == '(' || s[end - 1] == ':' || s[end - 1] == '"'))
+        while (end > 0 && (ascii_blank(s[end - 1]) || s[end - 1] == '(' || s[end - 1] == ':' || s[end - 1] == '"'))
                 end--;
-        for (from = end; from > 0 && (mention_is_letter(s[from - 1]) || s[from - 1] == '\'');)
+        for (from = end; from > 0 && (ascii_letter(s[from - 1]) || s[from - 1] == '\'');)
                 from--;
         if (from == end)
                 return false;
@@ -74,9 +67,9 @@ static bool mention_meant_behind(const char *s, size_t n) {
         static const char *const verbs[] = {"caused", "causes", "broke", "breaks", "regressed", NULL};
         size_t i = 0, from;
 
-        while (i < n && (mention_is_blank(s[i]) || s[i] == ')'))
+        while (i < n && (ascii_blank(s[i]) || s[i] == ')'))
                 i++;
-        for (from = i; i < n && mention_is_letter(s[i]);)
+        for (from = i; i < n && ascii_letter(s[i]);)
                 i++;
         return mention_is_one_of(s + from, i - from, verbs);
 }
@@ -120,7 +113,7 @@ static bool mention_hash_at(const char *s, size_t n, size_t at, Mention *m) {
         if ((end < n && mention_in_word(s[end])) || !mention_is_hash(s, at, end - at))
                 return false;
         *m = (Mention){.hash = s + at, .n_hash = end - at, .from = at, .to = end};
-        for (k = end; k < n && (mention_is_blank(s[k]) || s[k] == '(');)
+        for (k = end; k < n && (ascii_blank(s[k]) || s[k] == '(');)
                 k++;
         k += mention_quoted(s + k, n - k, m);
         if (m->title)
@@ -151,23 +144,19 @@ size_t mentions_find(const char *s, size_t n, Mention ret[static MENTIONS_MAX]) 
         return found;
 }
 
-static char mention_lower(char c) {
-        return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 static bool mention_same_title(const char *a, size_t n_a, const char *b, size_t n_b) {
         size_t i = 0, k = 0;
 
         for (;;) {
                 bool gap_a = i == 0, gap_b = k == 0; /* white space at the ends does not count */
 
-                for (; i < n_a && mention_is_blank(a[i]); i++)
+                for (; i < n_a && ascii_blank(a[i]); i++)
                         gap_a = true;
-                for (; k < n_b && mention_is_blank(b[k]); k++)
+                for (; k < n_b && ascii_blank(b[k]); k++)
                         gap_b = true;
                 if (i == n_a || k == n_b)
                         return i == n_a && k == n_b;
-                if (gap_a != gap_b || mention_lower(a[i]) != mention_lower(b[k]))
+                if (gap_a != gap_b || ascii_lower(a[i]) != ascii_lower(b[k]))
                         return false;
                 i++;
                 k++;

@@ -1,5 +1,6 @@
 #include "belief/note-to-row.h"
 
+#include "base/ascii.h"
 #include "belief/candidates.h"
 #include "belief/cues.h"
 #include "engine/payload.h"
@@ -51,10 +52,10 @@ static int apply_add_names(const Applying *a, json_t *body) {
 /* The thresholds of source_ref, or the policy's when the resolver was not asked (a plan, or a row named by a
  * person). */
 static json_t *apply_event_fields(const Applying *a, const json_t *source_ref) {
-        bool creates = a->request->op == OP_UPSERT || a->request->op == OP_APPEND;
+        bool creates = op_creates(a->request->op);
         const json_t *said_tau = json_object_get(source_ref, "tau"), *said_delta = json_object_get(source_ref, "delta");
-        double tau = creates ? a->policy->create_tau : a->policy->tau;
-        double delta = creates ? a->policy->create_delta : a->policy->delta;
+        double tau = creates ? a->by->policy->create_tau : a->by->policy->tau;
+        double delta = creates ? a->by->policy->create_delta : a->by->policy->delta;
         _cleanup_json_ json_t *fields = json_object();
 
         if (said_tau)
@@ -84,7 +85,7 @@ static int apply_to_queue(Txn *t, const Applying *a, const char *reason, Applied
         if (!fields || !body || json_object_set_new(fields, "reason", json_string(reason)) < 0 ||
             (a->interpreted && json_object_set(body, "interpreted", (json_t *)a->interpreted) < 0))
                 return -ENOMEM;
-        return engine_wait(t, a->who, a->region, a->scope, q->kind, q->op, fields, body, &ret->seq);
+        return engine_wait(t, a->by->who, a->by->region, a->scope, q->kind, q->op, fields, body, &ret->seq);
 }
 
 /* A possible row, or an index entry that leads to such a row, cannot be read, and nothing was written yet. The request
@@ -112,8 +113,7 @@ static void apply_make_slug(const char *text, Kind kind, char out[static SLUG_BY
         bool in_word = false;
 
         for (; *text && n < SLUG_BYTES; text++) {
-                char c = *text >= 'A' && *text <= 'Z' ? (char)(*text + 32) : *text;
-                bool letter = c >= 'a' && c <= 'z', part = letter || (c >= '0' && c <= '9');
+                bool letter = ascii_letter(*text), part = letter || ascii_digit(*text);
 
                 if (part && !in_word) {
                         if (words == SLUG_WORDS || (n == 0 && !letter))
@@ -123,7 +123,7 @@ static void apply_make_slug(const char *text, Kind kind, char out[static SLUG_BY
                                 out[n++] = '_';
                 }
                 if (part && n < SLUG_BYTES)
-                        out[n++] = c;
+                        out[n++] = ascii_lower(*text);
                 in_word = part;
         }
         while (n > 0 && out[n - 1] == '_')
@@ -165,7 +165,8 @@ static int apply_keep_old(Txn *t, const Applying *a, const char *id, Applied *re
         return r > 0 || (r == 0 && a->bucket->lexicon) ? bucket_take(a->bucket, id, &ret->was) : r;
 }
 
-static int apply_commit(Txn *t, const Applying *a, const char *id, bool was_closed, Applied *ret) {
+static int apply_commit(Txn *t, const Applying *a, const KeySet *keys, const char *id, bool was_closed,
+                        Applied *ret) {
         _cleanup_json_ json_t *body = json_object(), *fields = apply_event_fields(a, ret->source_ref);
         const BeliefRequest *q = a->request;
         Mutated m;
@@ -184,7 +185,7 @@ static int apply_commit(Txn *t, const Applying *a, const char *id, bool was_clos
         r = engine_mutate(t,
                           &(Mutation){.scope = a->scope_name, .kind = q->kind, .op = q->op, .id = id,
                                       .expect = MUTATION_ANY, .payload = q->payload, .more = body, .fields = fields,
-                                      .who = a->who, .region = a->region, .keys = a->keys, .takes = true,
+                                      .who = a->by->who, .region = a->by->region, .keys = keys, .takes = true,
                                       .one_of_many = true},
                           &m, &ret->why);
         if (r == -EUCLEAN && apply_row_is_damaged(t, a, id))
@@ -231,7 +232,7 @@ static int apply_fixed_target(const Applying *a, const char **ret_id, Applied *r
 static int apply_by_person(const Applying *a, const char **ret_id, Applied *ret) {
         *ret_id = a->target;
         ret->source_ref = json_pack("{s:s, s:[], s:s, s:s*, s:o}", "matched_target_id", a->target, "candidate_matches",
-                                    "resolution_reason", "person", "who", a->who, "pending", json_u64(a->pending));
+                                    "resolution_reason", "person", "who", a->by->who, "pending", json_u64(a->pending));
         return ret->source_ref ? 0 : -ENOMEM;
 }
 
@@ -246,7 +247,7 @@ static int apply_ended_before(Txn *t, const Applying *a, const char *id) {
 
         while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0 && seq < a->pending)
                 last = op;
-        return r < 0 && r != -ENOENT ? r : last == OP_RESOLVE || last == OP_INVALIDATE;
+        return r < 0 && r != -ENOENT ? r : op_ends(last);
 }
 
 /* The item waits because a similar row existed. The row may have ended or changed since; the item is still no new
@@ -256,10 +257,6 @@ static bool apply_had_alike(const Applying *a) {
         return a->pending && a->waits_for &&
                (strcmp(a->waits_for, resolve_reason_name(RESOLVE_ALIKE)) == 0 ||
                 strcmp(a->waits_for, REASON_REOPEN) == 0);
-}
-
-static bool apply_ends(Op op) {
-        return op == OP_RESOLVE || op == OP_INVALIDATE;
 }
 
 static bool apply_note_says(const Applying *a, const char *id) {
@@ -287,16 +284,16 @@ static int apply_cross_scope(Txn *t, const Applying *a, Applied *ret) {
         return apply_outcome(ret, NOTE_INVALID, engine_code_name(ENGINE_E_CROSS_SCOPE));
 }
 
-static int apply_decide(Txn *t, const Applying *a, Applied *ret) {
+static int apply_decide(Txn *t, const Applying *a, const KeySet *keys, Applied *ret) {
         const BeliefRequest *q = a->request;
         _cleanup_candidates_ Candidates c = {0};
         ResolveQuestion asked = asked_by(q, a->note, a->n_note);
         char id[RECORD_ID_MAX];
-        int r = candidates_find(a->bucket, &asked, a->policy, &c);
+        int r = candidates_find(a->bucket, &asked, a->by->policy, &c);
 
         if (r < 0)
                 return r == -EUCLEAN ? apply_cannot_read(t, a, ret) : r;
-        ret->source_ref = resolve_source_ref(q->op, &c.outcome, c.v, c.n, a->policy);
+        ret->source_ref = resolve_source_ref(q->op, &c.outcome, c.v, c.n, a->by->policy);
         if (!ret->source_ref ||
             (a->pending && json_object_set_new(ret->source_ref, "pending", json_u64(a->pending)) < 0))
                 return -ENOMEM;
@@ -319,7 +316,7 @@ static int apply_decide(Txn *t, const Applying *a, Applied *ret) {
 
                 if (state == RECORD_RESOLVED && c.outcome.reason != RESOLVE_EXPLICIT) /* G-34 */
                         return apply_to_queue(t, a, REASON_REOPEN, ret);
-                if (a->pending && apply_ends(q->op)) {
+                if (a->pending && op_ends(q->op)) {
                         r = apply_ended_before(t, a, c.v[0].id);
                         if (r == -EUCLEAN)
                                 return apply_cannot_read(t, a, ret);
@@ -328,7 +325,7 @@ static int apply_decide(Txn *t, const Applying *a, Applied *ret) {
                         if (r < 0)
                                 return r;
                 }
-                return apply_commit(t, a, c.v[0].id, closed && q->op == OP_UPSERT, ret);
+                return apply_commit(t, a, keys, c.v[0].id, closed && q->op == OP_UPSERT, ret);
         }
         case RESOLVE_NEW:
                 if (apply_had_alike(a))
@@ -339,9 +336,11 @@ static int apply_decide(Txn *t, const Applying *a, Applied *ret) {
                         return apply_outcome(ret, NOTE_INVALID, "low_confidence");
                 }
                 if (q->target)
-                        return apply_commit(t, a, q->target, false, ret);
+                        return apply_commit(t, a, keys, q->target, false, ret);
                 r = apply_new_id(t, a, id);
-                return r == -EUCLEAN ? apply_cannot_read(t, a, ret) : r < 0 ? r : apply_commit(t, a, id, false, ret);
+                return r == -EUCLEAN ? apply_cannot_read(t, a, ret)
+                       : r < 0       ? r
+                                     : apply_commit(t, a, keys, id, false, ret);
         case RESOLVE_WAIT:
                 break;
         }
@@ -352,11 +351,11 @@ int belief_apply(Txn *t, const Applying *a, Applied *ret) {
         const BeliefRequest *q = a->request;
         _cleanup_applied_ Applied out = {.kind = q->kind, .op = q->op};
         const char *id = NULL;
-        int r = keyscan_text(a->keys, a->note, a->n_note);
-
+        /* A region that lives now may not have existed when an item began to wait (I-11). */
+        const KeySet *keys = key_hold(a->by->keys);
         /* The queue bypasses the engine's own key scan, so the scan is here. */
-        if (r == 0)
-                r = keyscan_json(a->keys, q->value);
+        int r = keyscan_text(keys, a->note, a->n_note) ?: keyscan_json(keys, q->value);
+
         if (r > 0) {
                 out.held_back = true;
                 r = apply_outcome(&out, NOTE_INVALID, engine_code_name(ENGINE_E_KEY_ESCAPE));
@@ -368,13 +367,12 @@ int belief_apply(Txn *t, const Applying *a, Applied *ret) {
                 diag(&out.why, 0, "%s", q->rationale ? q->rationale : "");
         } else if (r == 0) {
                 r = apply_fixed_target(a, &id, &out);
-                if (r == 0 && !out.outcome) {
-                        if (a->target)
-                                r = apply_by_person(a, &id, &out);
-                }
+                if (r == 0 && !out.outcome && a->target)
+                        r = apply_by_person(a, &id, &out);
                 if (r == 0 && !out.outcome)
-                        r = id ? apply_commit(t, a, id, false, &out) : apply_decide(t, a, &out);
+                        r = id ? apply_commit(t, a, keys, id, false, &out) : apply_decide(t, a, keys, &out);
         }
+        key_let_go(a->by->keys, &keys);
         if (r < 0)
                 return r;
         *ret = out;

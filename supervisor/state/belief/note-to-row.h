@@ -12,6 +12,13 @@
 
 #define APPLY_CONFIDENCE_LEAST 0.5 /* of a request that creates and is bound to nothing (G-23) */
 
+/* The actor and the thresholds of an attempt. */
+typedef struct Trying {
+        const ResolvePolicy *policy;
+        const char *who, *region; /* one of the two */
+        const KeyHold *keys;      /* of living regions: with a key, a note is invalid, an item keeps waiting; or NULL */
+} Trying;
+
 typedef struct Applying {
         uint64_t scope;
         const char *scope_name;
@@ -23,9 +30,7 @@ typedef struct Applying {
         uint64_t pending;       /* the id of the pending item under replay; 0: no replay */
         const char *waits_for;  /* the pending item's reason; or NULL */
         const char *target;     /* the row that a person chose, so the resolver is not asked; or NULL */
-        const ResolvePolicy *policy;
-        const char *who, *region; /* one of the two */
-        const KeySet *keys;     /* or NULL */
+        const Trying *by;
         Bucket *bucket;         /* the bucket of the request's kind */
         const char *advisor;    /* the region of the advisor that made the request; or NULL */
         const json_t *interpreted; /* the interpreter, and its answers (G-12); or NULL */

@@ -63,14 +63,12 @@ static int promote_context_list(Txn *t, uint64_t scope, Kind kind, RecordState s
  * Unreadable rows are left out; a request about an unreadable row waits (belief_apply()). */
 static int promote_context(Txn *t, uint64_t scope, json_t **ret) {
         _cleanup_json_ json_t *o = json_pack("{s:[], s:[], s:[]}", "issues", "decisions", "constraints");
-        int r = o ? 0 : -ENOMEM;
+        int r = o ? promote_context_list(t, scope, KIND_ISSUE, RECORD_OPEN, json_object_get(o, "issues"))
+                        ?: promote_context_list(t, scope, KIND_DECISION, RECORD_ACTIVE, json_object_get(o, "decisions"))
+                        ?: promote_context_list(t, scope, KIND_CONSTRAINT, RECORD_ACTIVE,
+                                                json_object_get(o, "constraints"))
+                  : -ENOMEM;
 
-        if (r == 0)
-                r = promote_context_list(t, scope, KIND_ISSUE, RECORD_OPEN, json_object_get(o, "issues"));
-        if (r == 0)
-                r = promote_context_list(t, scope, KIND_DECISION, RECORD_ACTIVE, json_object_get(o, "decisions"));
-        if (r == 0)
-                r = promote_context_list(t, scope, KIND_CONSTRAINT, RECORD_ACTIVE, json_object_get(o, "constraints"));
         if (r == 0)
                 *ret = TAKE_PTR(o);
         return r;
@@ -139,30 +137,24 @@ static int promote_one(Txn *t, const Promoting *p, const NoteRun *run, const cha
         _cleanup_json_ json_t *interpreted = interpreted_outcome(&ready->made);
         _cleanup_bucket_ Bucket b = bucket_of(t, run->scope, ready->made.request.kind);
         _cleanup_applied_ Applied done = {0};
-        const KeySet *keys;
+        const Trying by = {.policy = p->policy, .who = p->who, .region = p->region, .keys = p->keys};
         int r = interpreted ? 0 : -ENOMEM;
 
         if (r == 0 && ready->made.code) {
                 done.outcome = NOTE_INVALID;
                 snprintf(done.code, sizeof(done.code), "%s", belief_code_name(ready->made.code));
                 done.why = ready->made.why;
-        } else if (r == 0) {
-                keys = key_hold(p->keys);
+        } else if (r == 0)
                 r = belief_apply(
                         t,
                         &(Applying){.scope = run->scope, .scope_name = scope_name, .request = &ready->made.request,
                                     .note = note_words(&ready->note), .n_note = note_length(&ready->note),
                                     .agent = run->agent, .run = run->id, .number = ready->note.number, .bucket = &b,
-                                    .policy = p->policy, .who = p->who, .region = p->region, .keys = keys,
-                                    .interpreted = p->advisor ? interpreted : NULL,
+                                    .by = &by, .interpreted = p->advisor ? interpreted : NULL,
                                     .advisor = p->advisor && !ready->made.degraded ? p->advisor->region : NULL},
                         &done);
-                key_let_go(p->keys, &keys);
-        }
         if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied)
-                r = belief_settle(t, &b, &done,
-                                  &(Trying){.policy = p->policy, .who = p->who, .region = p->region, .keys = p->keys},
-                                  &ready->resolved);
+                r = belief_settle(t, &b, &done, &by, &ready->resolved);
         if (r < 0)
                 return r;
         ready->is = done.outcome;

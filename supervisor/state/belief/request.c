@@ -1,5 +1,6 @@
 #include "belief/request.h"
 
+#include "base/ascii.h"
 #include "base/clean.h"
 #include "engine/note.h"
 #include "refs/reserved-names.h"
@@ -48,7 +49,7 @@ static bool request_says_member(const char *text, size_t n, const char *name) {
                 if (opened && after < end && (*after == '"' || *after == '\'')) {
                         do
                                 after++;
-                        while (after < end && (*after == ' ' || *after == '\t' || *after == '\n' || *after == '\r'));
+                        while (after < end && ascii_blank(*after));
                         if (after < end && *after == ':')
                                 return true;
                 }
@@ -94,7 +95,7 @@ static int request_wrong_type(const char *name, const json_t *v, const char *wan
         return diag(reterr, BELIEF_E_TYPE, "%s is %s: %s is wanted", name, json_types[json_typeof(v)], wanted);
 }
 
-static int request_read_line(const char *name, const json_t *v, size_t max, const char **ret, Diag *reterr) {
+static int request_check_line(const char *name, const json_t *v, size_t max, Diag *reterr) {
         const char *s = json_bytes(v);
         size_t n = json_string_length(v);
         int r;
@@ -104,11 +105,7 @@ static int request_read_line(const char *name, const json_t *v, size_t max, cons
         if (n > max)
                 return diag(reterr, BELIEF_E_TOO_LARGE, "%s has %zu bytes: at most %zu are allowed", name, n, max);
         r = request_check_text(name, s, n, true, reterr);
-        if (r == 0 && clean_blank(s, n))
-                r = diag(reterr, BELIEF_E_EMPTY, "%s is empty: leave it out", name);
-        if (r == 0)
-                *ret = s;
-        return r;
+        return r == 0 && clean_blank(s, n) ? diag(reterr, BELIEF_E_EMPTY, "%s is empty: leave it out", name) : r;
 }
 
 static int request_bad_word(int code, const char *name, const char *word, const char *rule, Diag *reterr) {
@@ -116,11 +113,8 @@ static int request_bad_word(int code, const char *name, const char *word, const 
 }
 
 static int request_read_decision(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        const char *s;
-        int e = request_read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
+        const char *s = json_bytes(v);
 
-        if (e != 0)
-                return e;
         r->accept = strcmp(s, "accept") == 0;
         if (!r->accept && strcmp(s, "reject") != 0)
                 return request_bad_word(BELIEF_E_VALUE, name, s, "it is accept or reject", reterr);
@@ -128,11 +122,8 @@ static int request_read_decision(BeliefRequest *r, const char *name, json_t *v, 
 }
 
 static int request_read_kind(const char *name, const json_t *v, Kind *ret, Diag *reterr) {
-        const char *s;
-        int e = request_read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
+        const char *s = json_bytes(v);
 
-        if (e != 0)
-                return e;
         *ret = kind_from_name(s);
         if (*ret == KIND_NONE || kind_class(*ret) != CLASS_CANON)
                 return request_bad_word(
@@ -147,11 +138,8 @@ static int request_read_bucket(BeliefRequest *r, const char *name, json_t *v, Di
 }
 
 static int request_read_operation(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        const char *s;
-        int e = request_read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
+        const char *s = json_bytes(v);
 
-        if (e != 0)
-                return e;
         r->op = op_from_name(s);
         if (r->op != OP_UPSERT && r->op != OP_APPEND && r->op != OP_INVALIDATE && r->op != OP_RESOLVE)
                 return request_bad_word(BELIEF_E_OPERATION, name, s,
@@ -159,25 +147,22 @@ static int request_read_operation(BeliefRequest *r, const char *name, json_t *v,
         return 0;
 }
 
-static int request_read_id(const char *name, const json_t *v, Kind kind, const char **ret, Diag *reterr) {
+static int request_check_id(const char *name, const json_t *v, Kind kind, Diag *reterr) {
+        const char *s = json_bytes(v);
         char rule[160];
-        const char *s;
-        int e = request_read_line(name, v, CANON_PHRASE_BYTES, &s, reterr);
 
-        if (e != 0)
-                return e;
         if (!record_id_valid(kind, s)) {
                 snprintf(rule, sizeof(rule), "an id is %s, and of the note's own scope", record_id_rule(kind));
                 return request_bad_word(BELIEF_E_TARGET, name, s, rule, reterr);
         }
         if (kind == KIND_PLAN && strcmp(s, "main") != 0)
                 return request_bad_word(BELIEF_E_TARGET, name, s, "there is one plan, main", reterr);
-        *ret = s;
         return 0;
 }
 
 static int request_read_target(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        return request_read_id(name, v, r->kind, &r->target, reterr);
+        r->target = json_bytes(v);
+        return request_check_id(name, v, r->kind, reterr);
 }
 
 static int request_read_payload(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
@@ -187,12 +172,14 @@ static int request_read_payload(BeliefRequest *r, const char *name, json_t *v, D
         return 0; /* the members are checked later, when bucket and operation are known to fit */
 }
 
-static int request_read_reference(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        return request_read_line(name, v, CANON_PHRASE_BYTES, &r->reference, reterr);
+static int request_read_reference(BeliefRequest *r, const char *, json_t *v, Diag *) {
+        r->reference = json_bytes(v);
+        return 0;
 }
 
-static int request_read_rationale(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
-        return request_read_line(name, v, CANON_PHRASE_BYTES, &r->rationale, reterr);
+static int request_read_rationale(BeliefRequest *r, const char *, json_t *v, Diag *) {
+        r->rationale = json_bytes(v);
+        return 0;
 }
 
 static int request_read_list(const char *name, json_t *v, size_t max,
@@ -214,9 +201,7 @@ static int request_read_list(const char *name, json_t *v, size_t max,
 }
 
 static int request_read_alias(const char *name, json_t *v, Diag *reterr) {
-        const char *s;
-
-        return request_read_line(name, v, CANON_ALIAS_BYTES, &s, reterr);
+        return request_check_line(name, v, CANON_ALIAS_BYTES, reterr);
 }
 
 static int request_read_aliases(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
@@ -234,13 +219,10 @@ static int request_read_confidence(BeliefRequest *r, const char *name, json_t *v
 }
 
 static int request_unknown_field(const char *name, Diag *reterr) {
-        char quoted[400];
-
-        diag_quote(name, strlen(name), quoted, sizeof(quoted));
         if (reserved_name_is(name))
                 return diag(reterr, BELIEF_E_SERVICE, "\"%s\" is filled in by the service: no request may hold it",
-                            quoted);
-        return diag(reterr, BELIEF_E_UNKNOWN_FIELD, "\"%s\" is no field of a request", quoted);
+                            DIAG_QUOTED(name));
+        return diag(reterr, BELIEF_E_UNKNOWN_FIELD, "\"%s\" is no field of a request", DIAG_QUOTED(name));
 }
 
 static int request_read_one_read(const char *name, json_t *v, Diag *reterr) {
@@ -248,7 +230,6 @@ static int request_read_one_read(const char *name, json_t *v, Diag *reterr) {
                      *version = json_object_get(v, "version");
         Kind kind;
         uint64_t n;
-        const char *s;
         int e;
 
         if (!json_is_object(v))
@@ -257,9 +238,10 @@ static int request_read_one_read(const char *name, json_t *v, Diag *reterr) {
                 return diag(reterr, BELIEF_E_MISSING, "%s has no %s", name, bucket ? "id" : "bucket");
         if (json_object_size(v) != (version ? 3 : 2))
                 return diag(reterr, BELIEF_E_UNKNOWN_FIELD, "%s holds bucket, id and version, and nothing else", name);
-        e = request_read_kind(name, bucket, &kind, reterr);
-        if (e == 0)
-                e = request_read_id(name, id, kind, &s, reterr);
+        e = request_check_line(name, bucket, CANON_PHRASE_BYTES, reterr)
+                ?: request_read_kind(name, bucket, &kind, reterr)
+                ?: request_check_line(name, id, CANON_PHRASE_BYTES, reterr)
+                ?: request_check_id(name, id, kind, reterr);
         if (e == 0 && version && !json_is_integer(version))
                 e = request_wrong_type(name, version, "a whole number for version", reterr);
         if (e == 0 && version && (json_get_u64(version, &n) < 0 || n == 0))
@@ -272,22 +254,23 @@ static int request_read_reads(BeliefRequest *r, const char *name, json_t *v, Dia
         return request_read_list(name, v, CANON_READS_MAX, request_read_one_read, reterr);
 }
 
-/* In the order of checks, so that a message names the first wrong field of this order. */
+/* In the order of checks, so that a message names the first wrong field of this order. phrase: a line of text, checked
+ * before `read`. */
 static const struct {
         const char *name;
         FieldFn read;
-        bool accept_needs, reject_has;
+        bool phrase, accept_needs, reject_has;
 } fields[] = {
-        {"decision", request_read_decision, true, true},
-        {"bucket", request_read_bucket, true, false},
-        {"operation", request_read_operation, true, false},
-        {"target_id", request_read_target, false, false},
-        {"payload", request_read_payload, true, false},
-        {"reference_text", request_read_reference, false, false},
-        {"candidate_aliases", request_read_aliases, false, false},
-        {"confidence", request_read_confidence, true, true},
-        {"rationale", request_read_rationale, false, true},
-        {"reads", request_read_reads, false, false},
+        {"decision", request_read_decision, true, true, true},
+        {"bucket", request_read_bucket, true, true, false},
+        {"operation", request_read_operation, true, true, false},
+        {"target_id", request_read_target, true, false, false},
+        {"payload", request_read_payload, false, true, false},
+        {"reference_text", request_read_reference, true, false, false},
+        {"candidate_aliases", request_read_aliases, false, false, false},
+        {"confidence", request_read_confidence, false, true, true},
+        {"rationale", request_read_rationale, true, false, true},
+        {"reads", request_read_reads, false, false, false},
 };
 
 static int request_no_unknown(const json_t *value, Diag *reterr) {
@@ -343,7 +326,8 @@ int belief_request_read(json_t *value, BeliefRequest *ret, Diag *reterr) {
                 else if (v && i > 0 && !r.accept && !fields[i].reject_has)
                         e = diag(reterr, BELIEF_E_NOT_TOGETHER, "%s does not go with decision reject", fields[i].name);
                 else if (v)
-                        e = fields[i].read(&r, fields[i].name, v, reterr);
+                        e = (fields[i].phrase ? request_check_line(fields[i].name, v, CANON_PHRASE_BYTES, reterr) : 0)
+                                ?: fields[i].read(&r, fields[i].name, v, reterr);
         }
         if (e == 0 && r.accept)
                 e = request_check_together(&r, reterr);

@@ -39,37 +39,18 @@ static int settle_read_origin(Txn *t, const Wait *w, PendingItem *ret) {
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
-static ResolveQuestion settle_question(const PendingItem *k) {
-        const json_t *note = json_object_get(k->body, "note");
-
-        return asked_by(&k->request, json_bytes(note), json_string_length(note));
-}
-
 static int settle_apply(Txn *t, Bucket *b, const Wait *w, PendingItem *k, const char *target, const Trying *by,
                         Applied *ret) {
         const json_t *note = json_object_get(k->body, "note");
-        /* a region that lives now may not have existed when the item began to wait (I-11) */
-        const KeySet *keys = key_hold(by->keys);
-        int r;
 
-        r = belief_apply(t,
-                         &(Applying){.scope = w->scope, .scope_name = k->scope_name, .request = &k->request,
-                                     .note = json_bytes(note), .n_note = json_string_length(note),
-                                     .agent = json_text(json_object_get(k->entry, "agent")),
-                                     .run = json_text(json_object_get(k->entry, "run")), .pending = w->id,
-                                     .waits_for = json_text(json_object_get(k->entry, "reason")), .target = target,
-                                     .bucket = b, .policy = by->policy, .who = by->who, .region = by->region,
-                                     .keys = keys},
-                         ret);
-        key_let_go(by->keys, &keys);
-        return r;
-}
-
-static int settle_try(Txn *t, Bucket *b, const Wait *w, const char *target, const Trying *by, Applied *ret) {
-        _cleanup_(settle_item_deinit) PendingItem k = {0};
-        int r = settle_read_item(t, w, &k) ?: settle_read_origin(t, w, &k);
-
-        return r < 0 ? r : settle_apply(t, b, w, &k, target, by, ret);
+        return belief_apply(t,
+                            &(Applying){.scope = w->scope, .scope_name = k->scope_name, .request = &k->request,
+                                        .note = json_bytes(note), .n_note = json_string_length(note),
+                                        .agent = json_text(json_object_get(k->entry, "agent")),
+                                        .run = json_text(json_object_get(k->entry, "run")), .pending = w->id,
+                                        .waits_for = json_text(json_object_get(k->entry, "reason")), .target = target,
+                                        .bucket = b, .by = by},
+                            ret);
 }
 
 /* A committed row, and its previous content. */
@@ -112,14 +93,12 @@ static void settle_forget(Settling *s, uint64_t id) {
  * damage. */
 static int settle_concerns(Settling *s, const SettleRoot *root, const Wait *w, PendingItem *k) {
         int r = settle_read_item(s->bucket->txn, w, k);
+        const json_t *note = json_object_get(k->body, "note");
+        ResolveQuestion asked = asked_by(&k->request, json_bytes(note), json_string_length(note));
 
-        if (r == 0) {
-                ResolveQuestion asked = settle_question(k);
-
-                r = concern_row(s->bucket, root->id, root->was, &asked, json_object_get(k->body, "candidates"),
-                                s->by->policy);
-        }
-        return r;
+        return r < 0 ? r
+                     : concern_row(s->bucket, root->id, root->was, &asked, json_object_get(k->body, "candidates"),
+                                   s->by->policy);
 }
 
 /* Tries an item that the row touched. The attempt counts when all rows were compared, or when the item had the row as a
@@ -240,8 +219,8 @@ int belief_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retrie
 }
 
 int belief_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, Applied *ret, Diag *reterr) {
+        _cleanup_(settle_item_deinit) PendingItem k = {0};
         _cleanup_bucket_ Bucket b = {0};
-        char shown[128];
         uint64_t more;
         Wait w;
         int r = wait_get(t, pending, &w);
@@ -258,10 +237,11 @@ int belief_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, 
                 return r;
         if (!record_id_valid(w.kind, target))
                 return diag(reterr, ENGINE_E_BAD_NAME, "target \"%s\" is not an id of %s: %s",
-                            diag_quote(target, strlen(target), shown, sizeof(shown)), kind_name(w.kind),
-                            record_id_rule(w.kind));
+                            DIAG_QUOTED(target), kind_name(w.kind), record_id_rule(w.kind));
         b = bucket_of(t, w.scope, w.kind);
-        r = settle_try(t, &b, &w, target, by, ret);
+        r = settle_read_item(t, &w, &k)
+                ?: settle_read_origin(t, &w, &k)
+                ?: settle_apply(t, &b, &w, &k, target, by, ret);
         if (r == 0 && ret->outcome == NOTE_COMMITTED && ret->applied)
                 r = belief_settle(t, &b, ret, by, &more);
         bucket_row_free(TAKE_PTR(ret->was));

@@ -5,12 +5,6 @@
 
 #define SETTLE_ATTEMPTS_MAX 64 /* of a root commit, with the attempts after replayed commits (G-47) */
 
-/* The actor and the thresholds of an attempt. */
-typedef struct Trying {
-        const ResolvePolicy *policy;
-        const char *who, *region; /* one of the two */
-        const KeyHold *keys;      /* of the living regions: an item with a key keeps waiting; or NULL */
-} Trying;
 /* Tries the pending items that the committed row concerns, with the bucket of the commit, in the caller's transaction.
  * Takes done->was. *ret_resolved: the number of decided items. */
 int belief_settle(Txn *t, Bucket *b, Applied *done, const Trying *by, uint64_t *ret_resolved);

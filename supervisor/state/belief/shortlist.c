@@ -1,7 +1,6 @@
 #include "belief/shortlist.h"
 #include "index/lexicon.h"
 
-
 #define NAMED_TIMES 2
 #define SOUGHT_TIMES 8
 
@@ -24,8 +23,8 @@ static bool shortlist_in_names(const Saying *s, uint32_t term) {
         return found;
 }
 
-static bool shortlist_before(double weight, uint64_t number, double other_weight, uint64_t other_number) {
-        return weight != other_weight ? weight > other_weight : number < other_number;
+static bool shortlist_before(const ShortlistRow *x, const ShortlistRow *y) {
+        return x->weight != y->weight ? x->weight > y->weight : x->number < y->number;
 }
 
 /* Equal weights are ordered by the terms' bytes: numbers depend on earlier reading. */
@@ -69,15 +68,16 @@ int shortlist_terms(Lexicon *l, const Saying *s, ShortlistTerm ret[static SHORTL
 }
 
 void shortlist_add(Shortlist *x, uint64_t number, double weight) {
+        const ShortlistRow row = {number, weight};
         size_t i = x->n;
 
-        if (i == SHORTLIST_ROWS && !shortlist_before(weight, number, x->rows[i - 1].weight, x->rows[i - 1].number))
+        if (i == SHORTLIST_ROWS && !shortlist_before(&row, &x->rows[i - 1]))
                 return;
         i -= i == SHORTLIST_ROWS;
         x->n = i + 1;
-        for (; i > 0 && shortlist_before(weight, number, x->rows[i - 1].weight, x->rows[i - 1].number); i--)
+        for (; i > 0 && shortlist_before(&row, &x->rows[i - 1]); i--)
                 x->rows[i] = x->rows[i - 1];
-        x->rows[i] = (ShortlistRow){number, weight};
+        x->rows[i] = row;
 }
 
 bool shortlist_has(const Shortlist *x, uint64_t number) {

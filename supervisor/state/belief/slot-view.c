@@ -44,8 +44,7 @@ static int slot_view_origin(Txn *t, uint64_t version, uint64_t written, json_t *
 }
 
 int belief_slot_get(Txn *t, const char *name, uint64_t version, json_t **ret, Diag *reterr) {
-        _cleanup_json_ json_t *o = NULL;
-        json_t *value;
+        _cleanup_json_ json_t *o = NULL, *value = NULL;
         uint64_t written, body;
         SlotRow row;
         Bytes text;
@@ -62,14 +61,11 @@ int belief_slot_get(Txn *t, const char *name, uint64_t version, json_t **ret, Di
         if (r == 0)
                 r = body_get(t, body, NULL, &text)
                         ?: slot_view_origin(t, version ? version : row.version, written, &o, NULL);
-        if (r == 0 && json_object_set_new(o, "slot", json_string(name)) < 0)
-                r = -ENOMEM;
+        if (r == 0)
+                r = json_row_parse(text, SLOT_VALUE_MAX, &value);
         if (r < 0)
                 return slot_view_unclean(r);
-        r = json_parse(text.p, text.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, &value, NULL);
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
-        if (json_object_set_new(o, "value", value) < 0)
+        if (json_object_set_new(o, "slot", json_string(name)) < 0 || json_object_set(o, "value", value) < 0)
                 return -ENOMEM;
         *ret = TAKE_PTR(o);
         return 0;

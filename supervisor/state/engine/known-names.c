@@ -138,9 +138,9 @@ int refmem_index(Txn *t, const Record *rec, Op op, const json_t *body) {
         r = index_bag(t, &bag);
         if (r < 0)
                 return r;
-        r = op == OP_RESOLVE || op == OP_INVALIDATE ? refmem_index_again(t, rec, bag)
-            : payload                               ? refmem_index_payload(bag, payload)
-                                                    : -ENOENT;
+        r = op_ends(op) ? refmem_index_again(t, rec, bag)
+            : payload   ? refmem_index_payload(bag, payload)
+                        : -ENOENT;
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         r = refmem_index_list(bag, INDEX_ALIAS, json_object_get(rec->row, "aliases"));

@@ -40,15 +40,11 @@ static int candidate_compare(const void *a, const void *b) {
         return strcmp(x->id, y->id);
 }
 
-static bool resolve_creates(Op op) {
-        return op == OP_UPSERT || op == OP_APPEND;
-}
-
 /* A creating request with a row's id in the text has the thresholds of an ending request. Only mere likeness has
  * thresholds of its own. */
 static void resolve_thresholds(Op op, const ResolveCandidate *c, size_t n, const ResolvePolicy *p, double *ret_tau,
                                double *ret_delta) {
-        bool alike = resolve_creates(op) && (n == 0 || !c[0].called || c[0].exact);
+        bool alike = op_creates(op) && (n == 0 || !c[0].called || c[0].exact);
 
         *ret_tau = alike ? p->create_tau : p->tau;
         *ret_delta = alike ? p->create_delta : p->delta;
@@ -84,7 +80,7 @@ ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, si
         resolve_thresholds(op, c, n, p, &tau, &delta);
         if (target && (n == 0 || !c[0].exact)) {
                 /* The named row does not exist: a similar row was not meant. */
-                if (!resolve_creates(op))
+                if (!op_creates(op))
                         return resolve_wait(o, RESOLVE_NO_CANDIDATE);
                 return (ResolveOutcome){.verdict = RESOLVE_NEW, .reason = RESOLVE_NEW_ID};
         }
@@ -98,7 +94,7 @@ ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, si
                 o.reason = c[0].exact ? RESOLVE_EXPLICIT : c[0].named ? RESOLVE_NAMED : RESOLVE_SCORE;
                 return o;
         }
-        if (resolve_creates(op)) {
+        if (op_creates(op)) {
                 if (o.best + EXACTNESS >= p->fresh)
                         return resolve_wait(o, RESOLVE_ALIKE);
                 o.verdict = RESOLVE_NEW;

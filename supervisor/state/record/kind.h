@@ -84,6 +84,14 @@ static inline Class kind_class(Kind k) {
 /* All kinds in the order of their numbers; KIND_NONE ends it. */
 extern const Kind kinds[];
 
+/* Operations of governed memory that make a row, or end one. */
+static inline bool op_creates(Op op) {
+        return op == OP_UPSERT || op == OP_APPEND;
+}
+static inline bool op_ends(Op op) {
+        return op == OP_RESOLVE || op == OP_INVALIDATE;
+}
+
 /* Does the kind have the operation (G-39: 7 buckets x 4 operations)? */
 bool kind_has_op(Kind k, Op op);
 /* The state after `op`; RECORD_NONE: refused (M-39, G-33..G-38). From RECORD_NONE: a new record. OP_DELETE leads to

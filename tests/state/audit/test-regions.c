@@ -89,7 +89,7 @@ static void answers(const RegionFacts *r, char ret[200]) {
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
                 if (region_question_is(q, r)) {
                         strcat(ret, *ret ? " " : "");
-                        strcat(ret, region_question_word(q));
+                        strcat(ret, region_questions[q].word);
                 }
 }
 

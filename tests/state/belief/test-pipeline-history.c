@@ -1,6 +1,6 @@
 /* The whole way, on a history that others wrote: each change a note that opens an issue, each fix a note that resolves one, promoted through the store; then
  * the tables must be the fold of the ledger. LETHE_DATA names tests/data. */
-#include "audit/state.h"
+#include "audit/audit.h"
 #include "base/io.h"
 #include "belief/promote.h"
 #include "engine/fold.h"
