@@ -100,6 +100,8 @@ RpcCode rpc_of_engine(EngineCode code);
 /* Counts a refused line and records the first of each code at once; dispatch_finish() records the rest, because a flood
  * of bad lines must cause no flood of fsyncs. Returns 0, DISPATCH_E_END, DISPATCH_E_STORE, -errno. */
 int dispatch_refuse(Dispatch *d, RpcCode code, const char *method_or_null, size_t n_line, Diag *reterr);
+/* Adds an event of this region to *t, which begins with the first event. Returns 0, DISPATCH_E_STORE, -errno. */
+int dispatch_record_in(Dispatch *d, Txn **t, const char *type, const json_t *fields, Diag *reterr);
 /* Records one event of this region in a transaction of its own. Returns 0, DISPATCH_E_STORE, -errno. */
 int dispatch_record(Dispatch *d, const char *type, const json_t *fields, Diag *reterr);
 /* The counts of log messages, for the event region.logged; *ret is NULL without messages. Returns 0 or -ENOMEM. */

@@ -7,27 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Adds an event of the region at its end, in one transaction for all; fields NULL: no event. */
-static int end_add(Dispatch *d, Txn **t, const char *type, const json_t *fields, Diag *reterr) {
-        int r;
-
-        if (!fields)
-                return 0;
-        r = *t ? 0 : store_begin(d->store, true, t, reterr);
-        if (r == 0) {
-                r = engine_event(*t, d->region, type, fields, NULL);
-                if (r < 0)
-                        diag(reterr, r, "events of the pipe: %s", store_strerror(r));
-        }
-        return r == 0 ? 0 : DISPATCH_E_STORE;
-}
-
 int dispatch_finish(Dispatch *d, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_json_ json_t *logged = NULL;
-        int r;
+        int r = dispatch_trace_flush(d, true, reterr);
 
-        r = dispatch_trace_flush(d, true, reterr);
         if (r == 0)
                 r = dispatch_log_summary(d, &logged);
         for (size_t code = 0; r == 0 && code < RPC_CODES; code++) {
@@ -37,11 +21,11 @@ int dispatch_finish(Dispatch *d, Diag *reterr) {
                         continue;
                 fields = json_pack("{s:s, s:o, s:b}", "code", rpc_word(code), "count", json_u64(d->refused[code] - 1),
                                    "further", 1);
-                r = fields ? end_add(d, &t, "request.refused", fields, reterr) : -ENOMEM;
+                r = fields ? dispatch_record_in(d, &t, "request.refused", fields, reterr) : -ENOMEM;
                 d->refused[code] = 1;
         }
-        if (r == 0)
-                r = end_add(d, &t, "region.logged", logged, reterr);
+        if (r == 0 && logged)
+                r = dispatch_record_in(d, &t, "region.logged", logged, reterr);
         if (r == 0 && t && store_commit(TAKE_PTR(t), reterr) != 0)
                 return DISPATCH_E_STORE;
         return r;
@@ -65,10 +49,6 @@ int dispatch_reads_end(Dispatch *d, Txn *t) {
 
 uint64_t dispatch_notes(const Dispatch *d) {
         return d->notes;
-}
-
-bool dispatch_holds_memory(const Dispatch *d) {
-        return d->n_memory > 0;
 }
 
 const json_t *dispatch_memory_ended(const Dispatch *d) {

@@ -95,7 +95,6 @@ static int frame_read(const char *line, size_t n, Frame *ret, Diag *reterr) {
         const json_t *version, *id, *method;
         const char *key;
         json_t *value;
-        char quoted[400];
         int r;
 
         r = frame_read_text(line, n, &f.whole, reterr);
@@ -125,7 +124,7 @@ static int frame_read(const char *line, size_t n, Frame *ret, Diag *reterr) {
                 if (r == 0 && strcmp(key, "jsonrpc") && strcmp(key, "id") && strcmp(key, "method") &&
                     strcmp(key, "params"))
                         r = diag(reterr, RPC_E_INVALID_REQUEST, "member \"%s\" is not one of jsonrpc, id, method, "
-                                 "params", diag_quote(key, strlen(key), quoted, sizeof(quoted)));
+                                 "params", DIAG_QUOTED(key));
         if (r == 0 && f.params && !json_is_object(f.params))
                 r = diag(reterr, RPC_E_INVALID_PARAMS, "params is to be an object: parameters go by name");
         *ret = f;
@@ -136,7 +135,6 @@ static int frame_read(const char *line, size_t n, Frame *ret, Diag *reterr) {
 /* Runs the method's handler when the permit table allows the method. *ret_method: the name of a known method. */
 static int line_judge(Dispatch *d, const Frame *f, const char **ret_method, json_t **ret_result, Diag *reterr) {
         _cleanup_json_ json_t *params = f->params ? json_incref((json_t *)f->params) : json_object();
-        char quoted[400];
 
         if (!params)
                 return -ENOMEM;
@@ -150,8 +148,7 @@ static int line_judge(Dispatch *d, const Frame *f, const char **ret_method, json
                                     d->state == DISPATCH_NEW ? "hello comes first" : "the result was given");
                 return methods[i].handler(d, params, ret_result, reterr);
         }
-        return diag(reterr, RPC_E_UNKNOWN_METHOD, "no method \"%s\"",
-                    diag_quote(f->method, strlen(f->method), quoted, sizeof(quoted)));
+        return diag(reterr, RPC_E_UNKNOWN_METHOD, "no method \"%s\"", DIAG_QUOTED(f->method));
 }
 
 static int line_answer(Dispatch *d, const char *line, size_t n, Buf *out, Diag *reterr) {

@@ -55,10 +55,13 @@ static void log_tell(Dispatch *d, const char *word, const char *text, size_t n) 
         log_show(d, word, text, n);
 }
 
-/* A shown message leaves the region, too (I-11). */
-static int log_key_escape(const char *text, size_t n, Diag *reterr) {
-        int r = region_keys_in_text(text, n);
+/* A shown message leaves the region, too (I-11). Returns 0, RpcCode with a message, -errno. */
+static int log_check(const char *text, size_t n, Diag *reterr) {
+        int r;
 
+        if (n > MESSAGE_MAX)
+                return diag(reterr, RPC_E_TOO_LARGE, "a message of %zu bytes: at most %d are allowed", n, MESSAGE_MAX);
+        r = region_keys_in_text(text, n);
         return r > 0 ? diag(reterr, RPC_E_KEY_ESCAPE,
                             "a region's key must not leave its region: the message was not shown")
                      : r;
@@ -77,9 +80,7 @@ int dispatch_do_log(Dispatch *d, json_t *params, json_t **ret_result, Diag *rete
                                 break;
         if (i == LOG_LEVELS)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "level is to be one of debug, info, warning, error");
-        if (n > MESSAGE_MAX)
-                return diag(reterr, RPC_E_TOO_LARGE, "a message of %zu bytes: at most %d are allowed", n, MESSAGE_MAX);
-        r = log_key_escape(message, n, reterr);
+        r = log_check(message, n, reterr);
         if (r != 0)
                 return r;
         d->logs[i]++;
@@ -99,9 +100,7 @@ int dispatch_do_progress(Dispatch *d, json_t *params, json_t **ret_result, Diag 
         if (!json_is_number(done) || json_number_value(done) < 0 ||
             (total && (!json_is_number(total) || json_number_value(total) < 0)))
                 return diag(reterr, RPC_E_INVALID_PARAMS, "done and total are to be numbers that are not negative");
-        if (n > MESSAGE_MAX)
-                return diag(reterr, RPC_E_TOO_LARGE, "a message of %zu bytes: at most %d are allowed", n, MESSAGE_MAX);
-        r = log_key_escape(message, n, reterr);
+        r = log_check(message, n, reterr);
         if (r != 0)
                 return r;
         if (total)
@@ -115,21 +114,12 @@ int dispatch_do_progress(Dispatch *d, json_t *params, json_t **ret_result, Diag 
 }
 
 int dispatch_log_summary(const Dispatch *d, json_t **ret) {
-        json_t *o, *levels;
-
+        static_assert(LOG_LEVELS == 4, "each level has a member");
         *ret = NULL;
         if (d->logs[0] + d->logs[1] + d->logs[2] + d->logs[3] == 0)
                 return 0;
-        levels = json_object();
-        for (size_t i = 0; levels && i < LOG_LEVELS; i++)
-                if (json_object_set_new(levels, level_words[i], json_u64(d->logs[i])) < 0) {
-                        json_decref(levels);
-                        return -ENOMEM;
-                }
-        o = json_pack("{s:o, s:o, s:o}", "messages", levels, "bytes", json_u64(d->log_bytes), "dropped",
-                      json_u64(d->log_dropped));
-        if (!o)
-                return -ENOMEM;
-        *ret = o;
-        return 0;
+        *ret = json_pack("{s:{s:o, s:o, s:o, s:o}, s:o, s:o}", "messages", level_words[0], json_u64(d->logs[0]),
+                         level_words[1], json_u64(d->logs[1]), level_words[2], json_u64(d->logs[2]), level_words[3],
+                         json_u64(d->logs[3]), "bytes", json_u64(d->log_bytes), "dropped", json_u64(d->log_dropped));
+        return *ret ? 0 : -ENOMEM;
 }

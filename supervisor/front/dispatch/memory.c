@@ -299,17 +299,14 @@ int dispatch_do_memory_history(Dispatch *d, json_t *params, json_t **ret_result,
                         ?: dispatch_take_limit(said, MEMORY_ROWS_STANDARD, MEMORY_ROWS_MAX, &limit, reterr);
         if (r == 0 && after && (!json_is_integer(after) || json_integer_value(after) < 0))
                 r = diag(reterr, RPC_E_INVALID_PARAMS, "after is to be what \"next\" of an answer said");
-        if (r == 0)
-                r = memory_begin_read(d, &t, reterr);
-        if (r == 0)
-                r = memory_changes(t, of.scope, of.kind, of.id, after ? (uint64_t)json_integer_value(after) : 0, limit,
-                                   &changes, &next, reterr);
-        if (r == 0)
-                r = memory_note_rows(d, &of, changes);
-        if (r == 0 || !t)
-                return r ? r
-                         : dispatch_answer(json_pack("{s:O, s:o*}", "changes", changes, "next",
-                                                     next ? json_u64(next) : NULL),
-                                           ret_result);
-        return memory_end_read(&of, r, NULL, reterr);
+        r = r ?: memory_begin_read(d, &t, reterr);
+        if (r != 0)
+                return r;
+        r = memory_changes(t, of.scope, of.kind, of.id, after ? (uint64_t)json_integer_value(after) : 0, limit,
+                           &changes, &next, reterr);
+        r = memory_end_read(&of, r, NULL, reterr) ?: memory_note_rows(d, &of, changes);
+        if (r != 0)
+                return r;
+        return dispatch_answer(json_pack("{s:O, s:o*}", "changes", changes, "next", next ? json_u64(next) : NULL),
+                               ret_result);
 }

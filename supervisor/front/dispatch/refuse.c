@@ -11,19 +11,19 @@
 #define TRACES_BATCH 256
 #define TRACES_MAX 16384 /* of one invocation; later traces are counted */
 
+int dispatch_record_in(Dispatch *d, Txn **t, const char *type, const json_t *fields, Diag *reterr) {
+        int r = *t ? 0 : store_begin(d->store, true, t, reterr);
+
+        if (r == 0 && (r = engine_event(*t, d->region, type, fields, NULL)) < 0)
+                diag(reterr, r, "event %s: %s", type, store_strerror(r));
+        return r == 0 ? 0 : DISPATCH_E_STORE;
+}
+
 int dispatch_record(Dispatch *d, const char *type, const json_t *fields, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
-        int r;
+        int r = dispatch_record_in(d, &t, type, fields, reterr);
 
-        r = store_begin(d->store, true, &t, reterr);
-        if (r == 0) {
-                r = engine_event(t, d->region, type, fields, NULL);
-                if (r < 0)
-                        diag(reterr, r, "event %s: %s", type, store_strerror(r));
-        }
-        if (r == 0)
-                r = store_commit(TAKE_PTR(t), reterr);
-        return r == 0 ? 0 : DISPATCH_E_STORE;
+        return r ?: store_commit(TAKE_PTR(t), reterr) == 0 ? 0 : DISPATCH_E_STORE;
 }
 
 int dispatch_refuse(Dispatch *d, RpcCode code, const char *method, size_t n_line, Diag *reterr) {
@@ -33,10 +33,9 @@ int dispatch_refuse(Dispatch *d, RpcCode code, const char *method, size_t n_line
         if (rpc_kind(code) == RPC_ANSWER)
                 return 0;
         if (d->refused[code]++ == 0) {
-                fields = json_pack("{s:s, s:i, s:o}", "code", rpc_word(code), "count", 1, "bytes", json_u64(n_line));
-                if (!fields || (method && json_object_set_new(fields, "method", json_string(method)) < 0))
-                        return -ENOMEM;
-                r = dispatch_record(d, "request.refused", fields, reterr);
+                fields = json_pack("{s:s, s:i, s:o, s:s*}", "code", rpc_word(code), "count", 1, "bytes",
+                                   json_u64(n_line), "method", method);
+                r = fields ? dispatch_record(d, "request.refused", fields, reterr) : -ENOMEM;
                 if (r != 0)
                         return r;
         }
@@ -51,17 +50,15 @@ int dispatch_refuse(Dispatch *d, RpcCode code, const char *method, size_t n_line
  * and no behaviour (I-38): traces wait here and are written in batches, so that no request waits for the ledger. Traces
  * are bounded, because no region may write the ledger without end. */
 static int lineage_add_trace(Dispatch *d, const HandleTrace *t) {
-        _cleanup_json_ json_t *row = json_pack("{s:s, s:s?, s:s?, s:s*, s:s*}", "what", t->what, "handle", t->handle,
-                                               "section", t->section, "by", t->by, "of", t->of);
+        const bool dereferenced = *t->what == 'd';
         char time[CLOCK_TEXT_MAX];
+        _cleanup_json_ json_t *row = json_pack(
+                "{s:s, s:s?, s:s?, s:s*, s:s*, s:s, s:s*, s:s*}", "what", t->what, "handle", t->handle, "section",
+                t->section, "by", t->by, "of", t->of, "at", clock_format(t->usec ? t->usec : clock_real_usec(), time),
+                "code", t->code ? handle_code_name(t->code) : NULL, "access",
+                !dereferenced ? NULL : t->write ? "write" : "read");
 
-        if (!row ||
-            json_object_set_new(row, "at", json_string(clock_format(t->usec ? t->usec : clock_real_usec(), time))) < 0)
-                return -ENOMEM;
-        if (t->code && json_object_set_new(row, "code", json_string(handle_code_name(t->code))) < 0)
-                return -ENOMEM;
-        if (*t->what == 'd' && (json_object_set_new(row, "access", json_string(t->write ? "write" : "read")) < 0 ||
-                                json_object_set_new(row, "version", json_u64(t->version)) < 0))
+        if (!row || (dereferenced && json_object_set_new(row, "version", json_u64(t->version)) < 0))
                 return -ENOMEM;
         return json_array_append(d->traces, row) < 0 ? -ENOMEM : 0;
 }

@@ -24,12 +24,12 @@ RpcKind rpc_kind(RpcCode code) {
 }
 
 static int reply_member(Buf *out, const json_t *id, const char *member, json_t *value) {
-        _cleanup_json_ json_t *o = value ? json_pack("{s:s, s:O}", "jsonrpc", "2.0", member, value) : NULL;
+        _cleanup_json_ json_t *o = json_pack("{s:s, s:O, s:O?}", "jsonrpc", "2.0", member, value, "id", id);
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r;
 
-        if (!o || json_object_set_new(o, "id", id ? json_incref((json_t *)id) : json_null()) < 0)
+        if (!o)
                 return -ENOMEM;
         r = json_canonical(o, &text, &n);
         if (r < 0)

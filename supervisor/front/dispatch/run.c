@@ -42,7 +42,6 @@ int dispatch_do_skill_run(Dispatch *d, json_t *params, json_t **ret_result, Diag
         json_t *list = NULL;
         DispatchStart start = {.id = d->id};
         size_t n_skill, n_entry = 0;
-        char quoted[400];
         int r;
 
         if (json_take(params, "{s:s%, s?:s%, s?:o, s?:s%}", "skill", &start.skill, &n_skill, "entry", &entry, &n_entry,
@@ -59,7 +58,7 @@ int dispatch_do_skill_run(Dispatch *d, json_t *params, json_t **ret_result, Diag
                             "skill.run is answered when the sub-skill ends: the request needs an id");
         if (!dispatch_is_listed(d->grant->sub_skills, start.skill, n_skill))
                 return diag(reterr, RPC_E_NOT_GRANTED, "skill \"%s\" is not among the sub_skills of this region",
-                            diag_quote(start.skill, n_skill, quoted, sizeof(quoted)));
+                            DIAG_QUOTED_N(start.skill, n_skill));
         r = dispatch_key_escape(params, reterr);
         if (r != 0)
                 return r;

@@ -11,12 +11,10 @@
 
 /* Later code handles names as C strings: a name with a NUL is refused. */
 static int slot_check_name(const char *name, size_t n, Diag *reterr) {
-        char quoted[400];
-
         if (strlen(name) == n && slot_name_valid(name))
                 return 0;
         return diag(reterr, RPC_E_BAD_NAME, "\"%s\" is not a slot's name: [a-z][a-z0-9._/-]*, at most %d bytes",
-                    diag_quote(name, n, quoted, sizeof(quoted)), SLOT_NAME_MAX);
+                    DIAG_QUOTED_N(name, n), SLOT_NAME_MAX);
 }
 
 int dispatch_do_slot_read(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -49,9 +47,8 @@ static int slot_propose(Dispatch *d, const SlotProposal *said, uint64_t *ret_seq
         _cleanup_keys_ const KeySet *keys = NULL;
         SlotProposal p = *said;
         EngineCode code;
-        int r;
+        int r = store_begin(d->store, true, &t, reterr);
 
-        r = store_begin(d->store, true, &t, reterr);
         if (r != 0)
                 return RPC_E_INTERNAL;
         p.keys = keys = region_keys_hold();
@@ -121,12 +118,9 @@ static int slot_add_row(Dispatch *d, json_t *rows, const char *name) {
 
         if (!value && reads)
                 value = json_object_get(d->copies, name);
-        row = json_pack("{s:s, s:b, s:b}", "name", name, "read", reads, "write",
-                        dispatch_is_listed(d->grant->writes, name, strlen(name)));
-        if (!row || (json_is_object(value) && json_object_set(row, "version", json_object_get(value, "version")) < 0)) {
-                json_decref(row);
-                return -ENOMEM;
-        }
+        row = json_pack("{s:s, s:b, s:b, s:O*}", "name", name, "read", reads, "write",
+                        dispatch_is_listed(d->grant->writes, name, strlen(name)), "version",
+                        json_object_get(value, "version"));
         return json_array_append_new(rows, row) < 0 ? -ENOMEM : 0;
 }
 

@@ -136,9 +136,7 @@ static int held_judge(Dispatch *d, Txn *t, HeldMemory *h, Mutated *ret, Diag *re
         if (r < 0)
                 return r;
         keys = region_keys_hold();
-        r = held_apply(d, t, h, keys, ret, reterr);
-        region_keys_let_go(&keys);
-        return r;
+        return held_apply(d, t, h, keys, ret, reterr);
 }
 
 /* Records the engine's refusal. */
@@ -160,14 +158,10 @@ static int held_record_refusal(Dispatch *d, const HeldMemory *h, EngineCode code
 }
 
 static int held_add(Dispatch *d, const HeldMemory *h) {
-        HeldMemory *grown = realloc(d->memory, (d->n_memory + 1) * sizeof(*grown));
-
-        if (!grown)
+        if (!GROW(d->memory, d->n_memory))
                 return -ENOMEM;
-        d->memory = grown;
-        d->memory[d->n_memory] = *h;
+        d->memory[d->n_memory++] = *h;
         json_incref(h->params);
-        d->n_memory++;
         d->memory_bytes += h->bytes;
         return 0;
 }
@@ -231,7 +225,6 @@ static int held_commit_all(Dispatch *d, Txn *t, json_t *refused, uint64_t *ret_c
                                                                       "code", engine_code_name((EngineCode)r))) < 0)
                         r = -ENOMEM;
         }
-        region_keys_let_go(&keys);
         return MIN(r, 0);
 }
 

@@ -16,8 +16,7 @@ typedef struct Advise {
         SkillRequest ask;
         int signals;            /* of run_take_signals(): a signal ends the question */
         /* As in RunOptions, for the first question. */
-        int (*recover)(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, unsigned *ret_n,
-                       Diag *reterr);
+        int (*recover)(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, bool quiet, Diag *reterr);
         /* The run whose notes are asked about, borrowed: rows of shared belief in a question are recorded as read
          * (I-77). NULL: no row is recorded. */
         const char *run, *scope;

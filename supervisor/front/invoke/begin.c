@@ -11,14 +11,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define PREPARE_USEC_MAX 10000000
-
 int begin_pipes(Run *run, Diag *d) {
         Region *r = &run->region;
         int e;
 
         r->groups = run->options->groups;
-        e = region_open(r, run->feed, run->options->streams);
+        e = region_open(r, run->feed, run->start.preparing ? region_io_later : run->options->streams);
         if (e < 0)
                 return diag(d, e, "pipes: %s", strerror(-e));
         region_io_to_sinks(&r->io, run->options->out, run->options->err);
@@ -36,7 +34,7 @@ int begin_tier(Run *run, Diag *d) {
 
 /* Returns 0, STORE_E_* or RECOVER_E_* with a message, -errno. */
 static int begin_open_store(Run *run, Diag *d) {
-        unsigned recovered = 0;
+        const RunOptions *o = run->options;
         int e = 0;
 
         if (*run->region.parent) /* the tree's first Run has opened the store */
@@ -45,7 +43,7 @@ static int begin_open_store(Run *run, Diag *d) {
                 e = store_open(run->store.path, STORE_SUPERVISE, &run->store.own, d);
                 run->store.db = run->store.own;
         }
-        if (!run->options->recover) {
+        if (!o->recover) {
                 if (store_wal_checkpoint_due(run->store.db))
                         run_watch_store(run, store_wal_checkpoint_due(run->store.db));
                 return e;
@@ -54,11 +52,8 @@ static int begin_open_store(Run *run, Diag *d) {
                 e = engine_index_renew_now(run->store.db, d);
         if (e == 0) {
                 run_watch_store(run, store_keep_ahead_in_loop(run->store.db, RECORD_KEEP_AHEAD));
-                e = run->options->recover(run->store.db, run->options->policy, run->options->spawner, &recovered, d);
+                e = o->recover(run->store.db, o->policy, o->spawner, o->quiet, d);
         }
-        if (e == 0 && recovered > 0 && !run->options->quiet)
-                log_note("%u region%s of a supervisor that died %s recovered", recovered, recovered == 1 ? "" : "s",
-                         recovered == 1 ? "was" : "were");
         return e;
 }
 
@@ -73,8 +68,8 @@ int begin_store(Run *run, Diag *d) {
         return e;
 }
 
-/* The worker is spawned. later: arguments and environment follow by spawn_words(). */
-static int begin_spawn(Run *run, bool later, Diag *d) {
+/* From here on the worker confines itself; the go byte follows the region's record. */
+int begin_worker(Run *run, Diag *d) {
         Region *r = &run->region;
         Spawned s = SPAWNED_NULL;
         const SpawnRequest request = {
@@ -85,24 +80,18 @@ static int begin_spawn(Run *run, bool later, Diag *d) {
                 .memory_in_cgroup = r->cgroup.memory,
                 .tasks_in_cgroup = r->cgroup.pids,
                 .spawner = run->options->spawner,
-                .later = later,
+                .later = run->start.preparing, /* arguments and environment follow by spawn_words() */
                 .io = {r->io.region_in, r->io.region_out, r->io.region_err, r->region_pipe_in, r->region_pipe_out},
         };
         int e = spawn_start(&request, &s, d);
 
-        if (e == 0)
-                region_started(r, &s);
-        else
+        if (e != 0) {
                 spawn_add_profile(d);
-        return e;
-}
-
-/* From here on the worker confines itself; the go byte follows the region's record. */
-int begin_worker(Run *run, Diag *d) {
-        int e = begin_spawn(run, false, d);
-
-        if (e != 0)
                 return e;
+        }
+        region_started(r, &s);
+        if (!run->start.ahead)
+                return 0;
         ahead_worker(run->start.ahead);
         if (run->start.tier == TIER_LANDLOCK) /* the store is open already */
                 ahead_store(run->start.ahead);
@@ -110,7 +99,11 @@ int begin_worker(Run *run, Diag *d) {
 }
 
 int begin_guard(Run *run, Diag *d) {
-        return ahead_guard(run->start.ahead, d);
+        if (run->start.ahead)
+                return ahead_guard(run->start.ahead, d);
+        return run->region.grant->discipline == DISCIPLINE_NONE
+                       ? 0
+                       : guard_start(&run->region.guard, run->options->spawner, d);
 }
 
 void run_allocated(Run *run) {
@@ -118,17 +111,6 @@ void run_allocated(Run *run) {
                 run->options->begun(run->options->userdata, run->region.id);
         if (run->pipe.dispatch && run->options->policy)
                 dispatch_set_starter(run->pipe.dispatch, run_start_sub, run);
-}
-
-/* region.allocated is in a transaction, with the pid of an existing worker: recovery finds the region by its process,
- * else by its record alone. */
-static int begin_write(Run *run, Diag *d) {
-        Region *r = &run->region;
-        RunStart *s = &run->start;
-
-        r->given = run->parent ? NULL : run->options->given;
-        return record_start(run->store.db, r, tier_name(s->tier), r->has_worker, &s->copies, &s->evidence, &s->record,
-                            d);
 }
 
 /* The transaction is durable. */
@@ -168,8 +150,16 @@ static int begin_recorded(Run *run, int e, Diag *d) {
         return e;
 }
 
+/* region.allocated is in a transaction, with the pid of an existing worker: recovery finds the region by its process,
+ * else by its record alone. */
 int begin_record(Run *run, Diag *d) {
-        return begin_recorded(run, begin_write(run, d), d);
+        Region *r = &run->region;
+        RunStart *s = &run->start;
+        int e;
+
+        r->given = run->parent ? NULL : run->options->given;
+        e = record_start(run->store.db, r, tier_name(s->tier), r->has_worker, &s->copies, &s->evidence, &s->record, d);
+        return begin_recorded(run, e, d);
 }
 
 int begin_durable(Run *run, Diag *d) {
@@ -223,32 +213,13 @@ static bool prepare_may_record(const Grant *g) {
                json_object_size(g->slots) == 0 && g->max_of_skill == 0;
 }
 
-int prepare_pipes(Run *run, Diag *d) {
-        int e;
-
-        run->region.groups = run->options->groups;
-        e = region_open(&run->region, NULL, region_io_later);
-        return e < 0 ? diag(d, e, "pipes: %s", strerror(-e)) : 0;
-}
-
 int prepare_tier(Run *run, Diag *d) {
         int e = begin_tier(run, d);
 
-        if (e == 0 &&
-            run->start.tier !=
-                    TIER_NAMESPACES) /* the scratch of tier landlock is a folder of the host: no record would name it */
+        /* the scratch of tier landlock is a folder of the host: no record would name it */
+        if (e == 0 && run->start.tier != TIER_NAMESPACES)
                 e = diag(d, -EOPNOTSUPP, "only regions of tier namespaces are prepared");
         return e;
-}
-
-int prepare_guard(Run *run, Diag *d) {
-        return run->region.grant->discipline == DISCIPLINE_NONE
-                       ? 0
-                       : guard_start(&run->region.guard, run->options->spawner, d);
-}
-
-int prepare_worker(Run *run, Diag *d) {
-        return begin_spawn(run, true, d);
 }
 
 /* Control groups of a pool are found without a note. */
@@ -260,11 +231,6 @@ int prepare_note(Run *run, Diag *d) {
         return groups ? run->start.note(run->start.note_userdata, r->id, groups) : e;
 }
 
-int prepare_wait(Run *run, Diag *d) {
-        run_wait_prepared(run, clock_mono_usec() + PREPARE_USEC_MAX);
-        return 0;
-}
-
 int prepare_record(Run *run, Diag *d) {
         Region *r = &run->region;
         int e;
@@ -273,8 +239,7 @@ int prepare_record(Run *run, Diag *d) {
                 return 0;
         r->start = "pool";
         r->ahead = true;
-        e = begin_record(run, d);
-        e = e ?: begin_durable(run, d);
+        e = begin_record(run, d) ?: begin_durable(run, d);
         store_commit_rest(TAKE_PTR(run->store.rest));
         r->ahead = r->recorded_start;
         return e;

@@ -93,7 +93,7 @@ int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const
         const RunOptions options = {.quiet = true, .spawner = spawner};
         _cleanup_json_ json_t *list = NULL;
         _cleanup_grant_ Grant grant = {};
-        Owner o = {.life = &invocation_life, .options = &options,
+        Owner o = {.options = &options,
                    .store = store,
                    .region = row->region,
                    .outcome = outcome_name(OUTCOME_CANCELLED),

@@ -95,7 +95,7 @@ int callbacks_make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run
         uint64_t now = clock_mono_usec();
         int e;
 
-        *run = run_new(o->life, tree, o->options, o->store, store_dir(o->store));
+        *run = run_new(tree, o->options, o->store, store_dir(o->store));
         run->for_owner.began_usec = now;
         e = region_init(&run->region, &run->for_owner.grant);
         if (e < 0)
@@ -141,7 +141,7 @@ static uint64_t bound_again(const Run *run) {
 /* The bounds of ended regions above hold as well. */
 static Owner callbacks_owner_of(const Run *run) {
         const Region *r = &run->region;
-        Owner o = {.life = run->life, .options = run->options,
+        Owner o = {.options = run->options,
                    .store = run->store.db,
                    .region = r->id,
                    .outcome = outcome_name(r->outcome),

@@ -1,6 +1,7 @@
 #include "invoke/guard-ahead.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -64,8 +65,6 @@ static void *ahead(void *arg) {
 }
 
 void ahead_begin(Ahead *a, Run *run) {
-        pthread_attr_t attr;
-
         *a = (Ahead){.run = run, .wake = -1, .started = -1, .scratch = -1};
         a->later = run->options->spawner;
         if (run->region.grant->discipline == DISCIPLINE_NONE || a->later)
@@ -78,11 +77,7 @@ void ahead_begin(Ahead *a, Run *run) {
                 closep(&a->started); /* no thread will write to it: ahead_guard() must not wait */
                 return;
         }
-        if (pthread_attr_init(&attr) == 0) {
-                a->running = pthread_attr_setstacksize(&attr, STACK) == 0 &&
-                             pthread_create(&a->thread, &attr, ahead, a) == 0;
-                pthread_attr_destroy(&attr);
-        }
+        a->running = thread_start(&a->thread, STACK, ahead, a) == 0;
         if (!a->running) /* the guard starts all the same; the loop does the rest */
                 start_guard(a);
 }

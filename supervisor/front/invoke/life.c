@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void life_take(Run *run, const StartStep *steps, size_t n) {
+void life_take(Run *run, const StartStep *steps, size_t n) {
         Region *r = &run->region;
         Diag d = {};
         int e = 0;
@@ -21,14 +21,6 @@ static void life_take(Run *run, const StartStep *steps, size_t n) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
 }
 
-void life_take_prepared(Run *run) {
-        life_take(run, run->life->prepared, run->life->n_prepared);
-}
-
-void life_take_bound(Run *run) {
-        life_take(run, run->life->bound, run->life->n_bound);
-}
-
 void run_begin(Run *run) {
         Ahead ahead;
 
@@ -36,23 +28,23 @@ void run_begin(Run *run) {
                 home_settle(NULL);
         ahead_begin(&ahead, run);
         run->start.ahead = &ahead;
-        life_take(run, run->life->start, run->life->n_start);
+        life_take(run, invocation_life.start, invocation_life.n_start);
         run->start.ahead = NULL;
         store_commit_rest(TAKE_PTR(run->store.rest));
         ahead_end(&ahead);
 }
 
 void run_deinit(Run *run) {
-        for (size_t i = run->life->n_start; i-- > 0;)
-                if (run->life->start[i].undo)
-                        run->life->start[i].undo(run);
+        for (size_t i = invocation_life.n_start; i-- > 0;)
+                if (invocation_life.start[i].undo)
+                        invocation_life.start[i].undo(run);
         json_decref(run->sub.call);
         grant_deinit(&run->own_grant);
         strv_free(run->for_owner.env);
 }
 
 static void life_enter(Run *run, RunStep step) {
-        const LifeStep *s = &run->life->steps[step];
+        const LifeStep *s = &invocation_life.steps[step];
         RunEnd *e = &run->end;
 
         assert(run->region.state == s->needs[0] || run->region.state == s->needs[1]);
@@ -66,13 +58,16 @@ static void life_enter(Run *run, RunStep step) {
 
 /* A step of a Run; true: a further step may be possible. */
 static bool life_move(Run *run) {
-        const LifeStep *s = &run->life->steps[run->end.step];
+        const LifeStep *s = &invocation_life.steps[run->end.step];
 
         if (run->end.step == RUN_OVER || (s->is_done && !s->is_done(run)))
                 return false;
         life_enter(run, s->finish ? s->finish(run) : s->next);
-        if (run->end.step == RUN_OVER && run->parent)
-                run->life->over(run);
+        /* Callbacks of a later start have no Run above. */
+        if (run->end.step == RUN_OVER && run->parent && run->region.callback)
+                run_release_over(run);
+        else if (run->end.step == RUN_OVER && run->parent)
+                run_sub_over(run);
         return true;
 }
 

@@ -49,8 +49,7 @@ typedef struct RunOptions {
         json_t **ret_receipt;  /* not NULL: the receipt goes there, new reference or NULL, and not into a file */
         /* Finishes the regions of supervisors that died, before this invocation has a region: recover_all(). NULL: the
          * caller has done so. */
-        int (*recover)(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, unsigned *ret_n,
-                       Diag *reterr);
+        int (*recover)(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, bool quiet, Diag *reterr);
         /* on: `policy` and `turn` are set to the policy in force, for a region that is about to be started; off: the
          * region was allocated or refused. NULL: the policy does not change. */
         void (*judging)(void *userdata, bool on);

@@ -6,7 +6,6 @@
 
 void run_prepare_drop(Run *run) {
         Region *r = &run->region;
-
         Tree tree = {.signals = -1};
 
         region_end(r, OUTCOME_CANCELLED, 0, "it was not needed");
@@ -29,7 +28,7 @@ Run *run_prepare(const RunOptions *o, Store *store, Grant *g, PrepareNote note, 
                 grant_deinit(g);
                 return NULL;
         }
-        *run = run_new(&invocation_life, &tree, o, store, store_dir(store));
+        *run = run_new(&tree, o, store, store_dir(store));
         run->own_grant = *g;
         *g = (Grant){0};
         run->start.preparing = true;
@@ -42,7 +41,7 @@ Run *run_prepare(const RunOptions *o, Store *store, Grant *g, PrepareNote note, 
         }
         run->start.note = note;
         run->start.note_userdata = userdata;
-        life_take_prepared(run);
+        life_take(run, invocation_life.prepared, invocation_life.n_prepared);
         run->tree = NULL;
         if (run->region.state == REGION_DECLARED || run->region.state == REGION_ALLOCATED)
                 return run;
@@ -51,16 +50,12 @@ Run *run_prepare(const RunOptions *o, Store *store, Grant *g, PrepareNote note, 
         return NULL;
 }
 
-bool run_prepared_waits(const Run *run) {
+bool run_prepared_is_usable(const Run *run) {
         const Region *r = &run->region;
         struct pollfd p[] = {{.fd = r->spawned.status, .events = POLLIN}, {.fd = r->guard.control, .events = POLLIN},
                              {.fd = r->spawned.pidfd, .events = POLLIN}};
 
-        return poll(p, ARRAY_SIZE(p), 0) == 0;
-}
-
-bool run_prepared_is_true(const Run *run) {
-        return view_still_is(&run->region.spawned.view);
+        return poll(p, ARRAY_SIZE(p), 0) == 0 && view_still_is(&r->spawned.view);
 }
 
 bool run_prepared_fits(const Run *run, const Grant *g) {
@@ -85,5 +80,5 @@ void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g) {
         if (e < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "arguments and environment: %s", strerror(-e));
         else if (!r->recorded_start)
-                life_take_bound(run);
+                life_take(run, invocation_life.bound, invocation_life.n_bound);
 }

@@ -18,10 +18,8 @@
 /* note: called before control groups are made, with their folders (region_cgroup_text()). g: of grant_copy_untold();
  * taken over. Returns an owned Run, or NULL with a message. */
 Run *run_prepare(const RunOptions *o, Store *store, Grant *g, PrepareNote note, void *userdata, Diag *reterr);
-/* Worker and guard live. */
-bool run_prepared_waits(const Run *run);
-/* The region's view of the host's system folders is the present one. */
-bool run_prepared_is_true(const Run *run);
+/* Worker and guard live, and the region's view of the host's system folders is the present one. */
+bool run_prepared_is_usable(const Run *run);
 /* An invocation with this grant can have this Run, even if the region was recorded ahead. */
 bool run_prepared_fits(const Run *run, const Grant *g);
 /* The second half. After an error the region is at an end, as after run_begin(). g: borrowed, allows the same as the

@@ -55,15 +55,13 @@ json_t *receipt_ending(const Region *r) {
                 json_pack("{s:s, s:o, s:o, s:s?}", "outcome", outcome_name(r->outcome), "exit_code",
                           receipt_number_or_null(exited, (uint64_t)r->status), "signal",
                           receipt_number_or_null(signal, (uint64_t)r->status), "limiting_resource", r->breach.resource);
-        char quoted[sizeof(r->reason) * 4];
 
         if (!o || receipt_breach(r, o) < 0 ||
             (r->outside && json_object_set_new(o, "cause", json_string("outside")) < 0))
                 return NULL;
         /* A reason may quote a path with arbitrary bytes. */
         if (*r->reason && json_object_set_new(o, "reason", json_string(r->reason)) < 0 &&
-            json_object_set_new(o, "reason",
-                                json_string(diag_quote(r->reason, strlen(r->reason), quoted, sizeof(quoted)))) < 0)
+            json_object_set_new(o, "reason", json_string(DIAG_QUOTED(r->reason))) < 0)
                 return NULL;
         return TAKE_PTR(o);
 }
@@ -71,10 +69,8 @@ json_t *receipt_ending(const Region *r) {
 /* The name of a refused program or skill may have arbitrary bytes. */
 static json_t *skill_json(const char *name, const char *digest) {
         json_t *o = json_pack("{s:s?, s:s?}", "name", name, "digest", digest);
-        char quoted[1024];
 
-        return o ?: json_pack("{s:s, s:s?}", "name", diag_quote(name, strlen(name), quoted, sizeof(quoted)),
-                                    "digest", digest);
+        return o ?: json_pack("{s:s, s:s?}", "name", DIAG_QUOTED(name), "digest", digest);
 }
 
 static json_t *no_teardown(void) {
@@ -125,7 +121,6 @@ json_t *receipt_of_region(const Region *r, const TeardownEvidence *evidence, con
 }
 
 json_t *receipt_of_refusal(const char *name, const char *digest, Outcome outcome, const char *reason) {
-        char quoted[4096];
         json_t *o = json_pack("{s:i, s:n, s:o, s:s, s:n, s:n, s:n, s:n, s:{s:i, s:i, s:i}, s:[], s:o, s:{s:n, s:n, "
                               "s:n}, s:{s:i, s:i, s:i, s:i}}",
                               "version", RECEIPT_VERSION, "region", "skill", skill_json(name, digest), "outcome",
@@ -135,8 +130,7 @@ json_t *receipt_of_refusal(const char *name, const char *digest, Outcome outcome
                               "run", 0, "teardown", 0, "total", 0);
 
         if (o && reason && json_object_set_new(o, "reason", json_string(reason)) < 0)
-                json_object_set_new(o, "reason",
-                                    json_string(diag_quote(reason, strlen(reason), quoted, sizeof(quoted))));
+                json_object_set_new(o, "reason", json_string(DIAG_QUOTED(reason)));
         return o;
 }
 

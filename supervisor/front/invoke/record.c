@@ -234,11 +234,21 @@ int record_pid(Store *s, const Region *r, Diag *reterr) {
         return store_code(e);
 }
 
-static int record_event(Store *s, const Region *r, const char *type, const json_t *fields, Diag *reterr) {
+/* Takes fields; NULL: out of memory. */
+static int record_add(Txn *t, const Region *r, const char *type, json_t *fields) {
+        _cleanup_json_ json_t *owned = fields;
+
+        return owned ? engine_event(t, r->id, type, owned, NULL) : -ENOMEM;
+}
+
+/* The same in a transaction of its own. */
+static int record_event(Store *s, const Region *r, const char *type, json_t *fields, Diag *reterr) {
+        _cleanup_json_ json_t *owned = fields;
         _cleanup_txn_ Txn *t = NULL;
-        int e = store_begin(s, true, &t, reterr)
-                        ?: engine_event(t, r->id, type, fields, NULL)
-                        ?: store_commit(TAKE_PTR(t), reterr);
+        int e = !owned ? -ENOMEM
+                       : store_begin(s, true, &t, reterr)
+                                 ?: record_add(t, r, type, TAKE_PTR(owned))
+                                 ?: store_commit(TAKE_PTR(t), reterr);
 
         return store_code(e);
 }
@@ -249,7 +259,7 @@ int record_fault(Store *s, const Region *r, Diag *reterr) {
 
         if (!fields || receipt_breach(r, fields) < 0)
                 return -ENOMEM;
-        return record_event(s, r, "region.faulted", fields, reterr);
+        return record_event(s, r, "region.faulted", TAKE_PTR(fields), reterr);
 }
 
 int record_discard(Store *s, const Region *r, Diag *reterr) {
@@ -264,11 +274,11 @@ int record_discard(Store *s, const Region *r, Diag *reterr) {
 }
 
 int record_left(Store *s, const Region *r, const TeardownEvidence *evidence, const char *why, Diag *reterr) {
-        _cleanup_json_ json_t *fields =
-                json_pack("{s:s, s:i, s:s, s:o?}", "outcome", outcome_name(r->outcome), "tasks", (int)r->left, "reason",
-                          why, "teardown", receipt_teardown(evidence, r->callbacks));
-
-        return fields ? record_event(s, r, "region.left", fields, reterr) : -ENOMEM;
+        return record_event(s, r, "region.left",
+                            json_pack("{s:s, s:i, s:s, s:o?}", "outcome", outcome_name(r->outcome), "tasks",
+                                      (int)r->left, "reason", why, "teardown",
+                                      receipt_teardown(evidence, r->callbacks)),
+                            reterr);
 }
 
 /* Proposals of the region, or of the callback's owner, count after exit code 0 alone (I-78). A breach has its
@@ -279,7 +289,7 @@ static bool unkept(const Region *r) {
 }
 
 int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *evidence, Txn **ret_rest, Diag *reterr) {
-        _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r), *fields = NULL;
+        _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r);
         _cleanup_txn_ Txn *t = NULL;
         RegionEnd end = {.region = r->id,
                          .keep = !outcome_is_breach(r->outcome) && !unkept(r),
@@ -296,37 +306,31 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *
         e = store_begin(s, true, &t, reterr);
         if (e == 0)
                 count_it(s, r); /* in the turn in which the row goes: a count sees both, or neither */
-        if (e == 0 && r->outcome == OUTCOME_CANCELLED) {
-                fields = json_pack("{s:s, s:o}", "reason", r->reason, "signal",
-                                   r->status > 0 ? json_integer(r->status) : json_null());
-                e = fields ? engine_event(t, r->id, "region.cancelled", fields, NULL) : -ENOMEM;
-        }
+        if (e == 0 && r->outcome == OUTCOME_CANCELLED)
+                e = record_add(t, r, "region.cancelled",
+                               json_pack("{s:s, s:o}", "reason", r->reason, "signal",
+                                         r->status > 0 ? json_integer(r->status) : json_null()));
         /* A passed bound has an event of its own (I-33). */
-        if (e == 0 && evidence->usec > evidence->bound_usec) {
-                _cleanup_json_ json_t *late =
-                        json_pack("{s:o, s:o, s:o}", "bound_usec", json_u64(evidence->bound_usec), "usec",
-                                  json_u64(evidence->usec), "store_wait_usec", json_u64(evidence->store_wait_usec));
-
-                e = late ? engine_event(t, r->id, "region.bound_passed", late, NULL) : -ENOMEM;
-        }
-        if (e == 0 && r->denials.total > 0) {
-                _cleanup_json_ json_t *denied =
-                        json_pack("{s:o?}", "denials", denials_to_json(&r->denials, EVENT_DENIALS_BYTES));
-
-                e = denied ? engine_event(t, r->id, "region.denied", denied, NULL) : -ENOMEM;
-        }
+        if (e == 0 && evidence->usec > evidence->bound_usec)
+                e = record_add(t, r, "region.bound_passed",
+                               json_pack("{s:o, s:o, s:o}", "bound_usec", json_u64(evidence->bound_usec), "usec",
+                                         json_u64(evidence->usec), "store_wait_usec",
+                                         json_u64(evidence->store_wait_usec)));
+        if (e == 0 && r->denials.total > 0)
+                e = record_add(t, r, "region.denied",
+                               json_pack("{s:o?}", "denials", denials_to_json(&r->denials, EVENT_DENIALS_BYTES)));
         if (e == 0 && dispatch)
                 e = dispatch_reads_end(dispatch, t);
         if (e == 0)
                 e = engine_region_discards(t, r->id, discards);
-        if (e == 0 && dispatch && dispatch_holds_memory(dispatch))
+        if (e == 0 && dispatch)
                 e = dispatch_memory_end(dispatch, t, end.keep && !*discards,
                                         end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)
                 /* memory is visible to others with the answer */
-                e = record_commit(TAKE_PTR(t), dispatch && dispatch_holds_memory(dispatch) ? NULL : ret_rest, reterr);
+                e = record_commit(TAKE_PTR(t), dispatch && dispatch_memory_ended(dispatch) ? NULL : ret_rest, reterr);
         if (e == 0 && !outcome_is_breach(r->outcome))
                 snprintf(r->discarded, sizeof(r->discarded), "%s", end.why ?: discards);
         return store_code(e);

@@ -5,12 +5,15 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/watchdog.h"
-#include "invoke/notes.h"
+#include "belief/promote.h"
 #include "invoke/receipt.h"
 #include "invoke/record.h"
+#include "region/region-key.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -77,6 +80,43 @@ static void run_catch_up(Run *run) {
         guard_done(&run->region.guard);
 }
 
+/* A signal ends the promotion, so that the receipt follows. */
+static int run_notes_go_on(void *user, uint64_t note, const json_t *outcome) {
+        struct pollfd p = {.fd = *(const int *)user, .events = POLLIN};
+
+        (void)note;
+        (void)outcome;
+        return poll(&p, 1, 0) > 0 ? -ECANCELED : 0;
+}
+
+int run_promote_notes(Store *s, const char *region, uid_t uid, int signals, json_t *into, Diag *reterr) {
+        const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
+        Promoted sum = {0};
+        bool of_store = false;
+        char who[32];
+        const Promoting p = {.run = region,
+                             .batch = PROMOTE_BATCH_MAX,
+                             .policy = &policy,
+                             .who = who,
+                             .keys = &region_keys,
+                             .told = run_notes_go_on,
+                             .user = &signals};
+        int r;
+
+        snprintf(who, sizeof(who), "uid:%u", (unsigned)uid);
+        *reterr = (Diag){0};
+        r = belief_promote(s, &p, &sum, &of_store, reterr);
+        if (r != 0 && !*reterr->text)
+                diag(reterr, r, "%s", r == -ECANCELED ? "ended by a signal" : r < 0 ? store_strerror(r) : "refused");
+        if (json_object_update_new(into, json_pack("{s:o, s:o, s:o, s:o, s:o}", "committed", json_u64(sum.committed),
+                                                   "pending", json_u64(sum.pending), "rejected", json_u64(sum.rejected),
+                                                   "invalid", json_u64(sum.invalid), "resolved",
+                                                   json_u64(sum.resolved))) < 0 ||
+            (r != 0 && json_object_set_new(into, "error", json_string(reterr->text)) < 0))
+                return r ? r : -ENOMEM;
+        return r;
+}
+
 /* The member "notes" of the receipt; NULL: the region may keep no notes. *ret_failed: the notes were not promoted. */
 static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         const Region *r = &run->region;
@@ -90,7 +130,8 @@ static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         if (!o || !run->options->promote || added == 0 || dropped || r->state != REGION_RECORDED)
                 return o;
         run_catch_up(run); /* the region's own record comes first */
-        if (notes_promote(run->store.db, r->id, r->grant->client ? r->grant->client : getuid(), signals, o, &d) != 0) {
+        if (run_promote_notes(run->store.db, r->id, r->grant->client ? r->grant->client : getuid(), signals, o, &d) !=
+            0) {
                 log_error("notes of region %s: %s; `lethe promote %s` goes on with them", r->id, d.text, r->id);
                 *ret_failed = true;
         }
@@ -121,7 +162,7 @@ static Run *take_prepared(const RunOptions *o, const Grant *g) {
 
 int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals) {
         Tree tree = {.signals = signals};
-        Run cold = run_new(&invocation_life, &tree, o, store, store_path), *prepared = take_prepared(o, g),
+        Run cold = run_new(&tree, o, store, store_path), *prepared = take_prepared(o, g),
             *run = prepared ?: &cold;
         Region *r = &run->region;
         bool failed = false;

@@ -15,3 +15,9 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
  * returns code. */
 int run_refused(const RunOptions *o, const char *name, const char *digest, bool by_policy, int code,
                 const char *reason);
+/* Promotes notes of a recorded region at once, for `--promote` (G-5), with the built-in interpreter and in the name of
+ * user `uid`. Other notes wait for `lethe promote`; notes of a region that broke a budget went with its record (I-24).
+ * A signal readable from `signals` ends the promotion; the notes left over stay as they are. Puts the members
+ * "committed", "pending", "rejected", "invalid" and "resolved" into `into`, and "error" when notes are left over.
+ * Returns 0; else there is a message. */
+int run_promote_notes(Store *s, const char *region, uid_t uid, int signals, json_t *into, Diag *reterr);

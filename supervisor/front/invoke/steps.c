@@ -51,11 +51,11 @@ static const StartStep start[] = {
 
 /* A region of a pool: the start in two halves (pool-region.h). */
 static const StartStep prepared[] = {
-        {"pipes", ANY, prepare_pipes, NULL},
+        {"pipes", ANY, begin_pipes, NULL},
         {"vault", ANY, begin_vault, NULL},
         {"tier", ANY, prepare_tier, NULL},
-        {"guard", ANY, prepare_guard, NULL},
-        {"worker", ANY, prepare_worker, NULL},
+        {"guard", ANY, begin_guard, NULL},
+        {"worker", ANY, begin_worker, NULL},
         {"note", ANY, prepare_note, NULL}, /* pool_notes_drop() */
         {"groups", ANY, begin_groups, NULL},
         {"wait", ANY, prepare_wait, NULL},
@@ -92,12 +92,5 @@ static const LifeStep life[] = {
         [RUN_OVER] = {"over", {REGION_RECORDED, REGION_UNRECORDED}, NULL, NULL, NULL},
 };
 
-static void steps_over(Run *run) {
-        if (run->region.callback)
-                run_release_over(run);
-        else
-                run_sub_over(run);
-}
-
 const Life invocation_life = {start, prepared, bound, ARRAY_SIZE(start), ARRAY_SIZE(prepared), ARRAY_SIZE(bound),
-                              life,  steps_over};
+                              life};

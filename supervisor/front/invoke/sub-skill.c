@@ -149,24 +149,20 @@ static int check_counts(const Run *parent, Diag *reterr) {
 /* The outcome for the parent. The reason is for the operator alone. */
 static json_t *answer_of(const Run *run) {
         const Region *r = &run->region;
-        json_t *o = receipt_ending(r);
+        _cleanup_json_ json_t *o = receipt_ending(r);
         _cleanup_buf_ Buf text = {};
         int e = buf_add_plain(&text, r->io.out.kept, r->io.out.n_kept);
 
         json_object_del(o, "reason");
-        if (!o || e < 0 || json_object_set_new(o, "region", json_string(r->id)) < 0 ||
-            json_object_set_new(o, "output", json_stringn(text.n ? text.data : "", text.n)) < 0 ||
-            json_object_set_new(o, "output_cut", json_boolean(r->io.out.cut)) < 0 ||
-            (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0) ||
-            (run_memory_ended(run) && json_object_set(o, "memory", (json_t *)run_memory_ended(run)) < 0) ||
-            (dispatch_result(run->pipe.dispatch) &&
-             json_object_set(o, "result", (json_t *)dispatch_result(run->pipe.dispatch)) < 0)) {
-                json_decref(o);
-                o = NULL;
-        }
+        if (e == 0)
+                e = json_object_update_new(o, json_pack("{s:s, s:s%, s:b, s:s*, s:O*, s:O*}", "region", r->id, "output",
+                                                        text.n ? text.data : "", text.n, "output_cut", r->io.out.cut,
+                                                        "discarded", *r->discarded ? r->discarded : NULL, "memory",
+                                                        run_memory_ended(run), "result",
+                                                        dispatch_result(run->pipe.dispatch)));
         if (text.data)
                 explicit_bzero(text.data, text.n);
-        return o;
+        return e < 0 ? NULL : TAKE_PTR(o);
 }
 
 /* A running parent is answered. */
@@ -195,10 +191,7 @@ void run_sub_over(Run *run) {
         region_budget_give_back(&r->budget);
         above->io.output_used += r->io.output_used;
         if (above->io.output_used > above->io.output_max)
-                region_end_breach(above, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED,
-                                                   .resource = "output",
-                                                   .limit = above->io.output_max,
-                                                   .used = above->io.output_used});
+                run_output_exceeded(above);
         /* a region left behind has region.left (I-63) */
         if (r->state == REGION_RECORDED || (r->left > 0 && !run->store.failed)) {
                 sub_skill_answer(run);
@@ -226,7 +219,7 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
         run = calloc(1, sizeof(*run));
         if (!run)
                 return -ENOMEM;
-        *run = run_new(parent->life, parent->tree, parent->options, parent->store.db, parent->store.path);
+        *run = run_new(parent->tree, parent->options, parent->store.db, parent->store.path);
         run->parent = parent;
         run->feed = &feed;
         e = sub_grant(parent, s, &run->own_grant, reterr);

@@ -18,8 +18,6 @@ void run_give_place(Run *run) {
 }
 
 void run_free(Run *run) {
-        if (!run)
-                return;
         run_give_place(run);
         region_budget_give_back(&run->region.budget);
         run_deinit(run);

@@ -61,7 +61,6 @@ typedef enum RunStep {
 
 /* The region above a release callback. */
 typedef struct Owner {
-        const struct Life *life;
         const RunOptions *options;
         Store *store;
         const char *region, *outcome;
@@ -178,13 +177,11 @@ typedef struct Life {
         const StartStep *start, *prepared, *bound;
         size_t n_start, n_prepared, n_bound;
         const LifeStep *steps;    /* by RunStep */
-        void (*over)(Run *run);   /* after RUN_OVER of a Run with a parent */
 } Life;
 
-extern const Life invocation_life; /* of every invocation: steps.c */
+extern const Life invocation_life; /* steps.c */
 
 struct Run {
-        const Life *life;       /* static */
         Tree *tree;             /* borrowed */
         Run *parent;            /* borrowed; NULL: the invocation itself */
         const RunOptions *options;
@@ -202,9 +199,8 @@ struct Run {
         RunSub sub;
 };
 
-static inline Run run_new(const Life *life, Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
+static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
         return (Run){
-                .life = life,
                 .tree = tree,
                 .options = o,
                 .start = {.attach_deadline = LOOP_NEVER, .setup_deadline = LOOP_NEVER},
@@ -218,9 +214,8 @@ static inline Run run_new(const Life *life, Tree *tree, const RunOptions *o, Sto
 /* life.c */
 /* DECLARED -> ALLOCATED by the steps of a cold start, or an end. */
 void run_begin(Run *run);
-/* The two halves of a start that pool-region.h divides. */
-void life_take_prepared(Run *run);
-void life_take_bound(Run *run);
+/* Takes steps of a start until one fails, which ends the region. */
+void life_take(Run *run, const StartStep *steps, size_t n);
 /* All possible steps of all Runs, without waiting. */
 void life_go_on(Tree *tree);
 /* Until the first Run of the tree, and so the whole tree, is over. */
@@ -236,8 +231,10 @@ StartTake begin_durable; /* which is committed: ALLOCATED */
 StartTake begin_pid;     /* where the record was durable before there was a worker */
 StartTake begin_groups_written, begin_groups;
 /* Steps that pool-region.h divides. */
-StartTake prepare_pipes, prepare_tier, prepare_guard, prepare_worker, prepare_note, prepare_wait, prepare_record,
-        prepare_limit;
+StartTake prepare_tier, prepare_note, prepare_record, prepare_limit;
+/* watch.c: waits until the worker is ready and the guard holds the program's process; and, for an interpreter that
+ * starts ahead, until the interpreter waits. Or the region is at an end. */
+StartTake prepare_wait;
 /* RunOptions.begun is called, and sub-skills may be asked for: by begin_durable(), unless the Run is being prepared. */
 void run_allocated(Run *run);
 /* Ends the region because its program could not be executed. error: of execve, as in STATUS_EXEC_FAILED. */
@@ -259,14 +256,13 @@ int run_scratch(const Spawned *s, int scratch);
 void run_born(Run *run, int scratch, bool attached);
 /* ALLOCATED -> RUNNING, when worker and guard are ready. */
 void run_let_go(Run *run);
-/* Waits until the worker is ready and the guard holds the program's process; and, for an interpreter that
- * starts ahead, until the interpreter waits. Or the region is at an end. */
-void run_wait_prepared(Run *run, uint64_t until_usec);
 void run_on_status(void *userdata, short revents);
 void run_on_guard(void *userdata, short revents);
 void run_on_attach_time(void *userdata, uint64_t now);
 
 /* watch.c: a living region */
+/* The region's output is beyond its budget. */
+void run_output_exceeded(Region *r);
 /* An answer to a notification could not be given: the region ends. */
 void run_check_answers(Run *run);
 /* A recorded Run joins its tree; every event of a living region is registered. */
@@ -320,7 +316,7 @@ bool run_is_below(const Run *run, const Run *above);
 bool run_has_below(const Run *run);
 /* The place of RunOptions.place goes back. */
 void run_give_place(Run *run);
-/* Budget and place go back, and the Run is freed; NULL: nothing. */
+/* Budget and place go back, and the Run is freed. */
 void run_free(Run *run);
 /* Delivers the rest of the sub-skills' output and frees them. */
 void run_free_subs(Tree *tree);

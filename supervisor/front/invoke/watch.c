@@ -20,6 +20,7 @@
 
 #define RUN_SETUP_USEC 10000000 /* while the worker mounts a served file system */
 #define RUN_SETUP_LEAST_USEC 1000000
+#define PREPARE_USEC_MAX 10000000
 #define STOPPED_LOOK_USEC 500000
 #define STOPPED_LOOKS_SAY 3
 #define STOPPED_LOOKS_MAX 10
@@ -164,15 +165,19 @@ static void watch_on_stdin(void *userdata, short revents) {
         region_io_move_in(&((Run *)userdata)->region.io, revents);
 }
 
+void run_output_exceeded(Region *r) {
+        region_end_breach(r, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED,
+                                       .resource = "output",
+                                       .limit = r->io.output_max,
+                                       .used = r->io.output_used});
+}
+
 static void watch_move_out(Run *run, Relay *relay, short revents) {
         Region *r = &run->region;
 
         r->budget.moved++;
         if (region_io_move_out(&r->io, relay, revents))
-                region_end_breach(r, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED,
-                                               .resource = "output",
-                                               .limit = r->io.output_max,
-                                               .used = r->io.output_used});
+                run_output_exceeded(r);
         if (relay->lost)
                 region_end(r, OUTCOME_CANCELLED, 0, "output of the skill cannot be read: %s", strerror(relay->lost));
         if (relay == &r->io.out && relay->error)
@@ -342,12 +347,12 @@ static bool watch_is_held(const Region *r) {
         return r->spawned.ready && (r->grant->discipline == DISCIPLINE_NONE || r->guard.attached);
 }
 
-void run_wait_prepared(Run *run, uint64_t until_usec) {
+int prepare_wait(Run *run, Diag *d) {
         Region *r = &run->region;
         Loop *l = &run->tree->loop;
         int e = 0;
 
-        run->start.attach_deadline = until_usec;
+        run->start.attach_deadline = clock_mono_usec() + PREPARE_USEC_MAX;
         loop_add_timer(l, &run->start.attach_deadline, run_on_attach_time, run);
         loop_add_fd(l, &r->spawned.status, &poll_in, run_on_status, run);
         loop_add_fd(l, &r->guard.control, &poll_in, run_on_guard, run);
@@ -365,4 +370,5 @@ void run_wait_prepared(Run *run, uint64_t until_usec) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "while it was prepared: %s", strerror(-e));
         loop_drop(l, run);
         run->start.attach_deadline = LOOP_NEVER;
+        return 0;
 }

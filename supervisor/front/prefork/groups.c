@@ -2,6 +2,7 @@
 #include "prefork/groups.h"
 
 #include "base/io.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "schema/zygote.h"
 
@@ -140,40 +141,29 @@ static int notes_write_line(PoolNotes *n, size_t at, const char *region, const c
 }
 
 int pool_notes_add(PoolNotes *n, const char *region, const char *groups) {
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&n->lock);
         size_t at = 0;
-        int e = 0;
+        int e;
 
-        pthread_mutex_lock(&n->lock);
         while (at < n->n && n->regions[at][0])
                 at++;
-        if (at == n->n) {
-                RegionId *more = reallocarray(n->regions, n->n + 1, sizeof(*more));
-
-                if (more) {
-                        n->regions = more;
-                        n->n++;
-                } else
-                        e = -ENOMEM;
-        }
-        if (e == 0)
-                e = notes_write_line(n, at, region, groups);
-        if (e == 0)
-                snprintf(n->regions[at], REGION_ID_MAX, "%s", region);
-        else if (at < n->n)
-                n->regions[at][0] = 0;
-        pthread_mutex_unlock(&n->lock);
+        if (at == n->n && !GROW(n->regions, n->n))
+                return -ENOMEM;
+        n->n = MAX(n->n, at + 1);
+        e = notes_write_line(n, at, region, groups);
+        snprintf(n->regions[at], REGION_ID_MAX, "%s", e == 0 ? region : "");
         return e;
 }
 
 void pool_notes_drop(PoolNotes *n, const char *region) {
-        pthread_mutex_lock(&n->lock);
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&n->lock);
+
         for (size_t at = 0; at < n->n; at++)
                 if (strcmp(n->regions[at], region) == 0) {
                         notes_write_line(n, at, "", ""); /* a stale line would cause a vain search */
                         n->regions[at][0] = 0;
                         break;
                 }
-        pthread_mutex_unlock(&n->lock);
 }
 
 void pool_notes_close(PoolNotes *n) {

@@ -2,6 +2,8 @@
 #include "prefork/pool.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
+#include "base/thread.h"
 #include "base/log.h"
 #include "prefork/groups.h"
 #include "prefork/pool-wishes.h"
@@ -56,7 +58,7 @@ struct Pool {
         PoolKind *kinds[KINDS_MAX];
         size_t n_kinds;
         Run **over;         /* to be ended by the thread */
-        size_t n_over, room;
+        size_t n_over;
         uint64_t held_bytes;
 };
 
@@ -68,18 +70,10 @@ static uint64_t pool_bytes(const Run *run) {
 
 /* With the lock held. Without memory the region ends here. */
 static void pool_give_up(Pool *p, Run *run) {
-        if (p->n_over == p->room) {
-                size_t room = p->room ? 2 * p->room : 16;
-                Run **more = reallocarray(p->over, room, sizeof(*more));
-
-                if (!more) {
-                        run_prepare_drop(run);
-                        return;
-                }
-                p->over = more;
-                p->room = room;
-        }
-        p->over[p->n_over++] = run;
+        if (GROW(p->over, p->n_over))
+                p->over[p->n_over++] = run;
+        else
+                run_prepare_drop(run);
 }
 
 /* With the lock held: takes the i-th waiting region out of its kind. */
@@ -203,11 +197,9 @@ static Run *pool_take(void *userdata, const Grant *g, unsigned turn) {
         atomic_store(&p->moved_usec, clock_mono_usec());
         if (!pool_spec_fits(g))
                 return NULL;
-        pthread_mutex_lock(&p->lock);
-        if (turn != p->turn) { /* the new policy may revoke the grant */
-                pthread_mutex_unlock(&p->lock);
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&p->lock);
+        if (turn != p->turn) /* the new policy may revoke the grant */
                 return NULL;
-        }
         k = pool_find_kind(p, g->client, g);
         if (k)
                 k->used_usec = clock_mono_usec();
@@ -216,7 +208,7 @@ static Run *pool_take(void *userdata, const Grant *g, unsigned turn) {
         while (k && k->n > 0 && !run && run_prepared_fits(k->waiting[0], g)) {
                 run = pool_pick(p, k, 0);
                 /* A region whose process ended, or that shows a replaced file, serves no invocation. */
-                if (!run_prepared_waits(run) || !run_prepared_is_true(run)) {
+                if (!run_prepared_is_usable(run)) {
                         pool_give_up(p, run);
                         run = NULL;
                 }
@@ -224,17 +216,15 @@ static Run *pool_take(void *userdata, const Grant *g, unsigned turn) {
         if (!p->looks || (k && pool_is_urgent(k)))
                 pthread_cond_signal(&p->wake);
         p->looks = true; /* only the first invocation signals the thread */
-        pthread_mutex_unlock(&p->lock);
         return run;
 }
 
 static void pool_give_back(void *userdata, Run *run) {
         Pool *p = userdata;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&p->lock);
 
-        pthread_mutex_lock(&p->lock);
         pool_give_up(p, run);
         pthread_cond_signal(&p->wake);
-        pthread_mutex_unlock(&p->lock);
 }
 
 /* With the lock held, which is released meanwhile. Returns true when a region was ended. */
@@ -242,7 +232,7 @@ static bool pool_end_over(Pool *p) {
         Run **over = TAKE_PTR(p->over);
         size_t n = p->n_over;
 
-        p->n_over = p->room = 0;
+        p->n_over = 0;
         if (n == 0) {
                 free(over);
                 return false;
@@ -391,53 +381,43 @@ static void *pool_thread(void *arg) {
 
 /* With the lock held. A pool without wishes has no thread. */
 static int pool_start(Pool *p) {
-        pthread_attr_t attr;
         sigset_t all, before;
         int e;
 
         if (p->running || !pool_wishes_any(&p->wishes))
                 return 0;
-        e = pthread_attr_init(&attr);
-        if (e != 0)
-                return -e;
-        pthread_attr_setstacksize(&attr, STACK);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        e = pthread_create(&p->thread, &attr, pool_thread, p);
+        e = thread_start(&p->thread, STACK, pool_thread, p);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        pthread_attr_destroy(&attr);
         p->running = e == 0;
-        return -e;
+        return e;
 }
 
 bool pool_is_settled(Pool *p) {
-        bool is;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&p->lock);
 
-        pthread_mutex_lock(&p->lock);
-        is = p->n_over == 0 && !p->ending && !(p->preparing && p->preparing_turn != p->turn);
-        pthread_mutex_unlock(&p->lock);
-        return is;
+        return p->n_over == 0 && !p->ending && !(p->preparing && p->preparing_turn != p->turn);
 }
 
 size_t pool_count(Pool *p) {
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&p->lock);
         size_t n = 0;
 
-        pthread_mutex_lock(&p->lock);
         for (size_t i = 0; i < p->n_kinds; i++)
                 n += p->kinds[i]->n;
-        pthread_mutex_unlock(&p->lock);
         return n;
 }
 
 void pool_reload(Pool *p, const Policy *policy, unsigned turn) {
-        pthread_mutex_lock(&p->lock);
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&p->lock);
+
         p->turn = turn;
         while (p->n_kinds > 0)
                 pool_drop_kind(p, 0);
         if (pool_wishes_take(&p->wishes, policy) < 0 || pool_start(p) < 0)
                 pool_wishes_deinit(&p->wishes);
         pthread_cond_signal(&p->wake);
-        pthread_mutex_unlock(&p->lock);
 }
 
 int pool_new(Store *store, Spawner *spawner, CgroupPool *groups, const Policy *policy, Pool **ret, Diag *reterr) {

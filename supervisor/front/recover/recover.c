@@ -67,6 +67,7 @@ static bool recover_strays_wait(const RegionRow *row, ProcWait *w, unsigned *ret
  * namespace this process is the region's subreaper and ends all other processes after its supervisor's death. An early
  * kill of the subreaper would leave the other processes running. */
 static int recover_kill_first(const RegionRow *row, unsigned *ret_tasks, Diag *reterr) {
+        const unsigned below_ms = DIE_WAIT_MS / 2;
         _cleanup_close_ int pidfd = -1;
         ProcWait wait = {};
         struct pollfd p;
@@ -81,16 +82,11 @@ static int recover_kill_first(const RegionRow *row, unsigned *ret_tasks, Diag *r
         if (recover_was_left(row) && recover_first_waits(row, &wait, ret_tasks))
                 return RECOVER_E_LEFT;
         p = (struct pollfd){.fd = pidfd, .events = POLLIN};
-        for (unsigned ms = 0; recover_is_landlock(row) && ms < DIE_WAIT_MS / 2; ms += 5) {
-                proc_kill_below((pid_t)row->pid);
-                if (poll(&p, 1, 5) > 0)
-                        return 0;
-                if (recover_first_waits(row, &wait, ret_tasks))
-                        return RECOVER_E_LEFT;
-        }
-        if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0)
-                return errno == ESRCH ? 0 : -errno;
-        for (unsigned ms = 0; ms < DIE_WAIT_MS; ms += 5) {
+        for (unsigned ms = recover_is_landlock(row) ? 0 : below_ms; ms < below_ms + DIE_WAIT_MS; ms += 5) {
+                if (ms < below_ms)
+                        proc_kill_below((pid_t)row->pid);
+                else if (ms == below_ms && syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0)
+                        return errno == ESRCH ? 0 : -errno;
                 if (poll(&p, 1, 5) > 0)
                         return 0;
                 if (recover_first_waits(row, &wait, ret_tasks))
@@ -311,13 +307,13 @@ static int recover_rows(Store *s, const Policy *policy, Spawner *spawner, unsign
         return e;
 }
 
-int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_n, Diag *reterr) {
+int recover_all(Store *s, const Policy *policy, Spawner *spawner, bool quiet, Diag *reterr) {
         RegionRow *rows = NULL;
+        unsigned n_recovered = 0;
         size_t n = 0;
         bool left;
         int e;
 
-        *ret_n = 0;
         guard_sweep(store_dir(s), recover_not_over, s);
         e = recover_list_rows(s, &rows, &n, reterr);
         left = e == 0 && recover_any_is_dead(s, rows, n);
@@ -325,7 +321,10 @@ int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_
         if (e == 0 && (e = engine_retry_dead_letters_at_start(s, reterr)) > 0)
                 e = RECOVER_E_STORE;
         if (e == 0 && left)
-                e = recover_rows(s, policy, spawner, ret_n, reterr);
+                e = recover_rows(s, policy, spawner, &n_recovered, reterr);
+        if (n_recovered > 0 && !quiet)
+                log_note("%u region%s of a supervisor that died %s recovered", n_recovered, n_recovered == 1 ? "" : "s",
+                         n_recovered == 1 ? "was" : "were");
         if (e != 0)
                 return e;
         e = groups_clear_left(s);

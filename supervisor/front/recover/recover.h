@@ -16,7 +16,8 @@ enum {
 };
 
 /* Recovers all regions whose supervisor is dead, lower regions first. Release callbacks that had not begun run by this
- * policy (NULL: the operator's standard policy). *ret_n: the number of regions. Returns 0, RECOVER_E_*, -errno. */
-int recover_all(Store *s, const Policy *policy_or_null, Spawner *spawner_or_null, unsigned *ret_n, Diag *reterr);
+ * policy (NULL: the operator's standard policy). Logs the number of regions, unless quiet. Returns 0, RECOVER_E_*,
+ * -errno. */
+int recover_all(Store *s, const Policy *policy_or_null, Spawner *spawner_or_null, bool quiet, Diag *reterr);
 /* Recovers the region and all regions below, lower regions first. */
 int recover_one(Store *s, const char *region, Diag *reterr);

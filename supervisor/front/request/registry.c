@@ -42,10 +42,8 @@ int registry_load_row(const SkillRow *row, const RegistryUse *use, Skill **ret, 
 }
 
 int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool registered, Skill **ret, Diag *reterr) {
-        char shown[256];
         struct stat st;
 
-        diag_quote(skill, strlen(skill), shown, sizeof(shown));
         if (registered || (!strchr(skill, '/') && strcmp(skill, ".") != 0 && strcmp(skill, "..") != 0)) {
                 _cleanup_skill_row_ SkillRow row = {0};
                 int r = t ? engine_skill_get(t, skill, &row) : -ENOENT;
@@ -56,10 +54,10 @@ int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool regist
                         return r;
                 if (registered)
                         return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": no skill is registered by that name; `lethe "
-                                    "skill list` shows the registered skills", shown);
+                                    "skill list` shows the registered skills", DIAG_QUOTED(skill));
                 if (lookup_stat(skill, true, &st) == -ENOENT)
                         return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; "
-                                    "`lethe skill list` shows the registered skills", shown);
+                                    "`lethe skill list` shows the registered skills", DIAG_QUOTED(skill));
         }
         return registry_load_dir(use, skill, NULL, ret, reterr);
 }

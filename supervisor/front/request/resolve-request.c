@@ -24,25 +24,11 @@ static bool request_refuse(Refusal *r, int code, int e) {
         return false;
 }
 
-static bool request_refuse_usage(Refusal *r) {
-        r->usage = true;
-        return request_refuse(r, CODE_OURS, 0);
-}
-
 void skill_request_failed(int e, Refusal *r) {
-        switch (e) {
-        case REQUEST_E_BAD:
-                request_refuse_usage(r);
-                break;
-        case REQUEST_E_NOT_FOUND:
-                request_refuse(r, CODE_NOT_FOUND, e);
-                break;
-        case REQUEST_E_NOT_EXECUTABLE:
-                request_refuse(r, CODE_NOT_EXECUTABLE, e);
-                break;
-        default:
-                request_refuse(r, CODE_OURS, e);
-        }
+        r->usage = e == REQUEST_E_BAD;
+        request_refuse(r, e == REQUEST_E_NOT_FOUND        ? CODE_NOT_FOUND
+                          : e == REQUEST_E_NOT_EXECUTABLE ? CODE_NOT_EXECUTABLE
+                                                          : CODE_OURS, e);
 }
 
 static bool request_load_skill(const SkillRequest *a, Store *store, bool quiet, Skill **ret, Refusal *r) {
@@ -123,13 +109,9 @@ bool resolve_request(const SkillRequest *a, Store *store, const Policy *policy, 
                 grant_deinit(ret);
                 *ret = (Grant){};
         }
-        switch (e) {
-        case 0: return true;
-        case GRANT_E_USAGE: return request_refuse_usage(r);
-        case GRANT_E_NOT_FOUND: return request_refuse(r, CODE_NOT_FOUND, e);
-        case GRANT_E_NOT_EXECUTABLE: return request_refuse(r, CODE_NOT_EXECUTABLE, e);
-        default:
-                r->by_policy = e == GRANT_E_REFUSED || e == GRANT_E_BOUNDS;
-                return request_refuse(r, CODE_OURS, e);
-        }
+        r->usage = e == GRANT_E_USAGE;
+        r->by_policy = e == GRANT_E_REFUSED || e == GRANT_E_BOUNDS;
+        return e == 0 || request_refuse(r, e == GRANT_E_NOT_FOUND        ? CODE_NOT_FOUND
+                                           : e == GRANT_E_NOT_EXECUTABLE ? CODE_NOT_EXECUTABLE
+                                                                         : CODE_OURS, e);
 }

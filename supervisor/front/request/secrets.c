@@ -146,14 +146,11 @@ static void secrets_free(SecretsList *l) {
 }
 
 static int secrets_add_one(SecretsList *l, const Hidden *h) {
-        Hidden *more = reallocarray(l->v, l->n + 1, sizeof(*more));
-
-        if (!more)
+        if (!GROW(l->v, l->n))
                 return -ENOMEM;
-        l->v = more;
-        more[l->n] = *h;
-        more[l->n].path = strdup(h->path);
-        return more[l->n++].path ? 0 : -ENOMEM;
+        l->v[l->n] = *h;
+        l->v[l->n].path = strdup(h->path);
+        return l->v[l->n++].path ? 0 : -ENOMEM;
 }
 
 /* A path out of reach of this process is out of reach of the same user's regions; a time-out leaves that open. */
@@ -264,10 +261,9 @@ static const Hidden a_store = {.what = "a store of Lethe", .secret = true},
                     daemon_store = {.what = "the daemon's store"};
 
 static int secrets_of_home(SecretsList *l, const char *home, bool ours) {
-        int r = secrets_add_in(l, home, ".local/state/lethe", a_store, ours)
-                        ?: secrets_add_in(l, home, ".local/state/lethe-anchors", an_anchor, ours);
-
-        return r == 0 ? secrets_add_in(l, home, ".config/lethe", a_policy, ours) : r;
+        return secrets_add_in(l, home, ".local/state/lethe", a_store, ours)
+                        ?: secrets_add_in(l, home, ".local/state/lethe-anchors", an_anchor, ours)
+                        ?: secrets_add_in(l, home, ".config/lethe", a_policy, ours);
 }
 
 /* The home of the user's entry, which HOME may contradict; "" without an entry, as for a network account. */
@@ -362,7 +358,5 @@ int secrets_settle(Grant *g, const SecretsOf *of, Diag *reterr) {
                 r = secrets_usual(&l);
         if (r == 0 && g->n_files > 0 && of->store)
                 r = secrets_skills(&l, of->store, reterr);
-        if (r == 0)
-                r = grant_hide(g, l.v, l.n, reterr);
-        return r == 0 ? place_pin(g) : r;
+        return r ?: grant_hide(g, l.v, l.n, reterr) ?: place_pin(g);
 }

@@ -24,16 +24,11 @@
 #define ROOM_MSEC 2000 /* only once: afterwards the daemon serves no other users */
 
 static int discard_receive(int from) {
-        char byte, control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-        struct iovec v = {.iov_base = &byte, .iov_len = 1};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-        ssize_t n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
-        struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-        int fd = -1;
+        char byte;
+        int fd;
+        ssize_t n = io_receive_fd(from, -1, &byte, 1, &fd);
 
-        if (h && h->cmsg_type == SCM_RIGHTS)
-                memcpy(&fd, CMSG_DATA(h), sizeof(fd));
-        return n > 0 || (n < 0 && errno == EINTR) ? fd : -2;
+        return n > 0 || n == -EINTR || n == -EAGAIN ? fd : -2;
 }
 
 /* A child holds the last reference, and ends only after its parent closed the copy. Returns false without a child: then

@@ -110,7 +110,6 @@ static void flow_taken(Job *j, bool open) {
         json_t *id = TAKE_PTR(j->input_id);
 
         buf_deinit(&j->input);
-        j->input = (Buf){};
         if (j->input_ends)
                 flow_end(&j->flows[0]);
         else if (j->flows[0].source)
@@ -161,7 +160,6 @@ int flow_input(Job *j, const json_t *id, const char *data, bool end, bool *ret_o
         *ret_open = false;
         if (j->state != JOB_QUEUED && j->flows[0].fd < 0) { /* the run reads no more */
                 buf_deinit(&j->input);
-                j->input = (Buf){};
                 return 0;
         }
         j->input_id = json_incref((json_t *)id);

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/path-lookup.h"
 #include "request/resolve-request.h"
@@ -79,9 +80,7 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                      {"promote", false, true},     {"names_store", false, true}};
         const char *key, *cwd = json_text(json_object_get(params, "cwd"));
         bool had[SERVE_STREAMS] = {json_object_get(params, "stdin")};
-        char shown[256];
         json_t *v;
-        int e;
 
         json_object_foreach((json_t *)params, key, v) {
                 size_t i = 0;
@@ -90,7 +89,7 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                         i++;
                 if (i == ARRAY_SIZE(known))
                         return diag(reterr, SERVE_E_INVALID_PARAMS, "\"%s\": no such parameter; they are %s",
-                                    diag_quote(key, strlen(key), shown, sizeof(shown)), FORM);
+                                    DIAG_QUOTED(key), FORM);
                 if (known[i].text && !json_text(v))
                         return job_run_bad(reterr, key, "a string without NUL");
                 if (known[i].boolean && !json_is_boolean(v))
@@ -102,11 +101,10 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                 return job_run_bad(reterr, "cwd", "an absolute path");
         if (json_object_get(params, "stdin") && !json_is_string(json_object_get(params, "stdin")))
                 return job_run_bad(reterr, "stdin", "a string");
-        e = job_run_check_args(json_object_get(params, "args"), reterr)
+        return job_run_check_args(json_object_get(params, "args"), reterr)
                         ?: job_run_check_options(json_object_get(params, "options"), reterr)
                         ?: job_run_check_streams("stdio", json_object_get(params, "stdio"), had, reterr)
                         ?: job_run_check_streams("stream", json_object_get(params, "stream"), had, reterr);
-        return e;
 }
 
 /* A job delayed for this long starts anyway: the jobs before may be waiting for a server that never answers. */
@@ -129,26 +127,21 @@ static void job_run_end_start(Job *j) {
 
 static void job_run_begun(void *userdata, const char *region) {
         Job *j = userdata;
-        RegionId *more;
 
         job_run_end_start(j);
         job_judging(j, false);
         pthread_mutex_lock(&j->lock);
-        more = reallocarray(j->regions, j->n_regions + 1, sizeof(*more));
-        if (more) { /* otherwise `kill` does not find the job by this region's id */
-                j->regions = more;
-                memcpy(more[j->n_regions++], region, REGION_ID_MAX);
-        }
+        if (GROW(j->regions, j->n_regions)) /* otherwise `kill` does not find the job by this region's id */
+                memcpy(j->regions[j->n_regions++], region, REGION_ID_MAX);
         pthread_mutex_unlock(&j->lock);
 }
 
 static bool job_run_ordered(void *userdata, struct signalfd_siginfo *ret) {
         Job *j = userdata;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&j->lock);
 
-        pthread_mutex_lock(&j->lock);
         *ret = j->order;
         j->order = (struct signalfd_siginfo){0};
-        pthread_mutex_unlock(&j->lock);
         return ret->ssi_signo != 0;
 }
 
@@ -163,23 +156,24 @@ static bool job_run_same_place(const char *a, const char *b) {
                                      x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-/* A client may expect another store, or another policy for the store: the daemon must then refuse. */
-static int job_run_check_same(Job *j) {
+/* By the policy in force now. A client may expect another store, or another policy for the store: the daemon must then
+ * refuse. */
+static int job_run_check(Job *j) {
         const char *store = job_run_param(j, "store"), *anchor = job_run_param(j, "anchor"),
-                   *policy = job_run_param(j, "policy"),
-                   *own = store_anchor(j->server->store);
+                   *policy = job_run_param(j, "policy"), *own = store_anchor(j->server->store);
         const char *own_policy = j->policy->policy->path;
-        char shown[256];
 
+        if (j->peer->foreign && other_user_still_may(j->policy->policy, j->peer->uid, j->params, &j->why) != 0)
+                return SERVE_E_NOT_ALLOWED;
         if (store && !job_run_same_place(store, j->server->store_path))
                 return diag(&j->why, SERVE_E_OTHER_STORE, "store \"%s\": this daemon serves %s",
-                            diag_quote(store, strlen(store), shown, sizeof(shown)), j->server->store_path);
+                            DIAG_QUOTED(store), j->server->store_path);
         if (anchor && !job_run_same_place(anchor, own ?: ""))
                 return diag(&j->why, SERVE_E_OTHER_STORE, "anchor \"%s\": the daemon has a different anchor",
-                            diag_quote(anchor, strlen(anchor), shown, sizeof(shown)));
+                            DIAG_QUOTED(anchor));
         if (policy && !(*policy ? own_policy && job_run_same_place(policy, own_policy) : !own_policy))
                 return diag(&j->why, SERVE_E_OTHER_STORE, "policy \"%s\": the daemon goes by %s",
-                            diag_quote(policy, strlen(policy), shown, sizeof(shown)), own_policy ?: "none");
+                            DIAG_QUOTED(policy), own_policy ?: "none");
         return 0;
 }
 
@@ -187,19 +181,14 @@ static int job_run_check_same(Job *j) {
 static int job_run_make_streams(Job *j) {
         const json_t *in = json_object_get(j->params, "stdin");
 
-        for (size_t i = 0; i < SERVE_STREAMS; i++) {
-                if (j->streams[i] >= 0 || j->shared[i] || j->streamed[i] || (i == 0 && json_string_length(in) == 0))
-                        continue;
-                if (i > 0) {
+        for (size_t i = 1; i < SERVE_STREAMS; i++)
+                if (j->streams[i] < 0 && !j->shared[i] && !j->streamed[i])
                         capture_init(&j->captures[i], j->server, j->peer);
-                        continue;
-                }
-                j->streams[i] = memfd_create("lethe-stream", MFD_CLOEXEC);
-                if (j->streams[i] < 0)
-                        return -errno;
-        }
         if (json_string_length(in) == 0)
                 return 0;
+        j->streams[0] = memfd_create("lethe-stream", MFD_CLOEXEC); /* no other stream is named: job_check() */
+        if (j->streams[0] < 0)
+                return -errno;
         if (io_write_full(j->streams[0], json_bytes(in), json_string_length(in)) < 0 ||
             lseek(j->streams[0], 0, SEEK_SET) < 0)
                 return -EIO;
@@ -385,7 +374,6 @@ static void job_run_with_policy(Job *j) {
 
 void job_run(Job *j, int no_folder) {
         const char *cwd = j->peer->foreign ? "/" : job_run_param(j, "cwd") ?: "/";
-        char shown[256];
         int e;
 
         lookup_begin();
@@ -394,12 +382,9 @@ void job_run(Job *j, int no_folder) {
         if (no_folder > 0)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "unshare: %s", strerror(no_folder));
         else if (strcmp(cwd, "/") != 0 && (e = lookup_chdir(cwd)) < 0)
-                j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s",
-                                diag_quote(cwd, strlen(cwd), shown, sizeof(shown)), lookup_strerror(e));
-        else if (j->peer->foreign &&
-                 (e = other_user_still_may(j->policy->policy, j->peer->uid, j->params, &j->why)) != 0)
-                j->error = e;
-        else if ((e = job_run_check_same(j)) != 0)
+                j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s", DIAG_QUOTED(cwd),
+                                lookup_strerror(e));
+        else if ((e = job_run_check(j)) != 0)
                 j->error = e;
         else if ((e = job_run_make_streams(j)) < 0)
                 j->error = diag(&j->why, SERVE_E_BUSY, "its streams cannot be made: %s", strerror(-e));

@@ -3,6 +3,7 @@
 #include "serve/serve.h"
 
 #include "base/log.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -63,12 +64,5 @@ static void *job_thread_work(void *arg) {
 }
 
 int job_thread_start(Job *j) {
-        pthread_attr_t attr;
-        int e = pthread_attr_init(&attr);
-
-        if (e != 0)
-                return -e;
-        e = pthread_attr_setstacksize(&attr, STACK) ?: pthread_create(&j->thread, &attr, job_thread_work, j);
-        pthread_attr_destroy(&attr);
-        return -e;
+        return thread_start(&j->thread, STACK, job_thread_work, j);
 }

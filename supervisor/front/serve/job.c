@@ -95,15 +95,8 @@ static int job_start(Job *j) {
         Server *s = j->server;
         int e;
 
-        if (s->n_threads == s->room) {
-                size_t room = s->room ? 2 * s->room : 64;
-                Job **more = reallocarray(s->running, room, sizeof(Job *));
-
-                if (!more)
-                        return -ENOMEM;
-                s->running = more;
-                s->room = room;
-        }
+        if (!GROW(s->running, s->n_threads))
+                return -ENOMEM;
         j->state = JOB_RUNNING;
         e = flow_open(j) ?: job_thread_start(j);
         if (e < 0)
@@ -122,10 +115,8 @@ static void job_start_next(Peer *p) {
 
         job_unqueue(j);
         e = job_start(j);
-        if (e == 0)
-                return;
-        diag(&why, 0, "no thread for it: %s", strerror(-e));
-        job_refuse(j, SERVE_E_BUSY, why.text);
+        if (e < 0)
+                job_refuse(j, diag(&why, SERVE_E_BUSY, "no thread for it: %s", strerror(-e)), why.text);
 }
 
 static bool job_has_fds(const Server *s, const Job *next_or_null) {
@@ -147,12 +138,9 @@ bool job_place(void *job, bool on) {
         if (on)
                 fits = job_has_share(p, p->n_running + p->n_subs, s->n_threads + s->n_subs + job_own_places(s),
                                  s->options.max_running);
-        if (fits && on) {
-                p->n_subs++;
-                s->n_subs++;
-        } else if (!on) {
-                p->n_subs--;
-                s->n_subs--;
+        if (fits) {
+                p->n_subs += on ? 1U : -1U;
+                s->n_subs += on ? 1U : -1U;
         }
         pthread_mutex_unlock(&s->lock);
         if (!on)

@@ -94,7 +94,7 @@ static int listen_wait_for_place(int lock, const char *path) {
 static int listen_take_place(const char *path, int *ret, Diag *reterr) {
         _cleanup_free_ char *lock_path = NULL;
         _cleanup_close_ int lock = -1, other = -1;
-        int fd, e;
+        int e;
 
         if (asprintf(&lock_path, "%s.lock", path) < 0) {
                 lock_path = NULL;
@@ -112,11 +112,8 @@ static int listen_take_place(const char *path, int *ret, Diag *reterr) {
         if (other >= 0)
                 return diag(reterr, -EADDRINUSE,
                             "socket %s: a daemon answers there already (--replace takes its place)", path);
-        fd = listen_bind(path, reterr);
-        if (fd < 0)
-                return fd;
-        *ret = fd;
-        return 0;
+        *ret = listen_bind(path, reterr);
+        return MIN(*ret, 0);
 }
 
 /* Takes the socket of the daemon at this path, which then ends. Returns 0, -ENOENT, -ECONNREFUSED (no daemon),
@@ -195,26 +192,27 @@ int listen_set_mode(const Server *s, const Policy *p, Diag *reterr) {
         return diag(reterr, -errno, "socket %s: its mode cannot be set: %s", s->socket_path, strerror(errno));
 }
 
+/* Takes over or makes the socket of the options. */
+static int listen_by_name(Server *s, Diag *reterr) {
+        const char *path = s->options.socket;
+        int e = listen_check_folder(path, reterr);
+
+        if (e != 0)
+                return e;
+        e = s->options.replace ? listen_take_over(path, &s->listener, reterr) : -ENOENT;
+        if (e == -ENOENT || e == -ECONNREFUSED)
+                e = listen_make_folder(path, reterr) ?: listen_take_place(path, &s->listener, reterr);
+        if (e == 0 && !(s->socket_path = strdup(path)))
+                e = -ENOMEM;
+        return e;
+}
+
 int listen_open(Server *s, Diag *reterr) {
         char path[STORE_SOCKET_MAX];
-        int e;
+        int e = listen_given(s, reterr);
 
-        e = listen_given(s, reterr);
         if (e == 0 && s->listener < 0)
-                e = listen_check_folder(s->options.socket, reterr);
-        if (e == 0 && s->listener < 0 && s->options.replace) {
-                e = listen_take_over(s->options.socket, &s->listener, reterr);
-                if (e == 0 && !(s->socket_path = strdup(s->options.socket)))
-                        e = -ENOMEM;
-                if (e == -ENOENT || e == -ECONNREFUSED)
-                        e = 0;
-        }
-        if (e == 0 && s->listener < 0) {
-                e = listen_make_folder(s->options.socket, reterr)
-                                ?: listen_take_place(s->options.socket, &s->listener, reterr);
-                if (e == 0 && !(s->socket_path = strdup(s->options.socket)))
-                        e = -ENOMEM;
-        }
+                e = listen_by_name(s, reterr);
         if (e == 0)
                 e = listen_set_mode(s, s->policy->policy, reterr);
         if (e < 0)
@@ -226,7 +224,5 @@ int listen_open(Server *s, Diag *reterr) {
         if (s->own_listener < 0)
                 return s->own_listener;
         s->own_path = strdup(path);
-        if (!s->own_path)
-                return -ENOMEM;
-        return 0;
+        return s->own_path ? 0 : -ENOMEM;
 }

@@ -202,9 +202,8 @@ static int main_prepare(Server *s, Diag *d) {
         sigemptyset(&set);
         for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
                 sigaddset(&set, signals[i]);
-        sigemptyset(&ends);
-        sigaddset(&ends, SIGTERM);
-        sigaddset(&ends, SIGINT);
+        ends = set;
+        sigdelset(&ends, SIGHUP);
         if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
             (s->ends_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)) < 0 ||
             (s->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
@@ -237,7 +236,6 @@ static int main_check_pages(Store *s, Diag *d) {
 static int main_open_store(Server *s, Diag *d) {
         _cleanup_free_ char *said = path_of_store(s->options.store, d), *path = said ? io_absolute(said) : NULL;
         Policy *p = NULL;
-        unsigned n = 0;
         int e;
 
         if (!path)
@@ -262,10 +260,7 @@ static int main_open_store(Server *s, Diag *d) {
                 /* kept for the daemon's whole life: no other thread is at work yet */
                 rate_get(s->store_path, true, &(WipeRate){});
         if (e == 0)
-                e = recover_all(s->store, s->policy->policy, NULL, &n, d);
-        if (e == 0 && n > 0)
-                log_note("%u region%s of a supervisor that died %s recovered", n, n == 1 ? "" : "s",
-                         n == 1 ? "was" : "were");
+                e = recover_all(s->store, s->policy->policy, NULL, false, d);
         return e;
 }
 

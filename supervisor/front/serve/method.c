@@ -121,7 +121,6 @@ static int method_do_input(Client *c, const json_t *id, json_t *params, json_t *
 }
 
 static int method_do_kill(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        char shown[256];
         const char *region;
         int discard = false;
         Job *j;
@@ -130,7 +129,7 @@ static int method_do_kill(Client *c, const json_t *id, json_t *params, json_t **
                 return method_bad_params(params, "{region: string, discard?: boolean}", reterr);
         if (!region_id_valid(region))
                 return diag(reterr, SERVE_E_INVALID_PARAMS, "region \"%s\": a region's id has %d characters of 0-9 a-z",
-                            diag_quote(region, strlen(region), shown, sizeof(shown)), REGION_ID_LEN);
+                            DIAG_QUOTED(region), REGION_ID_LEN);
         j = job_of_region(c->server, region);
         if (!j || !other_user_may_see(c, j))
                 return diag(reterr, SERVE_E_NO_REGION, "region %s is not alive here", region);
@@ -301,7 +300,6 @@ static int method_judge(json_t *o, const json_t **ret_id, const char **ret_metho
         static const char *const known[] = {"jsonrpc", "id", "method", "params"};
         const char *key, *version = json_text(json_object_get(o, "jsonrpc"));
         const json_t *id = json_object_get(o, "id");
-        char shown[256];
         json_t *v;
 
         if (json_is_array(o))
@@ -320,7 +318,7 @@ static int method_judge(json_t *o, const json_t **ret_id, const char **ret_metho
                 if (!is)
                         return diag(reterr, SERVE_E_INVALID_REQUEST,
                                     "\"%s\": a request has jsonrpc, id, method and params, and nothing else",
-                                    diag_quote(key, strlen(key), shown, sizeof(shown)));
+                                    DIAG_QUOTED(key));
         }
         if (!version || strcmp(version, "2.0") != 0)
                 return diag(reterr, SERVE_E_INVALID_REQUEST, "jsonrpc: must be \"2.0\"");
@@ -335,7 +333,6 @@ static int method_judge(json_t *o, const json_t **ret_id, const char **ret_metho
 
 static int method_dispatch(Client *c, const json_t *id, const char *method, json_t *params, Diag *reterr) {
         _cleanup_json_ json_t *none = params ? NULL : json_object(), *result = NULL;
-        char shown[256];
 
         for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
                 int e;
@@ -353,8 +350,7 @@ static int method_dispatch(Client *c, const json_t *id, const char *method, json
                         return diag(reterr, SERVE_E_INTERNAL, "%s", strerror(-e));
                 return e;
         }
-        return diag(reterr, SERVE_E_UNKNOWN_METHOD, "method \"%s\": there is none of that name",
-                    diag_quote(method, strlen(method), shown, sizeof(shown)));
+        return diag(reterr, SERVE_E_UNKNOWN_METHOD, "method \"%s\": there is none of that name", DIAG_QUOTED(method));
 }
 
 void method_call(Client *c, const char *line, size_t n) {

@@ -34,7 +34,6 @@ int other_user_may_run(const Client *c, const json_t *params, Diag *reterr) {
         static const char *const looked_up[] = {"store", "anchor", "policy"};
         const char *skill = json_text(json_object_get(params, "skill"));
         const json_t *options = json_object_get(params, "options");
-        char shown[256];
 
         if (!c->peer->foreign)
                 return 0;
@@ -53,7 +52,7 @@ int other_user_may_run(const Client *c, const json_t *params, Diag *reterr) {
         if (!skill_name_valid(skill))
                 return diag(reterr, NOT_YOURS,
                             "skill \"%s\": another user than the daemon's own names a registered skill, and no folder",
-                            diag_quote(skill, strlen(skill), shown, sizeof(shown)));
+                            DIAG_QUOTED(skill));
         if (other_user_still_may(c->server->policy->policy, c->peer->uid, params, reterr) != 0)
                 return NOT_YOURS;
         if (json_is_true(json_object_get(params, "promote")))
@@ -65,7 +64,7 @@ int other_user_may_run(const Client *c, const json_t *params, Diag *reterr) {
                 if (!request_option_is_plain(name))
                         return diag(reterr, NOT_YOURS,
                                     "option %s: another user than the daemon's own may set budgets, entry and "
-                                    "discipline", diag_quote(name, strlen(name), shown, sizeof(shown)));
+                                    "discipline", DIAG_QUOTED(name));
         }
         return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "request/paths.h"
 
@@ -20,15 +21,15 @@
 
 /* *ret_judged: invocations under judgement by an earlier policy. *ret_run: invocations running by an earlier policy. */
 static void reload_count(Server *s, size_t *ret_judged, size_t *ret_run) {
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->lock);
+
         *ret_judged = *ret_run = 0;
-        pthread_mutex_lock(&s->lock);
         for (size_t i = 0; i < s->n_threads; i++) {
                 const Job *j = s->running[i];
 
                 *ret_judged += j->judging && j->policy != s->policy;
                 *ret_run += j->policy && !j->judging && j->turn != s->policy->turn && j->state != JOB_OVER;
         }
-        pthread_mutex_unlock(&s->lock);
 }
 
 static void reload_done(Server *s, size_t n_run) {

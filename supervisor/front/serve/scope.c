@@ -92,12 +92,11 @@ static int scope_request(sd_bus *bus, const ScopeRequest *a, sd_bus_message **re
                 e = sd_bus_message_append(*ret, "ss", name, "fail");
         if (e >= 0)
                 e = sd_bus_message_open_container(*ret, 'a', "(sv)");
-        if (e >= 0) /* sd_bus_message_append() reads as many pids as the length of the array says */
-                e = sd_bus_message_append(*ret, "(sv)", "PIDs", "au", scope_same_program(a->pid, a->parent) ? 2 : 1,
-                                          (uint32_t)a->pid, (uint32_t)a->parent);
-        if (e >= 0)
-                e = sd_bus_message_append(*ret, "(sv)(sv)(sv)", "Description", "s", "Lethe: regions of one process",
-                                          "Delegate", "b", 1, "CollectMode", "s", "inactive-or-failed");
+        if (e >= 0) /* sd_bus_message_append() reads as many pids as the length of the array says: the last of all */
+                e = sd_bus_message_append(*ret, "(sv)(sv)(sv)(sv)", "Description", "s", "Lethe: regions of one process",
+                                          "Delegate", "b", 1, "CollectMode", "s", "inactive-or-failed", "PIDs", "au",
+                                          scope_same_program(a->pid, a->parent) ? 2 : 1, (uint32_t)a->pid,
+                                          (uint32_t)a->parent);
         if (e >= 0 && a->tasks != UINT64_MAX)
                 e = sd_bus_message_append(*ret, "(sv)", "TasksMax", "t", a->tasks);
         if (e >= 0 && *a->slice)
@@ -111,9 +110,8 @@ static int scope_request(sd_bus *bus, const ScopeRequest *a, sd_bus_message **re
 static int scope_await(sd_bus *bus, const ScopeRequest *a) {
         int e = 0;
 
-        while (e >= 0 && !*a->result) {
+        while (e >= 0 && !*a->result)
                 e = sd_bus_process(bus, NULL) ?: sd_bus_wait(bus, STEP_USEC);
-        }
         return e;
 }
 

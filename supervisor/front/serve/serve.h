@@ -222,7 +222,6 @@ struct Server {
         LIST_HEAD(, Job) unread; /* the front's: threads done, answers not yet read */
         Job **running;          /* jobs with a thread */
         _Atomic size_t n_threads; /* written by the front, read by all */
-        size_t room;
         atomic_uint n_subs;     /* regions started by jobs */
         int done_fd;
         int ends_fd; /* readable while a signal for the end is pending */
@@ -300,8 +299,6 @@ void discard_connection(Server *s, int fd); /* of another user; takes fd over */
 
 /* job-new.c */
 int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_error, Diag *reterr);
-
-/* job-state.c */
 SharedPolicy *shared_policy_new(Policy *p, unsigned turn); /* takes p; NULL: out of memory, p is freed */
 void shared_policy_drop(SharedPolicy *p);
 /* The thread begins, or ends, judging the job by the policy in force. */

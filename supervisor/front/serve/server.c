@@ -160,14 +160,10 @@ static void server_renew(Server *s) {
 static void *server_recover(void *arg) {
         Server *s = arg;
         Diag d = {};
-        unsigned n = 0;
         int e;
 
         /* Release callbacks of recovered regions are started by this thread, which lives until the callbacks end. */
-        e = recover_all(s->store, NULL, s->spawner, &n, &d);
-        if (n > 0)
-                log_note("%u region%s of a supervisor that died %s recovered", n, n == 1 ? "" : "s",
-                         n == 1 ? "was" : "were");
+        e = recover_all(s->store, NULL, s->spawner, false, &d);
         if (e != 0)
                 log_warning("regions of a dead supervisor are not recovered yet: %s",
                             *d.text ? d.text : store_strerror(e));

@@ -3,31 +3,30 @@
  * half, and each of them a quarter of the half. */
 #include "serve/serve.h"
 
+#include "base/lock.h"
+
 #include <string.h>
 
 static const uint64_t FOREIGN_MAX = SERVE_HELD_MAX / 2, ONE_MAX = SERVE_HELD_MAX / 8;
 
 bool share_take(Server *s, Peer *p, size_t n) {
-        bool fits;
-
-        pthread_mutex_lock(&s->share_lock);
-        fits = s->shared + n <= SERVE_HELD_MAX &&
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->share_lock);
+        bool fits = s->shared + n <= SERVE_HELD_MAX &&
                (!p->foreign || (s->shared_foreign + n <= FOREIGN_MAX && p->shared + n <= ONE_MAX));
         if (fits) {
                 s->shared += n;
                 s->shared_foreign += p->foreign ? n : 0;
                 p->shared += n;
         }
-        pthread_mutex_unlock(&s->share_lock);
         return fits;
 }
 
 void share_give(Server *s, Peer *p, size_t n) {
-        pthread_mutex_lock(&s->share_lock);
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->share_lock);
+
         s->shared -= n;
         s->shared_foreign -= p->foreign ? n : 0;
         p->shared -= n;
-        pthread_mutex_unlock(&s->share_lock);
 }
 
 /* The memory of a value in Jansson: small values cost more than their text. */
@@ -45,7 +44,7 @@ size_t share_of_json(const json_t *v) {
 
 /* Grows by doubling; meanwhile both pieces count. */
 static bool capture_grow(Capture *c, size_t n) {
-        size_t room = c->text.room ? c->text.room : 4096, had = c->charged;
+        size_t room = c->text.room ?: 4096, had = c->charged;
 
         while (room < c->text.n + n + 1)
                 room *= 2;
@@ -68,9 +67,7 @@ static void capture_take(RegionSink *sink, const char *bytes, size_t n) {
         Capture *c = (Capture *)sink;
         size_t fits = MIN(n, SERVE_CAPTURE_MAX - c->text.n);
 
-        if (fits > 0 && !capture_grow(c, fits))
-                fits = 0;
-        if (fits > 0 && buf_add(&c->text, bytes, fits) < 0)
+        if (fits > 0 && (!capture_grow(c, fits) || buf_add(&c->text, bytes, fits) < 0))
                 fits = 0;
         c->cut |= fits < n;
 }
@@ -81,7 +78,6 @@ void capture_init(Capture *c, Server *s, Peer *p) {
 
 void capture_deinit(Capture *c) {
         buf_deinit(&c->text);
-        c->text = (Buf){};
         if (c->server)
                 share_give(c->server, c->peer, c->charged);
         c->charged = 0;
