@@ -12,19 +12,20 @@
 
 /* Files used by each region. cgroup.procs is never kept open: a second read may give the list of a second ago. */
 static const struct {
+        enum { IN_MEMORY, IN_PIDS, IN_CPU } folder;
         const char *v1, *v2;
         int flags;
 } names[GROUP_FILES] = {
-        [GROUP_MEMORY_LIMIT] = {"memory.limit_in_bytes", "memory.max", O_WRONLY},
-        [GROUP_SWAP_LIMIT] = {"memory.memsw.limit_in_bytes", "memory.swap.max", O_WRONLY},
-        [GROUP_MEMORY_PEAK] = {"memory.max_usage_in_bytes", "memory.peak", O_RDWR},
-        [GROUP_MEMORY_NOW] = {"memory.usage_in_bytes", "memory.current", O_RDONLY},
-        [GROUP_PIDS_MAX] = {"pids.max", "pids.max", O_WRONLY},
-        [GROUP_PIDS_PEAK] = {"pids.peak", "pids.peak", O_RDONLY},
-        [GROUP_CPU_USAGE] = {"cpuacct.usage", "cpu.stat", O_RDONLY},
-        [GROUP_MEMORY_TASKS] = {"tasks", NULL, O_WRONLY},
-        [GROUP_PIDS_TASKS] = {"tasks", NULL, O_WRONLY},
-        [GROUP_CPU_TASKS] = {"tasks", NULL, O_WRONLY},
+        [GROUP_MEMORY_LIMIT] = {IN_MEMORY, "memory.limit_in_bytes", "memory.max", O_WRONLY},
+        [GROUP_SWAP_LIMIT] = {IN_MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max", O_WRONLY},
+        [GROUP_MEMORY_PEAK] = {IN_MEMORY, "memory.max_usage_in_bytes", "memory.peak", O_RDWR},
+        [GROUP_MEMORY_NOW] = {IN_MEMORY, "memory.usage_in_bytes", "memory.current", O_RDONLY},
+        [GROUP_PIDS_MAX] = {IN_PIDS, "pids.max", "pids.max", O_WRONLY},
+        [GROUP_PIDS_PEAK] = {IN_PIDS, "pids.peak", "pids.peak", O_RDONLY},
+        [GROUP_CPU_USAGE] = {IN_CPU, "cpuacct.usage", "cpu.stat", O_RDONLY},
+        [GROUP_MEMORY_TASKS] = {IN_MEMORY, "tasks", NULL, O_WRONLY},
+        [GROUP_PIDS_TASKS] = {IN_PIDS, "tasks", NULL, O_WRONLY},
+        [GROUP_CPU_TASKS] = {IN_CPU, "tasks", NULL, O_WRONLY},
 };
 
 int group_open(const char *dir, const char *file, int flags) {
@@ -37,51 +38,48 @@ int group_open(const char *dir, const char *file, int flags) {
         return fd < 0 ? -errno : fd;
 }
 
-int group_write(const char *dir, const char *file, const char *fmt, ...) {
-        _cleanup_close_ int fd = group_open(dir, file, O_WRONLY);
+/* fd: a descriptor, or -errno to return. */
+static int group_write_fd(int fd, const char *fmt, va_list ap) {
         char text[256];
-        va_list ap;
-        int n;
 
         if (fd < 0)
                 return fd;
-        va_start(ap, fmt);
-        n = vsnprintf(text, sizeof(text), fmt, ap);
-        va_end(ap);
-        return write(fd, text, (size_t)n) < 0 ? -errno : 0;
+        return pwrite(fd, text, (size_t)vsnprintf(text, sizeof(text), fmt, ap), 0) < 0 ? -errno : 0;
 }
 
-int group_read(const char *dir, const char *file, char *text, size_t room) {
-        _cleanup_close_ int fd = dir ? group_open(dir, file, O_RDONLY) : -ENOENT;
+static int group_read_fd(int fd, char *text, size_t room) {
         ssize_t n;
 
         if (fd < 0)
                 return fd;
-        n = read(fd, text, room - 1);
+        n = pread(fd, text, room - 1, 0);
         if (n < 0)
                 return -errno;
         text[n] = 0;
         return 0;
 }
 
+int group_write(const char *dir, const char *file, const char *fmt, ...) {
+        _cleanup_close_ int fd = group_open(dir, file, O_WRONLY);
+        va_list ap;
+        int e;
+
+        va_start(ap, fmt);
+        e = group_write_fd(fd, fmt, ap);
+        va_end(ap);
+        return e;
+}
+
+int group_read(const char *dir, const char *file, char *text, size_t room) {
+        _cleanup_close_ int fd = dir ? group_open(dir, file, O_RDONLY) : -ENOENT;
+
+        return group_read_fd(fd, text, room);
+}
+
 static const char *group_folder(const RegionCgroup *c, GroupFile f) {
-        switch (f) {
-        case GROUP_MEMORY_LIMIT:
-        case GROUP_SWAP_LIMIT:
-        case GROUP_MEMORY_PEAK:
-        case GROUP_MEMORY_NOW:
-        case GROUP_MEMORY_TASKS:
-                return c->memory;
-        case GROUP_PIDS_MAX:
-        case GROUP_PIDS_PEAK:
-        case GROUP_PIDS_TASKS:
-                return c->pids;
-        case GROUP_CPU_USAGE:
-        case GROUP_CPU_TASKS:
-        case GROUP_FILES:
-        default:
-                return c->cpu;
-        }
+        const char *const folders[] = {[IN_MEMORY] = c->memory, [IN_PIDS] = c->pids, [IN_CPU] = c->cpu};
+
+        return folders[names[f].folder];
 }
 
 /* *ret_own: the descriptor when the caller has to close it, else -1. Returns the descriptor, or -errno. */
@@ -105,30 +103,19 @@ static int group_file(const RegionCgroup *c, GroupFile f, int *ret_own) {
 
 int group_file_write(const RegionCgroup *c, GroupFile f, const char *fmt, ...) {
         _cleanup_close_ int own = -1;
-        int fd = group_file(c, f, &own), n;
-        char text[64];
         va_list ap;
+        int e;
 
-        if (fd < 0)
-                return fd;
         va_start(ap, fmt);
-        n = vsnprintf(text, sizeof(text), fmt, ap);
+        e = group_write_fd(group_file(c, f, &own), fmt, ap);
         va_end(ap);
-        return pwrite(fd, text, (size_t)n, 0) < 0 ? -errno : 0;
+        return e;
 }
 
 int group_file_read(const RegionCgroup *c, GroupFile f, char *text, size_t room) {
         _cleanup_close_ int own = -1;
-        int fd = group_file(c, f, &own);
-        ssize_t n;
 
-        if (fd < 0)
-                return fd;
-        n = pread(fd, text, room - 1, 0);
-        if (n < 0)
-                return -errno;
-        text[n] = 0;
-        return 0;
+        return group_read_fd(group_file(c, f, &own), text, room);
 }
 
 int group_file_number(const RegionCgroup *c, GroupFile f, uint64_t *ret) {

@@ -206,32 +206,31 @@ static bool home_program(pid_t pid, char ret[static PATH_MAX]) {
         return proc_link(PROC_PATH("%d/exe", pid), ret, PATH_MAX) > 0;
 }
 
+typedef struct HomeMove {
+        const char *leaf;
+        char own[PATH_MAX]; /* the program of this process */
+        int moved;
+} HomeMove;
+
+static int home_move_one(pid_t pid, void *arg) {
+        HomeMove *m = arg;
+        char other[PATH_MAX];
+
+        m->moved += home_program(pid, other) && strcmp(m->own, other) == 0 &&
+                    group_write(m->leaf, "cgroup.procs", "%d", (int)pid) == 0;
+        return 0;
+}
+
 /* Returns the number of moved processes of the same program, or -errno. */
 static int home_move(const Home *h, const char *leaf) {
-        _cleanup_free_ char *text = NULL;
-        char path[PATH_MAX + 16], own[PATH_MAX], other[PATH_MAX];
-        int e, moved = 0;
-        size_t n;
+        HomeMove m = {.leaf = leaf};
+        int e;
 
-        if (!home_program(getpid(), own))
+        if (!home_program(getpid(), m.own))
                 return -ESRCH;
         e = group_write(leaf, "cgroup.procs", "%d", (int)getpid());
-        if (e < 0)
-                return e;
-        snprintf(path, sizeof(path), "%s/cgroup.procs", h->dir);
-        e = io_read_file(AT_FDCWD, path, 1 << 20, &text, &n);
-        if (e < 0)
-                return e;
-        for (char *p = text, *end; *p; p = *end ? end + 1 : end) {
-                pid_t pid = (pid_t)strtol(p, &end, 10);
-
-                if (end == p)
-                        break;
-                if (home_program(pid, other) && strcmp(own, other) == 0 &&
-                    group_write(leaf, "cgroup.procs", "%d", (int)pid) == 0)
-                        moved++;
-        }
-        return moved;
+        e = e ?: group_each_listed(h->dir, home_move_one, &m);
+        return e < 0 ? e : m.moved;
 }
 
 static int home_move_one_back(pid_t pid, void *arg) {

@@ -27,13 +27,8 @@ static char *denial_object_text(const char *object, size_t n, bool *ret_exact) {
         return strdup(diag_quote(object, n, quoted, sizeof(quoted)));
 }
 
-int denials_add(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
-                const char *allow_with) {
-        return denials_add_many(d, rule, operation, object, n_object, allow_with, 1);
-}
-
-int denials_add_many(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
-                     const char *allow_with, uint64_t count) {
+static int denials_enter(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
+                         const char *allow_with, uint64_t count) {
         _cleanup_free_ char *text = NULL;
         Denial entry = {.count = count};
         bool exact;
@@ -72,6 +67,19 @@ int denials_add_many(Denials *d, const char *rule, const char *operation, const 
         entry.object = TAKE_PTR(text);
         d->v[d->n++] = entry;
         return 0;
+}
+
+int denials_add_many(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
+                     const char *allow_with, uint64_t count) {
+        int e = denials_enter(d, rule, operation, object, n_object, allow_with, count);
+
+        d->others += e < 0 ? count : 0;
+        return e;
+}
+
+int denials_add(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
+                const char *allow_with) {
+        return denials_add_many(d, rule, operation, object, n_object, allow_with, 1);
 }
 
 json_t *denials_to_json(const Denials *d, size_t max_bytes) {

@@ -22,7 +22,8 @@ typedef struct Denials {
         uint64_t total;
 } Denials;
 
-/* Copies the strings. object: any bytes; an object with a living region's key is withheld. Returns 0 or -ENOMEM. */
+/* Copies the strings. object: any bytes; an object with a living region's key is withheld. Returns 0 or
+ * -ENOMEM: counted in `others`. */
 int denials_add(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
                 const char *allow_with_or_null);
 /* Adds `count` equal denials. */

@@ -14,8 +14,7 @@
 
 void region_notify_deny(RegionNotify *n, const FilterVerdict *v, const char *object, const char *allow_with,
                         bool *ret_denied) {
-        if (denials_add(n->denials, v->rule, v->operation, object, strlen(object), allow_with) < 0)
-                n->denials->others++;
+        denials_add(n->denials, v->rule, v->operation, object, strlen(object), allow_with);
         *ret_denied = true;
 }
 
@@ -92,14 +91,11 @@ uint64_t region_outside_explain(RegionOutside *o, Denials *denials) {
                 if (has != HOST_HAS)
                         continue;
                 n += p->count;
-                if (denials_add_many(denials, p->rule, p->operation, p->path, strlen(p->path), p->allow_with,
-                                     p->count) < 0)
-                        denials->others += p->count;
+                denials_add_many(denials, p->rule, p->operation, p->path, strlen(p->path), p->allow_with, p->count);
         }
         host_look_end(&look);
-        if (unknown > 0 &&
-            denials_add_many(denials, "paths", "any", NOT_LOOKED_AT, strlen(NOT_LOOKED_AT), NULL, unknown) < 0)
-                denials->others += unknown;
+        if (unknown > 0)
+                denials_add_many(denials, "paths", "any", NOT_LOOKED_AT, strlen(NOT_LOOKED_AT), NULL, unknown);
         region_outside_deinit(o);
         return n;
 }

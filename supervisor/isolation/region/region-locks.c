@@ -362,17 +362,12 @@ int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_n
 
 /* A signal cannot interrupt a call that waits for the supervisor's answer. */
 static bool locks_has_signal(pid_t tid) {
-        static const char *const keys[] = {"\nSigPnd:", "\nShdPnd:", "\nSigBlk:"};
-        unsigned long long sets[ARRAY_SIZE(keys)] = {};
         char text[4096];
-        const char *p;
 
         if (proc_read_status(PROC_PATH("%d/status", tid), text, sizeof(text)) == 0)
                 return false;
-        for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-                if ((p = strstr(text, keys[i])))
-                        sets[i] = strtoull(p + strlen(keys[i]), NULL, 16);
-        return (sets[0] | sets[1]) & ~sets[2];
+        return (proc_number(text, "\nSigPnd:", 16) | proc_number(text, "\nShdPnd:", 16)) &
+               ~proc_number(text, "\nSigBlk:", 16);
 }
 
 bool region_locks_try(RegionLocks *l, int notify, uint64_t now, uint64_t *ret_id, int *ret_error) {

@@ -68,21 +68,27 @@ void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
         notify_send(n, id, error, 0, go_on);
 }
 
+/* Reads a path of the waiting task. Returns 0, or the -errno of the kernel itself for such a path. */
+static int notify_read_path(const RegionNotify *n, uint64_t at, char text[static PATH_MAX]) {
+        ssize_t r = region_notify_read((pid_t)n->req->pid, at, text, PATH_MAX - 1);
+
+        if (r <= 0)
+                return -EFAULT;
+        text[r] = 0;
+        if (strlen(text) == (size_t)r)
+                return -ENAMETOOLONG;
+        return *text ? 0 : -ENOENT;
+}
+
 /* The path of a call with a waiting task: from the region's memory, and the kernel's links for its working folder or a
  * descriptor. Returns false for a call without a path. */
 static bool notify_path(const RegionNotify *n, const FilterVerdict *v, char full[static PATH_MAX]) {
         const struct seccomp_notif *q = n->req;
         int dirfd = v->at_call && v->path_arg > 0 ? (int)q->data.args[v->path_arg - 1] : AT_FDCWD;
         char text[PATH_MAX];
-        ssize_t r = region_notify_read((pid_t)q->pid, q->data.args[v->path_arg], text, PATH_MAX - 1);
-        bool is = r > 0;
+        bool is = notify_read_path(n, q->data.args[v->path_arg], text) == 0 &&
+                  region_path_absolute((pid_t)q->pid, dirfd, text, full) == 0 && region_notify_waits(n, q->id);
 
-        if (is) {
-                text[r] = 0;
-                /* not terminated, or empty: the kernel itself refuses the call */
-                is = strlen(text) < (size_t)r && *text;
-        }
-        is = is && region_path_absolute((pid_t)q->pid, dirfd, text, full) == 0 && region_notify_waits(n, q->id);
         explicit_bzero(text, sizeof(text)); /* names belong to the region, too */
         return is;
 }
@@ -238,17 +244,9 @@ static int notify_scratch_path(const RegionNotify *n, uint64_t at, char full[sta
                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS |
                                           RESOLVE_NO_SYMLINKS};
         char text[PATH_MAX];
-        ssize_t k = region_notify_read((pid_t)n->req->pid, at, text, sizeof(text) - 1);
-        int e;
+        int e = notify_read_path(n, at, text);
 
-        if (k <= 0)
-                return -EFAULT;
-        text[k] = 0;
-        if (strlen(text) == (size_t)k)
-                return -ENAMETOOLONG;
-        if (!*text)
-                return -ENOENT;
-        e = region_path_absolute((pid_t)n->req->pid, AT_FDCWD, text, full);
+        e = e ?: region_path_absolute((pid_t)n->req->pid, AT_FDCWD, text, full);
         if (e < 0)
                 return e;
         for (size_t i = 0; i < ARRAY_SIZE(folders) && n->budget->scratch >= 0; i++) {

@@ -21,14 +21,11 @@ static char proc_task_letter(const char *path, unsigned *ret_flags) {
 
 static uint64_t proc_task_switches(pid_t pid, const char *task) {
         char text[4096];
-        const char *own, *forced;
 
         if (proc_read_status(PROC_PATH("%d/task/%.20s/status", pid, task), text, sizeof(text)) == 0)
                 return 0;
-        own = strstr(text, "\nvoluntary_ctxt_switches:");
-        forced = strstr(text, "\nnonvoluntary_ctxt_switches:");
-        return (own ? strtoull(strchr(own, ':') + 1, NULL, 10) : 0) +
-               (forced ? strtoull(strchr(forced, ':') + 1, NULL, 10) : 0);
+        return proc_number(text, "\nvoluntary_ctxt_switches:", 10) +
+               proc_number(text, "\nnonvoluntary_ctxt_switches:", 10);
 }
 
 static void proc_count_blocked(pid_t pid, void *arg) {

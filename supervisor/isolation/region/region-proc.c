@@ -41,10 +41,14 @@ uint64_t proc_fd_count(pid_t pid) {
         return n > 2 ? n - 2 : 0;
 }
 
-static uint64_t proc_status_kib(const char *text, const char *key) {
+uint64_t proc_number(const char *text, const char *key, int base) {
         const char *p = strstr(text, key);
 
-        return p ? strtoull(p + strlen(key), NULL, 10) * 1024 : 0;
+        return p ? strtoull(p + strlen(key), NULL, base) : 0;
+}
+
+static uint64_t proc_status_kib(const char *text, const char *key) {
+        return proc_number(text, key, 10) * 1024;
 }
 
 size_t proc_link(const char *path, char *ret, size_t room) {
@@ -56,9 +60,8 @@ size_t proc_link(const char *path, char *ret, size_t room) {
 
 uint64_t proc_field(const char *path, const char *key, int base) {
         char text[4096];
-        const char *p = proc_read_status(path, text, sizeof(text)) ? strstr(text, key) : NULL;
 
-        return p ? strtoull(p + strlen(key), NULL, base) : 0;
+        return proc_read_status(path, text, sizeof(text)) ? proc_number(text, key, base) : 0;
 }
 
 uint64_t proc_data_bytes(pid_t pid) {
@@ -137,8 +140,8 @@ static uint64_t proc_area_bytes(pid_t teller, uint64_t vsize, uint64_t links) {
         const uint64_t each = PROC_AREA_BYTES + PROC_AREA_LINK_BYTES * links;
         uint64_t n = 0, most = PROC_AREAS_MAX;
         char text[16384];
+        _cleanup_close_ int fd = -1;
         ssize_t k;
-        int fd;
 
         if (vsize / PROC_PAGE * each < PROC_AREAS_FREE)
                 return 0;
@@ -146,8 +149,6 @@ static uint64_t proc_area_bytes(pid_t teller, uint64_t vsize, uint64_t links) {
         while (fd >= 0 && n < most && (k = read(fd, text, sizeof(text))) > 0)
                 for (const char *p = text, *end = text + k; (p = memchr(p, '\n', (size_t)(end - p))); p++)
                         n++;
-        if (fd >= 0)
-                close(fd);
         return n * each > PROC_AREAS_FREE ? n * each - PROC_AREAS_FREE : 0;
 }
 
@@ -190,7 +191,6 @@ static int proc_look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_ar
         char text[4096];
         pid_t teller = pid;
         bool counted;
-        int e;
 
         if (!proc_stat(pid, f, ARRAY_SIZE(f)))
                 return 0;
@@ -241,9 +241,7 @@ static int proc_look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_ar
                         t->all_data_bytes += proc_status_kib(text, "\nVmData:") + proc_stack_bytes(teller);
                 }
         }
-        if (look & PROC_LOOK_FDS && (e = proc_count_fds(t, pid, f[17])) < 0)
-                return e;
-        return 0;
+        return look & PROC_LOOK_FDS ? proc_count_fds(t, pid, f[17]) : 0;
 }
 
 /* Appends the children of every thread of pid. */
@@ -303,25 +301,15 @@ static void proc_forget_gone(ProcTree *t) {
         t->n = n;
 }
 
-/* After an error *ret has the processes found so far. */
-static int proc_list_below(pid_t root, pid_t **ret, size_t *ret_n) {
-        int e = proc_add_children(root, ret, ret_n);
+int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n) {
+        int e;
 
+        *ret = NULL;
+        *ret_n = 0;
+        e = proc_add_children(root, ret, ret_n);
         for (size_t i = 0; e == 0 && i < *ret_n; i++)
                 e = proc_add_children((*ret)[i], ret, ret_n);
         return e;
-}
-
-int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n) {
-        _cleanup_free_ pid_t *list = NULL;
-        size_t n = 0;
-        int e = proc_list_below(root, &list, &n);
-
-        if (e < 0)
-                return e;
-        *ret = TAKE_PTR(list);
-        *ret_n = n;
-        return 0;
 }
 
 /* Grows the list to n entries; new entries are zero. */
@@ -413,7 +401,7 @@ size_t proc_kill_below(pid_t root) {
         _cleanup_free_ pid_t *list = NULL;
         size_t n = 0;
 
-        proc_list_below(root, &list, &n);
+        proc_tree_list(root, &list, &n);
         for (size_t i = 0; i < n; i++)
                 if (list[i] > 1)
                         kill(list[i], SIGKILL);

@@ -51,7 +51,7 @@ typedef enum ProcLook {
 /* Walks all processes below `root` (the worker; not counted). Returns 0 or -errno; a process may go meanwhile. */
 int proc_tree_walk(ProcTree *t, pid_t root, unsigned look);
 void proc_tree_deinit(ProcTree *t);
-/* The processes below root, parents first. *ret is owned. Returns 0 or -errno. */
+/* The processes below root, parents first. *ret is owned. Returns 0 or -errno: then *ret has those found before. */
 int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n);
 /* Calls fn for each process below root, before the search for its children. Returns 0 or -errno: some are missing. */
 int proc_tree_each(pid_t root, void (*fn)(pid_t pid, void *arg), void *arg);
@@ -74,7 +74,8 @@ bool proc_is_blocked(pid_t pid); /* True when the process itself is blocked. */
 uint64_t proc_fd_count(pid_t pid); /* Number of open descriptors of the process, 0 when unknown. */
 /* Reads a link of /proc, NUL-terminated. Returns its length, 0 for an unreadable link. */
 size_t proc_link(const char *path, char *ret, size_t room);
-/* The number behind `key` in a small file of /proc; 0 when the key is missing. */
+uint64_t proc_number(const char *text, const char *key, int base); /* The number behind `key`; 0 without the key. */
+/* The same in a small file of /proc. */
 uint64_t proc_field(const char *path, const char *key, int base);
 uint64_t proc_mapped_bytes(pid_t pid); /* Mapped anonymous and shared memory, 0 when unknown. */
 uint64_t proc_data_bytes(pid_t pid); /* VmData of the process in bytes, 0 when unknown. */

@@ -1,5 +1,6 @@
 #include "region/region-queues.h"
 
+#include "base/buf.h"
 #include "base/dirents.h"
 #include "base/timed-syscall.h"
 #include "region/region-notify-task.h"
@@ -10,18 +11,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/sock_diag.h>
-#include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #define QUEUES_EVENT 4    /* times the bytes of a reader: the smallest event has 16 there, 64 in memory */
-#define QUEUES_SENT_LEAST 768 /* of a message of any length */
 #define QUEUES_SLOT 8     /* an entry in a table of descriptors */
 #define QUEUES_PIPE 2048  /* an empty pipe or Unix socket with its inode */
 #define QUEUES_INET 4096  /* an empty socket of another family */
@@ -30,12 +26,7 @@
 #define QUEUES_WATCHERS 256 /* epolls and inotifies looked into, for each table */
 #define QUEUES_DATAGRAMS 11 /* in a socket: net.unix.max_dgram_qlen, and a further datagram */
 #define QUEUES_DEPTH_MAX 4       /* sockets sent through sockets */
-#define QUEUES_MESSAGES_MAX 1024 /* looked at in a socket */
-#define QUEUES_MESSAGE_FDS 253   /* SCM_MAX_FD of the kernel */
-#define QUEUES_PARTS 256         /* buffers of a look, all at the same address */
 #define QUEUES_BUSY_MAX 20
-#define QUEUES_SENT_MAX (4 * QUEUES_MESSAGE_FDS)
-#define QUEUES_CONTROL (CMSG_SPACE(QUEUES_MESSAGE_FDS * sizeof(int)) + 512) /* also the sender */
 
 typedef struct QueuesInodes {
         uint64_t *v; /* sorted; owned */
@@ -53,7 +44,7 @@ typedef struct QueuesSeen {
         Guard *guard; /* borrowed */
         QueuesSocket *sockets; /* borrowed: the sockets queues_sockets() looks for */
         size_t n_sockets;
-        uint64_t unsent;    /* bytes of unfinished datagrams (MSG_MORE), in sockets of IPv4 and IPv6 */
+        uint64_t unsent;    /* bytes of unfinished datagrams */
         bool busy;
         bool beyond; /* the look was incomplete */
 } QueuesSeen;
@@ -89,98 +80,6 @@ static uint64_t queues_inode_of(const char *link, const char *name) {
         uint64_t inode = queues_inode(name);
 
         return inode != 0 ? inode : queues_named(link, name);
-}
-
-/* The kernel's default, when the file is unreadable. */
-#define QUEUES_WMEM (208ULL << 10)
-
-static uint64_t queues_twice(const char *limit, atomic_ullong *known) {
-        uint64_t most = atomic_load_explicit(known, memory_order_relaxed);
-        char text[32];
-
-        if (most == 0) {
-                size_t n = proc_read(limit, text, sizeof(text));
-
-                most = 2 * MAX(n > 0 ? strtoull(text, NULL, 10) : 0, QUEUES_WMEM);
-                atomic_store_explicit(known, most, memory_order_relaxed);
-        }
-        return most;
-}
-
-uint64_t queues_each_most(void) {
-        static atomic_ullong known;
-
-        return queues_twice("/proc/sys/net/core/wmem_max", &known);
-}
-
-uint64_t queues_unix_most(void) {
-        static atomic_ullong known;
-
-        return queues_twice("/proc/sys/net/core/wmem_default", &known);
-}
-
-/* Reads the third number of "least first most". */
-static uint64_t queues_third(const char *path) {
-        unsigned long long most = 0;
-        char text[128];
-
-        return proc_read(path, text, sizeof(text)) > 0 && sscanf(text, "%*u %*u %llu", &most) == 1 ? most : 0;
-}
-
-uint64_t queues_tcp_most(void) {
-        static atomic_ullong known;
-        uint64_t most = atomic_load_explicit(&known, memory_order_relaxed);
-
-        if (most == 0) {
-                most = queues_third("/proc/sys/net/ipv4/tcp_rmem") + queues_third("/proc/sys/net/ipv4/tcp_wmem");
-                most = MAX(most, queues_each_most());
-                atomic_store_explicit(&known, most, memory_order_relaxed);
-        }
-        return most;
-}
-
-static int queues_option(int fd, int name) {
-        socklen_t n = sizeof(int);
-        int v = -1;
-
-        return getsockopt(fd, SOL_SOCKET, name, &v, &n) < 0 ? -1 : v;
-}
-
-static bool queues_is_datagram(int fd) {
-        return queues_option(fd, SO_DOMAIN) == AF_UNIX && queues_option(fd, SO_TYPE) == SOCK_DGRAM;
-}
-
-/* The sending Unix socket is charged with a message. After its close only the number of readable bytes is known. */
-static uint64_t queues_left_by_closed(int fd, short events) {
-        int n = 0;
-
-        if (queues_option(fd, SO_DOMAIN) != AF_UNIX || !(events & POLLHUP) || !(events & POLLIN) ||
-            ioctl(fd, FIONREAD, &n) < 0)
-                return 0;
-        if (queues_option(fd, SO_TYPE) == SOCK_SEQPACKET) /* messages may be empty */
-                return queues_unix_most();
-        /* A byte read out of band leaves an empty message: at most one behind each other message. */
-        return n > 0 ? MIN((2 * (uint64_t)n + 1) * QUEUES_SENT_LEAST, queues_unix_most()) : 0;
-}
-
-uint64_t queues_charged(const uint32_t *charged) {
-        return (uint64_t)charged[SK_MEMINFO_RMEM_ALLOC] +
-               MAX(charged[SK_MEMINFO_WMEM_ALLOC], charged[SK_MEMINFO_WMEM_QUEUED]) + charged[SK_MEMINFO_BACKLOG] +
-               charged[SK_MEMINFO_OPTMEM];
-}
-
-/* For a socket the kernel tells the charged bytes, sent and received (sock_diag(7)). A size query of a pipe would wait
- * for a writer, perhaps stuck in a served file system. So a pipe not known as empty counts as full (I-62). */
-static uint64_t queues_held_by(int fd, bool pipe) {
-        uint32_t charged[SK_MEMINFO_VARS] = {};
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        socklen_t n = sizeof(charged);
-
-        if (pipe)
-                return poll(&p, 1, 0) > 0 && p.revents & POLLIN ? REGION_PIPE_BYTES : 0;
-        if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, charged, &n) < 0 || poll(&p, 1, 0) < 0)
-                return 0;
-        return queues_left_by_closed(fd, p.revents) + queues_charged(charged);
 }
 
 static bool queues_has(const QueuesInodes *i, uint64_t inode) {
@@ -239,92 +138,28 @@ static uint64_t queues_sent_one(QueuesSeen *seen, int fd, unsigned depth) {
         return sum;
 }
 
-typedef struct QueuesPeek {
-        int fd;
-        uint64_t lie;
-        uint64_t length; /* bytes of the seen messages, with the overhead of each */
-        size_t n;
-        int sent[QUEUES_SENT_MAX];
-        struct iovec v[QUEUES_PARTS];
-        uint8_t bytes[4096];
-        _Alignas(8) uint8_t control[QUEUES_CONTROL];
-} QueuesPeek;
-
-/* Job for timed_run(): peeks at messages in the socket, without taking. A reader of the region may lock the socket for
- * any time. Each message is read as a whole: a second look at the rest would find the descriptors again. */
-__attribute__((no_sanitize("address", "undefined"))) static long queues_peek(void *job) {
-        QueuesPeek *p = job;
-        int from = 0, off = -1;
-        long got = 0;
-
-        for (size_t i = 0; i < QUEUES_PARTS; i++)
-                p->v[i] = (struct iovec){p->bytes, sizeof(p->bytes)};
-        if (timed_do(SYS_setsockopt, p->fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
-                return -1;
-        for (unsigned i = 0; i < QUEUES_MESSAGES_MAX && p->n < p->lie && p->n + QUEUES_MESSAGE_FDS <= QUEUES_SENT_MAX;
-             i++) {
-                struct msghdr m = {.msg_iov = p->v, .msg_iovlen = QUEUES_PARTS, .msg_control = p->control,
-                                   .msg_controllen = sizeof(p->control)};
-
-                if (got >= (long)(QUEUES_PARTS * sizeof(p->bytes)) ||
-                    (got = timed_do(SYS_recvmsg, p->fd, &m, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC)) <
-                            0)
-                        break;
-                p->length += (uint64_t)got + QUEUES_SENT_LEAST;
-                for (size_t at = 0; at + sizeof(struct cmsghdr) <= m.msg_controllen;) {
-                        const struct cmsghdr *c = (const struct cmsghdr *)(const void *)(p->control + at);
-                        const int *sent = (const int *)(const void *)CMSG_DATA(c);
-
-                        if (c->cmsg_len < sizeof(*c))
-                                break;
-                        for (size_t k = 0; c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-                                           k < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-                             k++)
-                                p->sent[p->n++] = sent[k];
-                        at += CMSG_ALIGN(c->cmsg_len);
-                }
-        }
-        timed_do(SYS_setsockopt, p->fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
-        return 0;
-}
-
 /* Descriptors on their way, and for a datagram socket all received bytes. Without a look the queue counts as full. */
 static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, bool datagrams, unsigned depth) {
-        QueuesPeek *p = depth > QUEUES_DEPTH_MAX || seen->busy || seen->look->blocked ? NULL : calloc(1, sizeof(*p));
-        uint64_t sum = 0, found = 0;
+        bool looked = depth <= QUEUES_DEPTH_MAX && !seen->busy && !seen->look->blocked;
+        QueuesSent sent = {};
+        uint64_t sum = 0;
 
-        if (p)
+        if (looked)
                 seen->busy = !guard_look_begin(seen->guard);
-        if (p && !seen->busy) {
-                p->fd = fd;
-                p->lie = datagrams ? UINT64_MAX : lie;
-                seen->look->blocked = timed_run(queues_peek, p, sizeof(*p), TIMED_ALL, TIMED_USEC) == -ETIMEDOUT;
-                found = seen->look->blocked ? 0 : p->n;
-                sum = datagrams ? p->length : 0;
+        if (looked && !seen->busy) {
+                int e = queues_peek(fd, datagrams ? UINT64_MAX : lie, &sent);
+
+                looked = e == 0;
+                seen->look->blocked = e == -ETIMEDOUT;
                 if (!seen->look->blocked)
                         guard_look_end(seen->guard);
         }
-        if (datagrams && (!p || seen->busy || seen->look->blocked))
-                sum = queues_unix_most() * QUEUES_DATAGRAMS;
-        for (size_t i = 0; i < found; i++)
-                sum += queues_sent_one(seen, p->sent[i], depth + 1);
-        if (p)
-                explicit_bzero(p->bytes, sizeof(p->bytes));
-        free(p);
-        seen->beyond |= lie > found;
-        return sum + (lie > found ? (lie - found) * queues_each_most() : 0);
-}
-
-/* No control group counts the unsent bytes. */
-static uint64_t queues_unsent(int fd) {
-        uint32_t charged[SK_MEMINFO_VARS] = {};
-        socklen_t n = sizeof(charged);
-        int family = queues_option(fd, SO_DOMAIN);
-
-        if ((family != AF_INET && family != AF_INET6) || queues_option(fd, SO_TYPE) != SOCK_DGRAM ||
-            getsockopt(fd, SOL_SOCKET, SO_MEMINFO, charged, &n) < 0)
-                return 0;
-        return charged[SK_MEMINFO_WMEM_ALLOC];
+        if (datagrams)
+                sum = looked && !seen->busy ? sent.length : queues_unix_most() * QUEUES_DATAGRAMS;
+        for (size_t i = 0; i < sent.n; i++)
+                sum += queues_sent_one(seen, sent.fds[i], depth + 1);
+        seen->beyond |= lie > sent.n;
+        return sum + (lie > sent.n ? (lie - sent.n) * queues_each_most() : 0);
 }
 
 static void queues_is_sought(QueuesSeen *seen, int fd, uint64_t inode) {
@@ -374,6 +209,7 @@ static uint64_t queues_of_table(pid_t tid, QueuesSeen *seen) {
         while (d && (de = readdir(d))) {
                 const char *link = PROC_PATH("%d/fd/%.20s", tid, de->d_name);
                 uint64_t inode;
+                bool events;
                 int copy;
 
                 proc_link(link, name, sizeof(name));
@@ -381,14 +217,15 @@ static uint64_t queues_of_table(pid_t tid, QueuesSeen *seen) {
                 inode = queues_inode_of(link, name);
                 if (inode == 0)
                         sum += opens_bytes(&seen->look->opens, link, name);
-                if (strcmp(name, "anon_inode:inotify") == 0)
+                events = strcmp(name, "anon_inode:inotify") == 0;
+                if (events)
                         sum += queues_events(tid, de->d_name);
-                if (strcmp(name, "anon_inode:inotify") != 0 && strcmp(name, QUEUES_EPOLL) != 0)
-                        ;
-                else if (n_watchers < QUEUES_WATCHERS)
-                        watchers[n_watchers++] = atoi(de->d_name);
-                else
-                        beyond++;
+                if (events || strcmp(name, QUEUES_EPOLL) == 0) {
+                        if (n_watchers < QUEUES_WATCHERS)
+                                watchers[n_watchers++] = atoi(de->d_name);
+                        else
+                                beyond++;
+                }
                 queues_file(seen, link, name);
                 if (inode == 0 || queues_has(&seen->counted, inode))
                         continue;

@@ -111,11 +111,11 @@ int tables_of(pid_t pid, pid_t **ret, size_t *ret_n) {
 int tables_each_mapping(pid_t pid, int (*fn)(pid_t teller, const char *line, void *arg), void *arg) {
         pid_t teller = tables_teller(pid);
         char text[TABLES_LINE_MAX];
+        _cleanup_close_ int fd = open(PROC_PATH("%d/maps", teller), O_RDONLY | O_CLOEXEC);
         size_t n = 0;
         ssize_t k;
-        int fd, e = 0;
+        int e = 0;
 
-        fd = open(PROC_PATH("%d/maps", teller), O_RDONLY | O_CLOEXEC);
         while (fd >= 0 && e == 0 && n < sizeof(text) - 1 && (k = read(fd, text + n, sizeof(text) - 1 - n)) > 0) {
                 char *line = text, *end;
 
@@ -128,7 +128,5 @@ int tables_each_mapping(pid_t pid, int (*fn)(pid_t teller, const char *line, voi
                 n -= (size_t)(line - text);
                 memmove(text, line, n);
         }
-        if (fd >= 0)
-                close(fd);
         return e;
 }

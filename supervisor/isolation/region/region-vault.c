@@ -15,24 +15,11 @@ static _Thread_local char here; /* the address names the thread */
 static Vault **living;
 static const uint8_t **keys;
 static KeySet all;
-static size_t room;
 
 static int vault_enlist_locked(Vault *v) {
-        if (all.n == room) {
-                size_t more = room ? 2 * room : 8;
-                Vault **l = reallocarray(living, more, sizeof(*l));
-                const uint8_t **k = NULL;
-
-                if (l) {
-                        living = l;
-                        k = reallocarray(keys, more, sizeof(*k));
-                }
-                if (!k)
-                        return -ENOMEM;
-                keys = k;
-                all.v = k;
-                room = more;
-        }
+        if (!GROW(living, all.n) || !GROW(keys, all.n))
+                return -ENOMEM;
+        all.v = keys;
         living[all.n] = v;
         keys[all.n++] = v->key.p;
         return 0;
@@ -65,7 +52,6 @@ void vault_delist(Vault *v) {
                 living = NULL;
                 keys = NULL;
                 all = (KeySet){0};
-                room = 0;
         }
         pthread_rwlock_unlock(&lock);
 }

@@ -283,9 +283,8 @@ void region_explain_outside(Region *r) {
         static const char tasks[] = "a task more: the limit of a control group above the region's was reached";
 
         assert(r->state == REGION_ENDED);
-        if (r->budget.tasks_outside > 0 &&
-            denials_add_many(&r->denials, "outside", "clone", tasks, strlen(tasks), NULL, r->budget.tasks_outside) < 0)
-                r->denials.others += r->budget.tasks_outside;
+        if (r->budget.tasks_outside > 0)
+                denials_add_many(&r->denials, "outside", "clone", tasks, strlen(tasks), NULL, r->budget.tasks_outside);
         if (r->outcome != OUTCOME_SIGNALED || r->status != SIGKILL)
                 return;
         if (!r->cgroup.made)
