@@ -3,6 +3,7 @@
 #include "base/clean.h"
 #include "base/io.h"
 #include "base/size.h"
+#include "engine/scope.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -56,6 +57,10 @@ const char *action_who(void) {
 
         snprintf(who, sizeof(who), "uid:%u", (unsigned)getuid());
         return who;
+}
+
+const char *action_scope(const ActionArgs *a) {
+        return a->o.value['S'] ?: SCOPE_DEFAULT;
 }
 
 int action_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret) {
@@ -167,9 +172,9 @@ int action_parse(ActionArgs *a, const char *what, const char *text, size_t n, si
 int action_json(ActionArgs *a, const char *what, const char *arg, size_t most, json_t **ret) {
         _cleanup_free_ char *text = NULL;
         size_t n;
-        int r = action_text(a, arg, most, &text, &n);
+        int r = arg ? action_text(a, arg, most, &text, &n) : EXIT_OK;
 
-        return r != EXIT_OK ? r : action_parse(a, what, text, n, most, JSON_DEPTH_DEFAULT, "", ret);
+        return r != EXIT_OK || !arg ? r : action_parse(a, what, text, n, most, JSON_DEPTH_DEFAULT, "", ret);
 }
 
 void action_show(const json_t *o, const char *member, const char *before) {

@@ -35,8 +35,10 @@ int actions_main(const char *verb, const char *help, const Action *actions, size
 
 /* "uid:1000" of the caller. Lasts. */
 const char *action_who(void);
+/* --scope (option 'S'), or the default scope. */
+const char *action_scope(const ActionArgs *a);
 /* As cli_number(), without bounds. */
-int action_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret);
+int action_number(const ActionArgs *a, const char *what, const char *text_or_null, uint64_t *ret);
 /* A line of text for people, or NULL: UTF-8, not blank, without invisible characters. Returns EXIT_OK, or EXIT_USAGE
  * after a message. */
 int action_line(const ActionArgs *a, const char *what, const char *text_or_null);
@@ -61,8 +63,9 @@ int action_failed(ActionArgs *a, const Store *s, int r, const Diag *d);
  * hint: text behind the message, or "". Returns EXIT_OK, or EXIT_NOT after a message. */
 int action_parse(ActionArgs *a, const char *what, const char *text, size_t n, size_t most, unsigned depth,
                  const char *hint, json_t **ret);
-/* The argument, or standard input for "-", as JSON. *ret is owned. Returns EXIT_OK, or EXIT_NOT after a message. */
-int action_json(ActionArgs *a, const char *what, const char *arg, size_t most, json_t **ret);
+/* The argument, or standard input for "-", as JSON; NULL leaves *ret. *ret is owned. Returns EXIT_OK, or EXIT_NOT after
+ * a message. */
+int action_json(ActionArgs *a, const char *what, const char *arg_or_null, size_t most, json_t **ret);
 
 /* Prints `before` and the member, when the member is a text and not empty. */
 void action_show(const json_t *o, const char *member, const char *before);

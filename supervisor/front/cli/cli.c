@@ -142,7 +142,7 @@ int cli_usage(const char *verb, const char *fmt, ...) {
 }
 
 int cli_number(const char *verb, const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ret) {
-        if (count_parse(text, ret) == 0 && *ret >= least && *ret <= most)
+        if (!text || (count_parse(text, ret) == 0 && *ret >= least && *ret <= most))
                 return EXIT_OK;
         if (least == 0 && most == COUNT_MOST)
                 return cli_usage(verb, "%s: '%s' is not a number", what, text);
@@ -150,8 +150,9 @@ int cli_number(const char *verb, const char *what, const char *text, uint64_t le
 }
 
 int cli_fraction(const char *verb, const char *what, const char *text, double *ret) {
-        return fraction_parse(text, ret) == 0 ? EXIT_OK
-                                              : cli_usage(verb, "%s: '%s' is not a number from 0 to 1", what, text);
+        return !text || fraction_parse(text, ret) == 0
+                       ? EXIT_OK
+                       : cli_usage(verb, "%s: '%s' is not a number from 0 to 1", what, text);
 }
 
 int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ...) {

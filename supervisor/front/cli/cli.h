@@ -46,9 +46,11 @@ int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ..
 #define cli_fail(verb, code, ...) cli_refuse(verb, code, "failed", __VA_ARGS__)
 
 /* Parse an argument: a number from `least` to `most` (0 and COUNT_MOST of base/size.h: any number), and a number
- * from 0 to 1. `what` names the argument. Return EXIT_OK, or EXIT_USAGE after a message. */
-int cli_number(const char *verb, const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ret);
-int cli_fraction(const char *verb, const char *what, const char *text, double *ret);
+ * from 0 to 1. `what` names the argument. NULL, an option that was not given, leaves *ret. Return EXIT_OK, or
+ * EXIT_USAGE after a message. */
+int cli_number(const char *verb, const char *what, const char *text_or_null, uint64_t least, uint64_t most,
+               uint64_t *ret);
+int cli_fraction(const char *verb, const char *what, const char *text_or_null, double *ret);
 
 /* With --json a verb always prints an object: when the verb ends with another code than EXIT_OK and has printed no
  * object, cli_end() prints {"version":1,"error":{"code","message"}} about the first error. The code is "usage" from

@@ -1,7 +1,7 @@
 /* Runs: CLI. `lethe audit touched` and `lethe audit derived`: the readers of a value, and its consequences (I-77). */
 #include "audit/flow.h"
 #include "cli/audit.h"
-#include "cli/said.h"
+#include "cli/region-selector.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@ typedef struct FlowCall {
         FlowAsked asked;
         bool derived, json;
         const char *what, *scope;
-        Said said;        /* a region, as the user names it; neither text nor last: the question is about a value */
+        RegionSelector selector; /* neither text nor last: the question is about a value */
         RegionId region;
         json_t *rows, *unknown; /* owned */
         size_t n_unknown, n_readers;
@@ -150,8 +150,8 @@ static int flow_answer(FlowCall *c, Store *s) {
 
         if (r != 0)
                 return audit_failed(s, r, &d);
-        if (c->said.text || c->said.last) {
-                if (said_region("audit", s, &c->said, c->region) != EXIT_OK)
+        if (c->selector.text || c->selector.last) {
+                if (selector_region("audit", s, &c->selector, c->region) != EXIT_OK)
                         return EXIT_USAGE; /* no answer */
                 c->what = c->region;
         }
@@ -172,7 +172,7 @@ static int flow_answer(FlowCall *c, Store *s) {
 }
 
 int cmd_audit_flow(int argc, char **argv, bool derived) {
-        static const struct option options[] = {OPTIONS_STORE, OPTIONS_SAID, OPTION("scope", 'C'), {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTION_LAST, OPTION("scope", 'C'), {0}};
         __attribute__((cleanup(flow_call_deinit)))
         FlowCall c = {.derived = derived, .rows = json_array(), .unknown = json_array()};
         const char *word = derived ? "derived" : "touched";
@@ -184,22 +184,22 @@ int cmd_audit_flow(int argc, char **argv, bool derived) {
                 return cli_fail("audit", EXIT_USAGE, "out of memory");
         if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
-        c.said.last = o.value['L'];
+        c.selector.last = o.value['L'];
         c.scope = o.value['C'];
-        if (c.said.last && (!derived || optind < argc))
+        if (c.selector.last && (!derived || optind < argc))
                 return cli_usage("audit",
                                  derived ? "'%s' and --last both name the subject: give only REGION, VALUE or --last"
                                          : "--last names a region: only `lethe audit derived` takes a region",
                                  argv[optind]);
-        if (optind == argc && !c.said.last)
+        if (optind == argc && !c.selector.last)
                 return cli_usage("audit",
                                  "%s needs a value, such as slot/NAME@VERSION%s; `lethe audit --help` shows all forms",
                                  word, derived ? ", or a region" : "");
-        if (!c.said.last)
+        if (!c.selector.last)
                 c.what = argv[optind++];
         if (derived && c.what && !strpbrk(c.what, "/@")) /* a value's name has a slash */
-                c.said.text = c.what;
-        if (c.said.text && (r = said_option("audit", &c.said)) != EXIT_OK)
+                c.selector.text = c.what;
+        if (c.selector.text && (r = selector_option("audit", &c.selector)) != EXIT_OK)
                 return r;
         if (optind < argc)
                 return cli_usage("audit", "'%s' is an extra argument", argv[optind]);

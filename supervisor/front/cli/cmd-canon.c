@@ -18,7 +18,7 @@ static const char help[] =
         HELP_JSON "\nExit status: 0; 1 no such row or scope; 2 usage.\n";
 
 static int canon_scope(const ActionArgs *a, uint64_t *ret, Diag *reterr) {
-        return scope_find(a->t, a->o.value['S'] ?: SCOPE_DEFAULT, ret, reterr);
+        return scope_find(a->t, action_scope(a), ret, reterr);
 }
 
 static int canon_bucket(const ActionArgs *a, const char *name, Kind *ret) {

@@ -1,7 +1,7 @@
 /* Runs: CLI. */
 #include "audit/certificate.h"
 #include "base/io.h"
-#include "cli/said.h"
+#include "cli/region-selector.h"
 #include "cli/with-store.h"
 #include "ledger/dsse.h"
 
@@ -18,7 +18,7 @@ static const char help[] =
         "proof that the record stands in the ledger. The key and openssl are enough to check a certificate.\n"
         HELP_REGION
         HELP_STORE
-        HELP_SAID
+        HELP_LAST
         "  --key             prints the ledger's public key in PEM, for openssl\n"
         "  --verify FILE     checks a certificate: 0 holds and proves all memory overwritten, 1 does not hold,\n"
         "                    2 cannot be read, 3 holds and proves less (partial, unscrubbed, nothing held)\n"
@@ -122,14 +122,14 @@ static int certificate_issue(Store *s, const char *region, const char *file) {
 }
 
 int cmd_certificate(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, OPTIONS_SAID, OPTION("output", 'o'),
+        static const struct option options[] = {OPTIONS_STORE, OPTION_LAST, OPTION("output", 'o'),
                                                 OPTION_FLAG("key", 'k'), OPTION("verify", 'v'),
                                                 OPTION("public-key", 'p'), {0}};
         const char *file, *verified, *pem;
         uint8_t public_key[32];
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help, .letters = ":ho:"};
-        Said said = {0};
+        RegionSelector selector = {0};
         RegionId region;
         bool key;
         int r;
@@ -140,14 +140,14 @@ int cmd_certificate(int argc, char **argv) {
         verified = o.value['v'];
         pem = o.value['p'];
         key = o.value['k'];
-        said.last = o.value['L'];
+        selector.last = o.value['L'];
         if (key && verified)
                 return cli_usage("certificate", "--key and --verify exclude each other: give only --key or --verify");
         if (verified && file)
                 return cli_usage("certificate", "--verify writes no file");
-        if ((key || verified) && (optind != argc || said.last))
+        if ((key || verified) && (optind != argc || selector.last))
                 return cli_usage("certificate", "no REGION goes with --key and --verify");
-        if (!key && !verified && (r = said_argument("certificate", &said, argc, argv)) != EXIT_OK)
+        if (!key && !verified && (r = selector_argument("certificate", &selector, argc, argv)) != EXIT_OK)
                 return r;
         if (pem && !verified)
                 return cli_usage("certificate", "--public-key goes with --verify only");
@@ -162,6 +162,6 @@ int cmd_certificate(int argc, char **argv) {
                 return certificate_print_key(s, o.json, file);
         if (verified)
                 return certificate_verify(store_public_key(s), o.json, verified);
-        r = said_region("certificate", s, &said, region);
+        r = selector_region("certificate", s, &selector, region);
         return r != EXIT_OK ? r : certificate_issue(s, region, file);
 }

@@ -1,7 +1,6 @@
 /* Runs: CLI. */
 #include "base/clock.h"
 #include "cli/actions.h"
-#include "engine/scope.h"
 #include "memory/context.h"
 #include "memory/records.h"
 
@@ -59,9 +58,9 @@ int cmd_context(int argc, char **argv) {
 
         if (store_options(&a.o, argc, argv, options) < 0)
                 return a.o.code;
-        r = a.o.value['L'] ? cli_number("context", "--lane", a.o.value['L'], 1, CONTEXT_LANE_MAX, &lane) : EXIT_OK;
-        r = r ?: action_begin(&a, false)
-              ?: action_end(&a, memory_context(a.t, a.o.value['S'] ?: SCOPE_DEFAULT, a.o.value['Q'], (unsigned)lane,
+        r = cli_number("context", "--lane", a.o.value['L'], 1, CONTEXT_LANE_MAX, &lane)
+                    ?: action_begin(&a, false)
+                    ?: action_end(&a, memory_context(a.t, action_scope(&a), a.o.value['Q'], (unsigned)lane,
                                                clock_real_usec(), &found, &a.d));
         if (r != EXIT_OK || a.o.json)
                 return r ?: action_print(&a, found);

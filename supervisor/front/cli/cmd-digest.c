@@ -3,7 +3,6 @@
 #include "invoke/advise.h"
 #include "invoke/run.h"
 #include "recover/recover.h"
-#include "engine/scope.h"
 #include "memory/digest.h"
 #include "memory/records.h"
 #include "spawn/find.h"
@@ -38,10 +37,6 @@ typedef struct DigestCall {
         char *name[NAMES_MAX]; /* owned */
         json_t *scan, *proposed, *found;
 } DigestCall;
-
-static const char *digest_scope(const ActionArgs *a) {
-        return a->o.value['S'] ?: SCOPE_DEFAULT;
-}
 
 static int digest_read_reasons(const ActionArgs *a, const char *what, const char *list, unsigned *ret) {
         _cleanup_free_ char *copy = strdup(list);
@@ -241,7 +236,7 @@ static int digest_run(ActionArgs *a) {
         _cleanup_store_ Store *s = NULL;
         Advise advise = {.signals = -1, .recover = recover_all};
         Diag d = {0};
-        DigestCall c = {.a = a, .scope = digest_scope(a)};
+        DigestCall c = {.a = a, .scope = action_scope(a)};
         int r = policy_load(a->o.value['P'], &policy, &d);
 
         if (r != 0)
@@ -274,9 +269,9 @@ static void digest_print_pass(const json_t *o) {
 
 static int digest_passes(ActionArgs *a) {
         json_t *passes = NULL;
-        int r = action_begin(a, false) ?: action_end(a, memory_passes(a->t, digest_scope(a), &passes, &a->d));
+        int r = action_begin(a, false) ?: action_end(a, memory_passes(a->t, action_scope(a), &passes, &a->d));
 
-        return r ?: action_rows(a, json_pack("{s:s, s:o}", "scope", digest_scope(a), "passes", passes), "passes",
+        return r ?: action_rows(a, json_pack("{s:s, s:o}", "scope", action_scope(a), "passes", passes), "passes",
                                 digest_print_pass);
 }
 
@@ -288,7 +283,7 @@ static int digest_why(ActionArgs *a) {
         if (r != 0)
                 return action_failed(a, NULL, r, &a->d);
         r = action_begin(a, false)
-                    ?: action_end(a, memory_why(a->t, digest_scope(a), kind, a->argv[1], &found, &a->d));
+                    ?: action_end(a, memory_why(a->t, action_scope(a), kind, a->argv[1], &found, &a->d));
         return r ?: action_dump(a, found);
 }
 

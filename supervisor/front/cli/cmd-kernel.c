@@ -1,6 +1,5 @@
 /* Runs: CLI. */
 #include "cli/actions.h"
-#include "engine/scope.h"
 #include "memory/ruleset.h"
 
 #include <errno.h>
@@ -26,20 +25,18 @@ static const char help[] =
 
 #define PATCH_MAX (1024 * 1024)
 
-static const char *kernel_scope(const ActionArgs *a) {
-        return a->o.value['S'] ?: SCOPE_DEFAULT;
-}
-
 static int kernel_named(const ActionArgs *a, Kind *ret) {
         *ret = ruleset_from_name(a->argv[0]);
         return *ret ? EXIT_OK : cli_usage(a->verb, "'%s' is neither agent nor world", a->argv[0]);
 }
 
-/* Versions are counted from 1. */
+/* Versions are counted from 1. NULL leaves *ret. */
 static int kernel_version(const ActionArgs *a, const char *what, const char *text, uint64_t *ret) {
         int r = action_number(a, what, text, ret);
 
-        return r == EXIT_OK && *ret == 0 ? cli_usage(a->verb, "%s: '%s': versions are counted from 1", what, text) : r;
+        if (r != EXIT_OK || !text || *ret > 0)
+                return r;
+        return cli_usage(a->verb, "%s: '%s': versions are counted from 1", what, text);
 }
 
 static int kernel_read_status(ActionArgs *a, json_t *list) {
@@ -50,7 +47,7 @@ static int kernel_read_status(ActionArgs *a, json_t *list) {
                 json_t *rule;
                 uint64_t version;
                 size_t n, active = 0;
-                int r = ruleset_rules(a->t, kernel_scope(a), ruleset_from_name(names[i]), 0, &rules, &refs, &version,
+                int r = ruleset_rules(a->t, action_scope(a), ruleset_from_name(names[i]), 0, &rules, &refs, &version,
                                       &a->d);
 
                 if (r != 0)
@@ -76,7 +73,7 @@ static int kernel_status(ActionArgs *a) {
         _cleanup_json_ json_t *list = json_array();
         int r = action_begin(a, false) ?: action_end(a, kernel_read_status(a, list));
 
-        return r ?: action_rows(a, json_pack("{s:s, s:O}", "scope", kernel_scope(a), "kernels", list), "kernels",
+        return r ?: action_rows(a, json_pack("{s:s, s:O}", "scope", action_scope(a), "kernels", list), "kernels",
                                 kernel_print);
 }
 
@@ -85,11 +82,12 @@ static int kernel_show(ActionArgs *a) {
         uint64_t at = 0, version = 0;
         Kind kind;
         int r = kernel_named(a, &kind)
-                        ?: a->o.value['A'] ? kernel_version(a, "--at", a->o.value['A'], &at) : EXIT_OK;
+                        ?: kernel_version(a, "--at", a->o.value['A'], &at)
+                        ?: action_begin(a, false)
+                        ?: action_end(a, ruleset_rules(a->t, action_scope(a), kind, at, &rules, &refs, &version,
+                                                       &a->d));
 
-        r = r ?: action_begin(a, false)
-              ?: action_end(a, ruleset_rules(a->t, kernel_scope(a), kind, at, &rules, &refs, &version, &a->d));
-        return r ?: action_dump(a, json_pack("{s:s, s:s, s:o, s:o, s:o}", "scope", kernel_scope(a), "kernel",
+        return r ?: action_dump(a, json_pack("{s:s, s:s, s:o, s:o, s:o}", "scope", action_scope(a), "kernel",
                                              kind_name(kind), "kernel_version", json_u64(version), "rules", rules,
                                              "refs", refs));
 }
@@ -98,8 +96,8 @@ static int kernel_show(ActionArgs *a) {
 static int kernel_compare(ActionArgs *a, Kind kind, uint64_t from, uint64_t *to, json_t **ret) {
         _cleanup_json_ json_t *before = NULL, *after = NULL;
         uint64_t version;
-        int r = ruleset_rules(a->t, kernel_scope(a), kind, from, &before, NULL, &version, &a->d)
-                        ?: ruleset_rules(a->t, kernel_scope(a), kind, *to, &after, NULL, to, &a->d);
+        int r = ruleset_rules(a->t, action_scope(a), kind, from, &before, NULL, &version, &a->d)
+                        ?: ruleset_rules(a->t, action_scope(a), kind, *to, &after, NULL, to, &a->d);
 
         return r ?: ruleset_diff(before, after, ret);
 }
@@ -122,16 +120,15 @@ static int kernel_diff(ActionArgs *a) {
 /* "patch" and "merge". */
 static int kernel_patch(ActionArgs *a) {
         _cleanup_json_ json_t *patch = NULL, *resolve = NULL, *conflicts = NULL;
-        RulesetPatch p = {.scope = kernel_scope(a), .merge = *a->action == 'm', .who = action_who()};
+        RulesetPatch p = {.scope = action_scope(a), .merge = *a->action == 'm', .who = action_who()};
         Mutated m = {0};
         int r = kernel_named(a, &p.kind);
 
         if (r == EXIT_OK && !a->o.value['B'])
                 return cli_usage(a->verb, "%s needs --base VERSION", a->action);
         r = r ?: action_number(a, "--base", a->o.value['B'], &p.base)
-              ?: action_json(a, "the patch", a->argv[1], PATCH_MAX, &patch);
-        if (r == EXIT_OK && a->o.value['R'])
-                r = action_json(a, "--resolve", a->o.value['R'], PATCH_MAX, &resolve);
+              ?: action_json(a, "the patch", a->argv[1], PATCH_MAX, &patch)
+              ?: action_json(a, "--resolve", a->o.value['R'], PATCH_MAX, &resolve);
         p.patch = patch;
         p.resolve = resolve;
         if (r == EXIT_OK)
@@ -157,7 +154,7 @@ static int kernel_log(ActionArgs *a) {
         Kind kind;
         int r = kernel_named(a, &kind)
                         ?: action_begin(a, false)
-                        ?: action_end(a, ruleset_log(a->t, kernel_scope(a), kind, &log, &a->d));
+                        ?: action_end(a, ruleset_log(a->t, action_scope(a), kind, &log, &a->d));
 
         if (r != EXIT_OK || !a->o.json)
                 return r ?: action_dump(a, log);

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "cli/actions.h"
-#include "cli/said.h"
+#include "cli/region-selector.h"
 #include "cli/serve-call.h"
 #include "request/paths.h"
 #include "recover/recover.h"
@@ -165,13 +165,13 @@ static int kill_discard(Store *s, const char *region) {
 
 int cmd_kill(int argc, char **argv) {
         static const struct option options[] = {OPTION("store", 's'), OPTION("anchor", 'a'), OPTION_FLAG("help", 'h'),
-                                                OPTION_FLAG("wait", 'w'), OPTION_FLAG("discard", 'd'), OPTIONS_SAID,
+                                                OPTION_FLAG("wait", 'w'), OPTION_FLAG("discard", 'd'), OPTION_LAST,
                                                 {0}};
         _cleanup_(region_row_deinit) RegionRow row = {0};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help};
         bool wait, drop, orphan = false;
-        Said said = {.alive = true};
+        RegionSelector selector = {.alive = true};
         RegionId region;
         int r;
 
@@ -179,12 +179,12 @@ int cmd_kill(int argc, char **argv) {
                 return o.code;
         wait = o.value['w'];
         drop = o.value['d'];
-        said.last = o.value['L'];
-        r = said_argument("kill", &said, argc, argv);
+        selector.last = o.value['L'];
+        r = selector_argument("kill", &selector, argc, argv);
         if (r == EXIT_OK)
                 r = with_store("kill", &o, drop ? STORE_WRITE : STORE_READ, &s);
         if (r == EXIT_OK)
-                r = said_region("kill", s, &said, region);
+                r = selector_region("kill", s, &selector, region);
         if (r != EXIT_OK)
                 return r;
         r = kill_read_row(s, region, &row);

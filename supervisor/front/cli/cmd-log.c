@@ -1,7 +1,7 @@
 /* Runs: CLI. */
 #include "base/size.h"
 #include "belief/region-events.h"
-#include "cli/said.h"
+#include "cli/region-selector.h"
 #include "cli/with-store.h"
 #include "record/rows.h"
 #include "ledger/ledger.h"
@@ -14,7 +14,7 @@
 
 static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
                            "Prints the ledger's entries, oldest first: number, time, type, region, and the other members of\n"
-                           "the entry.\n\n" HELP_STORE "  --region REGION   only events of the region: its id, the beginning of an id, or a name\n" HELP_SAID
+                           "the entry.\n\n" HELP_STORE "  --region REGION   only events of the region: its id, the beginning of an id, or a name\n" HELP_LAST
                            "  --type TYPE       only events of the type, such as slot.written; may be given several times\n"
                            "  --since SEQ       from entry SEQ on\n"
                            "  -f, --follow      goes on as entries are appended, until interrupted\n"
@@ -183,13 +183,13 @@ static int log_follow(Store *s, const LogFilter *f, uint64_t *next, Diag *reterr
 
 int cmd_log(int argc, char **argv) {
         static const struct option options[] = {
-                OPTIONS_STORE,        OPTION("region", 'r'),      OPTIONS_SAID, OPTION("type", 't'),
+                OPTIONS_STORE,        OPTION("region", 'r'),      OPTION_LAST, OPTION("type", 't'),
                 OPTION("since", 'S'), OPTION_FLAG("follow", 'f'), {0}};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help, .no_arguments = true, .letters = ":hf"};
         LogFilter f = {0};
         RegionId region;
-        Said said;
+        RegionSelector selector;
         bool go_on;
         uint64_t next = 0;
         Diag d = {0};
@@ -208,10 +208,10 @@ int cmd_log(int argc, char **argv) {
                 return cli_usage("log", "--since '%s' is not an entry's number", o.value['S']);
         f.json = o.json;
         go_on = o.value['f'];
-        said = (Said){.text = o.value['r'], .last = o.value['L']};
-        r = said_option("log", &said) ?: with_store("log", &o, STORE_READ, &s);
-        if (r == EXIT_OK && (said.last || said.text)) {
-                r = said_region("log", s, &said, region);
+        selector = (RegionSelector){.text = o.value['r'], .last = o.value['L']};
+        r = selector_option("log", &selector) ?: with_store("log", &o, STORE_READ, &s);
+        if (r == EXIT_OK && (selector.last || selector.text)) {
+                r = selector_region("log", s, &selector, region);
                 f.region = region;
         }
         if (r != EXIT_OK)

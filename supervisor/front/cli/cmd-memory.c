@@ -46,10 +46,6 @@ static const char help[] =
 
 typedef int (*MemoryReadFn)(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr);
 
-static const char *memory_scope(const ActionArgs *a) {
-        return a->o.value['S'] ?: SCOPE_DEFAULT;
-}
-
 /* Reads the family, the first argument of most actions. */
 static int memory_named(ActionArgs *a, Kind *ret) {
         int r = memory_family(a->argv[0], ret, &a->d);
@@ -59,16 +55,14 @@ static int memory_named(ActionArgs *a, Kind *ret) {
 
 static int memory_save(ActionArgs *a) {
         _cleanup_json_ json_t *payload = NULL, *refs = NULL;
-        Mutation m = {.scope = memory_scope(a), .op = OP_SAVE, .id = a->o.value['I'], .type = a->o.value['T'],
+        Mutation m = {.scope = action_scope(a), .op = OP_SAVE, .id = a->o.value['I'], .type = a->o.value['T'],
                       .expect = MUTATION_ANY, .who = action_who()};
         Mutated done = {0};
-        int r = memory_named(a, &m.kind);
+        int r = memory_named(a, &m.kind)
+                        ?: action_number(a, "--expect", a->o.value['E'], &m.expect)
+                        ?: action_json(a, "the payload", a->argv[1], MUTATION_BODY_MAX, &payload)
+                        ?: action_json(a, "--refs", a->o.value['R'], MUTATION_BODY_MAX, &refs);
 
-        if (r == EXIT_OK && a->o.value['E'])
-                r = action_number(a, "--expect", a->o.value['E'], &m.expect);
-        r = r ?: action_json(a, "the payload", a->argv[1], MUTATION_BODY_MAX, &payload);
-        if (r == EXIT_OK && a->o.value['R'])
-                r = action_json(a, "--refs", a->o.value['R'], MUTATION_BODY_MAX, &refs);
         m.payload = payload;
         m.refs = refs;
         r = r ?: action_begin(a, true) ?: action_end(a, engine_mutate(a->t, &m, &done, &a->d));
@@ -91,7 +85,7 @@ static int memory_show(ActionArgs *a, const char *as, MemoryReadFn read) {
         Kind kind;
         int r = memory_named(a, &kind)
                         ?: action_begin(a, false)
-                        ?: action_end(a, read(a->t, memory_scope(a), kind, a->argv[1], &found, &a->d));
+                        ?: action_end(a, read(a->t, action_scope(a), kind, a->argv[1], &found, &a->d));
 
         return r ?: action_answer(a, as, found);
 }
@@ -120,7 +114,7 @@ static int memory_print_list(ActionArgs *a) {
 
         if (r != 0)
                 return memory_bad_query(a, r);
-        r = action_begin(a, false) ?: action_end(a, memory_list(a->t, memory_scope(a), &filter, &rows, &a->d));
+        r = action_begin(a, false) ?: action_end(a, memory_list(a->t, action_scope(a), &filter, &rows, &a->d));
         return r ?: action_rows(a, json_pack("{s:o}", "records", rows), "records", memory_print_row);
 }
 
@@ -128,19 +122,19 @@ static int memory_print_found(ActionArgs *a) {
         _cleanup_query_ MemoryQuery query = QUERY_NULL;
         uint64_t limit = 0;
         json_t *rows = NULL;
-        int r = a->o.value['L'] ? cli_number(a->verb, "--limit", a->o.value['L'], 1, QUERY_LIMIT_MAX, &limit) : EXIT_OK;
+        int r = cli_number(a->verb, "--limit", a->o.value['L'], 1, QUERY_LIMIT_MAX, &limit);
 
         if (r != EXIT_OK)
                 return r;
         r = query_parse(a->argv[0], strlen(a->argv[0]), limit, clock_real_usec(), &query, &a->d);
         if (r != 0)
                 return memory_bad_query(a, r);
-        r = action_begin(a, false) ?: action_end(a, memory_search(a->t, memory_scope(a), &query, &rows, &a->d));
+        r = action_begin(a, false) ?: action_end(a, memory_search(a->t, action_scope(a), &query, &rows, &a->d));
         return r ?: action_rows(a, json_pack("{s:o}", "records", rows), "records", memory_print_row);
 }
 
 static int memory_read_refs(ActionArgs *a, Kind kind, unsigned depth, json_t **ret) {
-        const char *scope = memory_scope(a);
+        const char *scope = action_scope(a);
 
         return a->argc == 0 ? memory_broken(a->t, scope, ret, &a->d)
                : depth      ? memory_reach(a->t, scope, kind, a->argv[1], a->o.value['i'], depth, ret, &a->d)
@@ -157,8 +151,7 @@ static int memory_show_refs(ActionArgs *a) {
                 return cli_usage(a->verb, "refs takes FAMILY ID, or no argument for all broken references");
         if (a->argc > 0 && kind_class(kind = kind_from_name(a->argv[0])) != CLASS_KERNEL) /* a kernel has references, too */
                 r = memory_named(a, &kind);
-        if (r == EXIT_OK && a->o.value['D'])
-                r = action_number(a, "--depth", a->o.value['D'], &depth);
+        r = r ?: action_number(a, "--depth", a->o.value['D'], &depth);
         if (r == EXIT_OK && a->o.value['D'] && (depth == 0 || depth > REFS_DEPTH_MAX))
                 return cli_usage(a->verb, "--depth: '%s' is not a number from 1 to %d", a->o.value['D'],
                                  REFS_DEPTH_MAX);
@@ -181,7 +174,7 @@ static void memory_print_dependent(const json_t *o) {
 
 static int memory_read_dependents(ActionArgs *a, Kind kind, json_t **ret) {
         _cleanup_record_ Record rec = RECORD_NULL;
-        int r = memory_find(a->t, memory_scope(a), kind, a->argv[1], &rec, &a->d);
+        int r = memory_find(a->t, action_scope(a), kind, a->argv[1], &rec, &a->d);
 
         return r ?: memory_dependents(a->t, &rec.key, ret);
 }
@@ -199,7 +192,7 @@ static int memory_check(ActionArgs *a) {
 
 /* *ret: the deleted records; or after a refusal all dependents (M-54). */
 static int memory_remove(ActionArgs *a, Kind kind, json_t **ret) {
-        const Deletion deletion = {.scope = memory_scope(a), .kind = kind, .id = a->argv[1], .cascade = a->o.value['C'],
+        const Deletion deletion = {.scope = action_scope(a), .kind = kind, .id = a->argv[1], .cascade = a->o.value['C'],
                                    .reason = a->o.value['W'], .who = action_who()};
         uint64_t scope;
         RecordKey key;
@@ -236,7 +229,7 @@ static int memory_delete(ActionArgs *a) {
         if (r != EXIT_OK && !a->o.json)
                 json_array_foreach(found, i, o)
                         memory_print_dependent(o);
-        r = r ?: action_rows(a, json_pack("{s:s, s:O}", "scope", memory_scope(a), "deleted", found), "deleted",
+        r = r ?: action_rows(a, json_pack("{s:s, s:O}", "scope", action_scope(a), "deleted", found), "deleted",
                              memory_print_deleted);
         if (r != EXIT_OK || a->o.json)
                 return r;
@@ -245,7 +238,7 @@ static int memory_delete(ActionArgs *a) {
 }
 
 static int memory_restore(ActionArgs *a) {
-        Mutation m = {.scope = memory_scope(a), .op = OP_RESTORE, .id = a->argv[1], .expect = MUTATION_ANY,
+        Mutation m = {.scope = action_scope(a), .op = OP_RESTORE, .id = a->argv[1], .expect = MUTATION_ANY,
                       .who = action_who()};
         Mutated done = {0};
         int r = memory_named(a, &m.kind)
@@ -267,7 +260,7 @@ static int memory_working_params(ActionArgs *a, const char *value, json_t **ret)
         _cleanup_free_ char *path = NULL, *real = NULL;
         _cleanup_json_ json_t *v = NULL;
         Diag d = {0};
-        int r = value ? action_json(a, "the value", value, WORKING_VALUE_MAX, &v) : EXIT_OK;
+        int r = action_json(a, "the value", value, WORKING_VALUE_MAX, &v);
 
         if (r != EXIT_OK)
                 return r;
@@ -277,7 +270,7 @@ static int memory_working_params(ActionArgs *a, const char *value, json_t **ret)
         real = realpath(path, NULL);
         if (!real)
                 return cli_refuse(a->verb, EXIT_NOT, "no_store", "store %s: %s", path, strerror(errno));
-        *ret = json_pack("{s:s, s:s, s:O*}", "store", real, "scope", memory_scope(a), "value", v);
+        *ret = json_pack("{s:s, s:s, s:O*}", "store", real, "scope", action_scope(a), "value", v);
         return *ret ? EXIT_OK : cli_fail(a->verb, EXIT_NOT, "out of memory");
 }
 
@@ -327,7 +320,7 @@ static int memory_working(ActionArgs *a) {
         value = json_object_get(json_object_get(answer, "result"), "value");
         if (a->o.json)
                 return action_print(a, json_pack("{s:s, s:O*}", "scope",
-                                                 memory_scope(a), "value", value));
+                                                 action_scope(a), "value", value));
         if (strcmp(a->argv[0], "get") == 0)
                 print_json(stdout, value);
         return cli_done(a->verb, EXIT_OK);

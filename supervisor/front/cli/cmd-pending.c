@@ -96,7 +96,7 @@ static int pending_try_again(ActionArgs *a, uint64_t most, Retried *ret) {
 static int pending_retry(ActionArgs *a) {
         Retried tried = {0};
         uint64_t most = 0;
-        int r = a->o.value['M'] ? action_number(a, "--most", a->o.value['M'], &most) : EXIT_OK;
+        int r = action_number(a, "--most", a->o.value['M'], &most);
 
         if (r == EXIT_OK && a->o.value['M'] && most == 0) /* 0 means all items, in belief_retry() */
                 r = cli_usage(a->verb, "--most: '%s' is not a number from 1", a->o.value['M']);

@@ -2,7 +2,7 @@
 #include "base/size.h"
 #include "belief/promote.h"
 #include "cli/actions.h"
-#include "cli/said.h"
+#include "cli/region-selector.h"
 #include "invoke/advise.h"
 #include "invoke/run.h"
 #include "recover/recover.h"
@@ -23,7 +23,7 @@ static const char help[] =
         "Without --advisor the built-in interpreter is used: a note grammar and some plain cues (schema/governed.md).\n"
         "With --advisor a skill interprets, in a region of its own: a JSON line in, a JSON line out. After a bad answer\n"
         "the skill is asked again, then the built-in interpreter takes over, and the outcome says \"degraded\".\n\n" HELP_STORE
-        HELP_SAID
+        HELP_LAST
         "  --most N          at most N notes\n"
         "  --batch N         N notes in a transaction, 1 to 64 (default: 64; with an advisor 1)\n"
         "  --tau X           bind only when the best row's score is at least X (0 to 1)\n"
@@ -41,7 +41,7 @@ typedef struct PromoteCall {
         ResolvePolicy policy;
         const char *advisor;
         Advise advise;
-        Said said;
+        RegionSelector selector;
         RegionId region;
 } PromoteCall;
 
@@ -87,7 +87,7 @@ static int promote_set(PromoteCall *c, char *text) {
 
 /* Returns -1 when the command line is complete, else the exit code. */
 static int promote_read_options(int argc, char **argv, PromoteCall *c) {
-        static const struct option options[] = {OPTIONS_STORE,          OPTIONS_SAID,
+        static const struct option options[] = {OPTIONS_STORE,          OPTION_LAST,
                                                 OPTION("most", 'm'),    OPTION("batch", 'b'),
                                                 OPTION("tau", 't'),     OPTION("delta", 'd'),
                                                 OPTION("advisor", 'A'), OPTION("set", 'e'),
@@ -103,27 +103,23 @@ static int promote_read_options(int argc, char **argv, PromoteCall *c) {
         }
         if (r == EXIT_OK && opt < 0)
                 return c->o.code;
-        if (r == EXIT_OK && value['m'])
-                r = cli_number(VERB, "--most", value['m'], 1, COUNT_MOST, &c->p.most);
-        if (r == EXIT_OK && value['b'])
-                r = cli_number(VERB, "--batch", value['b'], 1, PROMOTE_BATCH_MAX, &batch);
-        if (r == EXIT_OK && value['t'])
-                r = cli_fraction(VERB, "--tau", value['t'], &c->policy.tau);
-        if (r == EXIT_OK && value['d'])
-                r = cli_fraction(VERB, "--delta", value['d'], &c->policy.delta);
+        r = r ?: cli_number(VERB, "--most", value['m'], 1, COUNT_MOST, &c->p.most)
+              ?: cli_number(VERB, "--batch", value['b'], 1, PROMOTE_BATCH_MAX, &batch)
+              ?: cli_fraction(VERB, "--tau", value['t'], &c->policy.tau)
+              ?: cli_fraction(VERB, "--delta", value['d'], &c->policy.delta);
         if (r != EXIT_OK)
                 return r;
         c->advisor = value['A'];
-        c->said.last = value['L'];
+        c->selector.last = value['L'];
         if (value['e'] && !c->advisor)
                 return cli_usage(VERB, "--set configures an advisor: give --advisor, too");
-        if (c->said.last ? optind < argc : optind + 1 != argc)
+        if (c->selector.last ? optind < argc : optind + 1 != argc)
                 return cli_usage(VERB,
                                  optind == argc ? "which run?"
-                                 : c->said.last ? "'%s' and --last both name a run"
+                                 : c->selector.last ? "'%s' and --last both name a run"
                                                 : "promote takes a single RUN",
                                  argv[optind]);
-        c->said.text = c->said.last ? NULL : argv[optind];
+        c->selector.text = c->selector.last ? NULL : argv[optind];
         c->p.batch = (unsigned)batch;
         return -1;
 }
@@ -169,7 +165,7 @@ static int promote_find_scope(Store *s, const char *run, char scope[static SCOPE
 
 /* A region's run has the region's id. Any other run has the id that `lethe note begin` printed. */
 static int promote_name_run(PromoteCall *c, Store *s) {
-        int r = said_option(VERB, &c->said) ?: said_region(VERB, s, &c->said, c->region);
+        int r = selector_option(VERB, &c->selector) ?: selector_region(VERB, s, &c->selector, c->region);
 
         c->p.run = c->region;
         return r;

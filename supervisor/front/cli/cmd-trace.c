@@ -1,7 +1,7 @@
 /* Runs: CLI. */
 #include "audit/span.h"
 #include "cli/query.h"
-#include "cli/said.h"
+#include "cli/region-selector.h"
 #include "cli/with-store.h"
 
 static const char help[] =
@@ -11,7 +11,7 @@ static const char help[] =
         "trace, and gives the program a TRACEPARENT of its own.\n\n" HELP_STORE
         HELP_QUERY
         "  --region REGION   only the region: its id, the beginning of an id, or a name\n"
-        HELP_SAID
+        HELP_LAST
         "  --json            accepted; the output is always JSON\n"
         "  -h, --help        print the help\n";
 
@@ -29,13 +29,13 @@ static int trace_print(const History *h, const HistoryQuery *q, bool *ret_any) {
 }
 
 int cmd_trace(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, OPTIONS_QUERY, OPTIONS_SAID, OPTION("region", 'r'), {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTIONS_QUERY, OPTION_LAST, OPTION("region", 'r'), {0}};
         _cleanup_history_ History h = {0};
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         StoreOptions o = {.help = help, .no_arguments = true, .once = QUERY_ONCE};
         QueryOptions query;
-        Said said;
+        RegionSelector selector;
         RegionId region;
         bool any = false;
         Diag d = {0};
@@ -45,10 +45,10 @@ int cmd_trace(int argc, char **argv) {
                 return o.code;
         if (query_options(&query, o.value, &d) < 0)
                 return cli_usage("trace", "%s", d.text);
-        said = (Said){.text = o.value['r'], .last = o.value['L']};
-        r = said_option("trace", &said) ?: with_store("trace", &o, STORE_READ, &s);
-        if (r == EXIT_OK && (said.last || said.text)) {
-                r = said_region("trace", s, &said, region);
+        selector = (RegionSelector){.text = o.value['r'], .last = o.value['L']};
+        r = selector_option("trace", &selector) ?: with_store("trace", &o, STORE_READ, &s);
+        if (r == EXIT_OK && (selector.last || selector.text)) {
+                r = selector_region("trace", s, &selector, region);
                 query.q.region = region;
         }
         if (r != EXIT_OK)

@@ -1,7 +1,7 @@
 /* Runs: CLI. */
 #include "belief/region-events.h"
 #include "belief/slot-view.h"
-#include "cli/said.h"
+#include "cli/region-selector.h"
 #include "cli/with-store.h"
 #include "ledger/ledger.h"
 #include "ledger/proof.h"
@@ -18,7 +18,7 @@ static const char help[] =
         "line that would allow each, the refused wishes of the manifest, and the entries in the ledger.\n"
         HELP_REGION
         HELP_STORE
-        HELP_SAID
+        HELP_LAST
         "  --json            as JSON\n"
         "  -h, --help        print the help\n";
 
@@ -244,16 +244,16 @@ static void why_print_denials(const Story *s) {
         printf("  denied\n");
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *d = json_array_get(list, i);
-                const char *rule = cli_text(d, "rule"), *op = cli_text(d, "operation"), *object = cli_text(d, "object"),
-                           *allow = cli_text(d, "allow_with");
+                const char *allow = cli_text(d, "allow_with");
 
                 printf("    ");
-                cli_print_safe(op ? op : "?");
+                cli_print_safe(cli_text(d, "operation") ?: "?");
                 putchar(' ');
-                cli_print_safe(object ? object : "");
-                printf("  (%" JSON_INTEGER_FORMAT " times, rule %s)\n", cli_integer(d, "count"), rule ? rule : "?");
+                cli_print_safe(cli_text(d, "object") ?: "");
+                printf("  (%" JSON_INTEGER_FORMAT " times, rule %s)\n", cli_integer(d, "count"),
+                       cli_text(d, "rule") ?: "?");
                 printf("      %s", allow ? "allowed by: " : "no manifest line allows the operation");
-                cli_print_safe(allow ? allow : "");
+                cli_print_safe(allow ?: "");
                 putchar('\n');
         }
 }
@@ -370,12 +370,9 @@ static void why_print_teardown(const json_t *t) {
 
 /* Prints a refusal by a gate: the region never began, and so has no end. */
 static void why_print_refusal(const Story *s, const char *region) {
-        const char *name = cli_text(json_object_get(s->refused, "skill"), "name"),
-                   *message = cli_text(s->refused, "message");
-
         printf("region %s\n", region);
-        why_print_line("skill", name ? name : "?");
-        why_print_line("refused", message ? message : "?");
+        why_print_line("skill", cli_text(json_object_get(s->refused, "skill"), "name") ?: "?");
+        why_print_line("refused", cli_text(s->refused, "message") ?: "?");
         printf("  %-10s  no program ran, and no memory was held\n", "");
         printf("  %-10s  refused %" JSON_INTEGER_FORMAT "\n", "ledger", cli_integer(s->refused, "seq"));
 }
@@ -413,21 +410,21 @@ static void why_print_story(const Story *s, const char *region) {
 }
 
 int cmd_why(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, OPTIONS_SAID, {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTION_LAST, {0}};
         _cleanup_(why_story_deinit) Story story = {0};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help};
-        Said said = {0};
+        RegionSelector selector = {0};
         RegionId region;
         Diag d = {0};
         int r;
 
         if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
-        said.last = o.value['L'];
-        r = said_argument("why", &said, argc, argv)
+        selector.last = o.value['L'];
+        r = selector_argument("why", &selector, argc, argv)
                         ?: with_store("why", &o, STORE_READ, &s)
-                        ?: said_region("why", s, &said, region);
+                        ?: selector_region("why", s, &selector, region);
         if (r != EXIT_OK)
                 return r;
         r = why_story_read(s, region, &story, &d);

@@ -244,18 +244,8 @@ static void doctor_last_line(char *said) {
 
 static int doctor_start(const char *folder, int out, pid_t *ret) {
         char store[PATH_MAX], anchor[PATH_MAX];
-        char *argv[] = {(char[]){"lethe"},
-                        (char[]){"run"},
-                        (char[]){"--no-serve"},
-                        (char[]){"--timeout"},
-                        (char[]){"20s"},
-                        (char[]){"--store"},
-                        store,
-                        (char[]){"--anchor"},
-                        anchor,
-                        (char[]){"--exec"},
-                        (char[]){"/bin/true"},
-                        NULL};
+        const char *const argv[] = {"lethe", "run", "--no-serve", "--timeout", "20s", "--store", store,
+                                    "--anchor", anchor, "--exec", "/bin/true", NULL};
         posix_spawn_file_actions_t a;
         int e;
 
@@ -265,7 +255,7 @@ static int doctor_start(const char *folder, int out, pid_t *ret) {
         posix_spawn_file_actions_addopen(&a, 0, "/dev/null", O_RDONLY, 0);
         posix_spawn_file_actions_addopen(&a, 1, "/dev/null", O_WRONLY, 0);
         posix_spawn_file_actions_adddup2(&a, out, 2);
-        e = posix_spawn(ret, "/proc/self/exe", &a, NULL, argv, environ);
+        e = posix_spawn(ret, "/proc/self/exe", &a, NULL, (char *const *)argv, environ);
         posix_spawn_file_actions_destroy(&a);
         return -e;
 }

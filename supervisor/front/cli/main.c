@@ -46,11 +46,10 @@ static int main_no_verb(const char *said) {
 
 /* Sets "lethe slot put" as the command, for processes that wait for the writer. */
 static void main_set_command(int argc, char **argv) {
+        const bool action = argc > 2 && argv[2][0] != '-' && strcmp(argv[1], "run") != 0;
         char command[64];
 
-        snprintf(command, sizeof(command), "lethe %.24s%s%.24s", argv[1],
-                 argc > 2 && argv[2][0] != '-' && strcmp(argv[1], "run") != 0 ? " " : "",
-                 argc > 2 && argv[2][0] != '-' && strcmp(argv[1], "run") != 0 ? argv[2] : "");
+        snprintf(command, sizeof(command), "lethe %.24s%s%.24s", argv[1], action ? " " : "", action ? argv[2] : "");
         store_set_command(command);
 }
 

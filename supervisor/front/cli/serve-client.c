@@ -26,7 +26,6 @@
 #define ANSWER_DEPTH_MAX 32
 #define CHUNK 65536
 #define UNWRITTEN_MAX (1024 * 1024) /* bytes of output in memory before reading stops */
-#define DEPTH_MAX 32
 #define INPUT_ID 2
 
 /* A run of another user's daemon: the daemon takes no descriptors, so standard input, output and error go over the
@@ -86,7 +85,7 @@ static int flow_take_line(FlowEnd *f, const char *line, size_t n) {
         _cleanup_json_ json_t *o = NULL;
         const json_t *method, *id;
 
-        if (json_parse(line, n, SERVE_ANSWER_MAX, DEPTH_MAX, &o, NULL) != 0)
+        if (json_parse(line, n, SERVE_ANSWER_MAX, ANSWER_DEPTH_MAX, &o, NULL) != 0)
                 return -EPROTO;
         method = json_object_get(o, "method");
         id = json_object_get(o, "id");
@@ -141,10 +140,7 @@ static void flow_write(FlowEnd *f, size_t i) {
         if (n < 0) {
                 /* As for a program whose output has lost its reader: the run ends by SIGPIPE. */
                 if (i == 0)
-                        serve_call_send(f->fd,
-                                        json_pack("{s:s, s:s, s:{s:i, s:i}}", "jsonrpc", "2.0", "method", "cancel",
-                                                  "params", "id", 1, "signal", SIGPIPE),
-                                        NULL, 0);
+                        serve_call_cancel_by(f->fd, SIGPIPE);
                 f->lost[i] = true;
                 n = (ssize_t)f->out[i].n;
         }
@@ -155,7 +151,7 @@ static bool flow_is_written(const FlowEnd *f) {
         return f->out[0].n + f->out[1].n == 0;
 }
 
-static int flow_step(FlowEnd *f, int signals, Silent *silent) {
+static int flow_step(FlowEnd *f, int signals, Liveness *liveness) {
         bool reads = !f->answered && f->out[0].n + f->out[1].n < UNWRITTEN_MAX;
         struct pollfd p[] = {{.fd = reads ? f->fd : -1, .events = POLLIN},
                              {.fd = signals, .events = POLLIN},
@@ -163,16 +159,16 @@ static int flow_step(FlowEnd *f, int signals, Silent *silent) {
                              {.fd = f->out[0].n > 0 ? STDOUT_FILENO : -1, .events = POLLOUT},
                              {.fd = f->out[1].n > 0 ? STDERR_FILENO : -1, .events = POLLOUT},
                              {.fd = -1}};
-        int msec = reads ? silent_poll(silent, &p[5]) : -1, e = 0;
+        int msec = reads ? liveness_poll(liveness, &p[5]) : -1, e = 0;
 
         if (poll(p, ARRAY_SIZE(p), msec) < 0)
                 return errno == EINTR ? 0 : -errno;
-        if (reads && (e = silent_look(silent, p[5].revents, p[0].revents)) < 0)
+        if (reads && (e = liveness_check(liveness, p[5].revents, p[0].revents)) < 0)
                 return e;
         if (p[1].revents) {
                 if (f->answered) /* the output has no reader, and the command is to end */
                         buf_drop(&f->out[0], f->out[0].n), buf_drop(&f->out[1], f->out[1].n);
-                e = serve_call_cancel(f->fd, signals, silent);
+                e = serve_call_cancel(f->fd, signals, liveness);
         }
         if (e == 0 && p[0].revents)
                 e = flow_receive(f);
@@ -186,14 +182,14 @@ static int flow_step(FlowEnd *f, int signals, Silent *silent) {
 
 /* Passes standard streams over the connection until the answer has come and all output is written. The request was
  * sent, with id 1. input: -1 without input. signals: a signalfd; a signal cancels the run. *answer: the answer's
- * line. Returns 0, -EPIPE when the daemon is gone, -ETIMEDOUT as silent_look(), -EPROTO, -errno. */
-static int serve_client_flow(int fd, int input, int signals, Silent *silent, Buf *answer) {
+ * line. Returns 0, -EPIPE when the daemon is gone, -ETIMEDOUT as liveness_check(), -EPROTO, -errno. */
+static int serve_client_flow(int fd, int input, int signals, Liveness *liveness, Buf *answer) {
         FlowEnd f = {.fd = fd, .input = input, .answer = answer};
         int e = 0;
 
         line_reader_init(&f.lines, SERVE_ANSWER_MAX);
         while (e == 0 && !(f.answered && flow_is_written(&f)))
-                e = flow_step(&f, signals, silent);
+                e = flow_step(&f, signals, liveness);
         line_reader_deinit(&f.lines);
         buf_deinit(&f.out[0]);
         buf_deinit(&f.out[1]);
@@ -339,7 +335,7 @@ static int serve_client_tell(const ServeClient *t, const SkillRequest *a, const 
 
 /* e: the result of receiving the line. */
 static int serve_client_answer(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o,
-                               int e, const Buf *line, const Silent *silent) {
+                               int e, const Buf *line, const Liveness *liveness) {
         _cleanup_json_ json_t *v = NULL;
         Diag d = {};
 
@@ -350,7 +346,7 @@ static int serve_client_answer(const ServeClient *t, const SkillRequest *a, cons
         if (e == -ETIMEDOUT) {
                 serve_client_failed(a, exec, o,
                        "a signal ended the wait for lethe serve, which does not answer; lethe serve takes the run back if revived");
-                return 128 + silent->signo;
+                return 128 + liveness->signo;
         }
         if (e == 0)
                 e = json_parse(line->data, line->n, line->n, ANSWER_DEPTH_MAX, &v, &d);
@@ -381,12 +377,12 @@ static bool serve_client_is_same_place(const char *ours, const char *theirs) {
 /* Compares the daemon's store, anchor and policy with the caller's, by looking both up here. A place that the caller
  * has not named may differ. */
 static bool serve_client_has_same_places(const ServeClient *t, const RunOptions *o, int fd, const char *store,
-                                         const char *policy, int signals, Silent *silent) {
+                                         const char *policy, int signals, Liveness *liveness) {
         const struct {
                 const char *name, *ours;
         } places[] = {{"store", store}, {"anchor", anchor_said()}, {"policy", policy}};
         _cleanup_json_ json_t *v = NULL;
-        bool same = serve_call_signals(fd, "ping", json_object(), signals, silent, &v) == 0;
+        bool same = serve_call_signals(fd, "ping", json_object(), signals, liveness, &v) == 0;
         const json_t *error = json_object_get(v, "error");
 
         if (error)
@@ -401,16 +397,16 @@ static bool serve_client_has_same_places(const ServeClient *t, const RunOptions 
 }
 
 static int serve_client_run_foreign(ServeClient *t, const SkillRequest *a, const RunOptions *o, int fd,
-                                    const char *store, const char *policy, int signals, Silent *silent) {
+                                    const char *store, const char *policy, int signals, Liveness *liveness) {
         _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
         _cleanup_close_ int own = -1;
         int input = serve_client_input(&own), e;
         bool empty, same;
         struct stat st;
 
-        same = serve_client_has_same_places(t, o, fd, store, policy, signals, silent);
-        if (silent->signo) /* before a run exists that the signal could cancel */
-                return serve_client_answer(t, a, NULL, o, -ETIMEDOUT, &line, silent);
+        same = serve_client_has_same_places(t, o, fd, store, policy, signals, liveness);
+        if (liveness->signo) /* before a run exists that the signal could cancel */
+                return serve_client_answer(t, a, NULL, o, -ETIMEDOUT, &line, liveness);
         if (!same)
                 return -1;
         if (!a->skill || o->promote) {
@@ -422,8 +418,8 @@ static int serve_client_run_foreign(ServeClient *t, const SkillRequest *a, const
         e = serve_call_send(fd, serve_client_foreign_request(t, a, o, !empty), NULL, 0);
         if (e < 0)
                 return -1;
-        e = serve_client_flow(fd, empty ? -1 : input, signals, silent, &line);
-        return serve_client_answer(t, a, NULL, o, e, &line, silent);
+        e = serve_client_flow(fd, empty ? -1 : input, signals, liveness, &line);
+        return serve_client_answer(t, a, NULL, o, e, &line, liveness);
 }
 
 int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o, const char *store,
@@ -431,7 +427,7 @@ int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec, co
         const char *wanted = getenv("LETHE_SERVE");
         _cleanup_free_ char *socket = NULL, *policy = NULL;
         _cleanup_close_ int fd = -1, own = -1;
-        _cleanup_silent_ Silent silent = {.probe = -1};
+        _cleanup_liveness_ Liveness liveness = {.probe = -1};
         _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
         Diag d = {};
         int e;
@@ -453,13 +449,13 @@ int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec, co
         if (fd < 0 || policy_place(&policy) < 0)
                 return -1;
         front_take_streams();
-        silent_begin(&silent, fd, socket);
+        liveness_begin(&liveness, fd, socket);
         if (serve_client_is_foreign(fd))
-                return serve_client_run_foreign(t, a, o, fd, store, policy, signals, &silent);
+                return serve_client_run_foreign(t, a, o, fd, store, policy, signals, &liveness);
         e = serve_call_send(fd, serve_client_request(t, a, exec, o, store, policy),
                             (const int[]){serve_client_input(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
         if (e < 0)
                 return -1;
-        e = serve_call_receive(fd, signals, &silent, &line);
-        return serve_client_answer(t, a, exec, o, e, &line, &silent);
+        e = serve_call_receive(fd, signals, &liveness, &line);
+        return serve_client_answer(t, a, exec, o, e, &line, &liveness);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/json.h"
-#include "cli/silent.h"
+#include "cli/liveness.h"
 #include "request/resolve-request.h"
 #include "invoke/run.h"
 

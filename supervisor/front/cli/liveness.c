@@ -1,4 +1,4 @@
-#include "cli/silent.h"
+#include "cli/liveness.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -10,22 +10,23 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define SILENT_FIRST_USEC 500000U    /* to the first ping */
-#define SILENT_AGAIN_USEC 5000000U   /* from an answer to the next ping */
-#define SILENT_LATE_USEC 500000U     /* for a ping's answer, until a warning */
-#define SILENT_PATIENCE_USEC 3000000U /* after a signal */
+#define LIVENESS_FIRST_USEC 500000U    /* to the first ping */
+#define LIVENESS_AGAIN_USEC 5000000U   /* from an answer to the next ping */
+#define LIVENESS_LATE_USEC 500000U     /* for a ping's answer, until a warning */
+#define LIVENESS_PATIENCE_USEC 3000000U /* after a signal */
 
-void silent_begin(Silent *s, int fd, const char *socket_or_null) {
+void liveness_begin(Liveness *s, int fd, const char *socket_or_null) {
         uint64_t now = clock_mono_usec();
 
-        *s = (Silent){.socket = socket_or_null, .daemon = fd, .probe = -1, .since = now, .next = now + SILENT_FIRST_USEC};
+        *s = (Liveness){.socket = socket_or_null, .daemon = fd, .probe = -1, .since = now,
+                        .next = now + LIVENESS_FIRST_USEC};
 }
 
-void silent_end(Silent *s) {
+void liveness_end(Liveness *s) {
         closep(&s->probe);
 }
 
-int silent_poll(Silent *s, struct pollfd *ret) {
+int liveness_poll(Liveness *s, struct pollfd *ret) {
         uint64_t now = clock_mono_usec();
 
         *ret = (struct pollfd){.fd = s->probe, .events = POLLIN};
@@ -34,7 +35,7 @@ int silent_poll(Silent *s, struct pollfd *ret) {
 
 /* Sends a ping. Returns -1 also when the listener's queue is full: the daemon has not accepted a connection for a
  * while. */
-static int silent_ask(const Silent *s) {
+static int liveness_ping(const Liveness *s) {
         static const char ping[] = "{\"id\":1,\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"params\":{}}\n";
         struct sockaddr_un a = {.sun_family = AF_UNIX};
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -49,7 +50,7 @@ static int silent_ask(const Silent *s) {
 }
 
 /* Warns, and names the listening process, unless another process made the socket (systemd). */
-static void silent_say(Silent *s, uint64_t now) {
+static void liveness_warn(Liveness *s, uint64_t now) {
         char path[40], comm[32], who[96] = "";
         struct ucred cred;
         socklen_t n = sizeof(cred);
@@ -65,49 +66,49 @@ static void silent_say(Silent *s, uint64_t now) {
         }
         log_warning("lethe serve at %s%s does not answer, for %llu s: waiting for the answer", s->socket, who,
                     (unsigned long long)((now - s->since + 500000) / 1000000));
-        s->said = true;
+        s->warned = true;
 }
 
-static void silent_alive(Silent *s, uint64_t now) {
+static void liveness_heard(Liveness *s, uint64_t now) {
         closep(&s->probe);
         s->since = now;
         s->asked = 0;
-        s->next = now + SILENT_AGAIN_USEC;
-        if (s->said)
+        s->next = now + LIVENESS_AGAIN_USEC;
+        if (s->warned)
                 log_note("lethe serve answers again");
-        s->said = false;
+        s->warned = false;
 }
 
 /* An ending daemon does not read the ping any more. */
-static bool silent_is_dead(const Silent *s) {
+static bool liveness_is_dead(const Liveness *s) {
         char byte;
 
         return recv(s->probe, &byte, 1, MSG_DONTWAIT) < 0;
 }
 
-int silent_look(Silent *s, short revents, bool heard) {
+int liveness_check(Liveness *s, short revents, bool heard) {
         uint64_t now = clock_mono_usec();
 
         if (!s->socket)
                 return 0;
-        if (revents && silent_is_dead(s))
-                silent_end(s);
+        if (revents && liveness_is_dead(s))
+                liveness_end(s);
         else if (heard || revents)
-                silent_alive(s, now);
-        if (s->signalled && s->asked && now >= MAX(s->signalled, s->asked) + SILENT_PATIENCE_USEC)
+                liveness_heard(s, now);
+        if (s->signalled && s->asked && now >= MAX(s->signalled, s->asked) + LIVENESS_PATIENCE_USEC)
                 return -ETIMEDOUT;
         if (now < s->next)
                 return 0;
-        s->next = now + SILENT_LATE_USEC;
+        s->next = now + LIVENESS_LATE_USEC;
         s->asked = s->asked ? s->asked : now;
-        if (s->probe < 0 && (s->probe = silent_ask(s)) >= 0)
+        if (s->probe < 0 && (s->probe = liveness_ping(s)) >= 0)
                 return 0;
-        if (!s->said)
-                silent_say(s, now);
+        if (!s->warned)
+                liveness_warn(s, now);
         return 0;
 }
 
-void silent_signal(Silent *s, int signo) {
+void liveness_signal(Liveness *s, int signo) {
         uint64_t now = clock_mono_usec();
 
         s->signo = signo;
