@@ -5,6 +5,7 @@
 #include "base/util.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 
 typedef struct Dirents {
         int fd;    /* borrowed */
@@ -20,6 +21,15 @@ const char *dirents_next(Dirents *d);
 /* Overwrites the names. */
 void dirents_end(Dirents *d);
 
+/* The folder `name` below dirfd, for readdir(3) in a folder that no hostile program filled; NULL with errno. */
+static inline DIR *opendirat(int dirfd, const char *name) {
+        int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+        if (!d)
+                closep(&fd);
+        return d;
+}
 static inline void closedirp(DIR **d) {
         if (*d)
                 closedir(*d);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define _cleanup_(f) __attribute__((cleanup(f)))
@@ -23,6 +24,15 @@
                 __typeof__(b) right_##n = (b);                \
                 left_##n op right_##n ? left_##n : right_##n; \
         })
+
+/* The index of the name among n names, of which some may be NULL; n: not there. */
+static inline size_t name_index(const char *const *names, size_t n, const char *name) {
+        size_t i = 0;
+
+        while (i < n && (!names[i] || strcmp(names[i], name) != 0))
+                i++;
+        return i;
+}
 
 /* Makes room for one more in an owned array of n: for each n that is a power of two, for n more. Entries may be removed
  * at any time: the array keeps room for the next power of two from n on. false: no memory, the array is unchanged. */

@@ -124,7 +124,7 @@ Test(verify, unapplied) {
         t = store_fixture_begin(&p.f, true);
         fields = json_pack("{s:I, s:s, s:s, s:i, s:s}", "scope", (json_int_t)pipe_scope(t), "kind", "issues", "id", "parser_crash", "version", 9,
                            "state", "resolved");
-        cr_assert_eq(event_append(t, &(Event){.type = "canon.resolve", .who = PIPE_WHO, .fields = fields}, &seq), 0);
+        cr_assert_eq(event_append(t, &(Event){.type = "canon.resolve", .who = PIPE_WHO, .fields = TAKE_PTR(fields)}, &seq), 0);
         cr_assert_eq(event_get(t, seq, &entry), 0);
         cr_assert_eq(dead_letter_project(t, seq, entry, NULL, NULL), 1);
         store_fixture_commit(&p.f, t);

@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
                 return 1;
         fields = json_pack("{s:I, s:s, s:s, s:I, s:s}", "scope", (json_int_t)scope, "kind", "issues", "id", k.id, "version", (json_int_t)rec.version + 1, "state",
                            "resolved");
-        r = event_append(t, &(Event){.type = "canon.resolve", .who = "uid:1000", .fields = fields}, &seq);
+        r = event_append(t, &(Event){.type = "canon.resolve", .who = "uid:1000", .fields = TAKE_PTR(fields)}, &seq);
         snprintf(row, sizeof(row), "{\"id\":\"%s\",\"kind\":\"issues\",\"reason\":\"it was tried\",\"scope\":%d,\"type\":\"canon.resolve\"}", k.id, (int)scope);
         be64_put(key, seq);
         if (r == 0)

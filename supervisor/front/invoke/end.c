@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scrub/teardown.h"
-#include "store/waited.h"
+#include "store/blocked-time.h"
 
 #include <errno.h>
 #include <string.h>
@@ -142,7 +142,7 @@ static void end_leave_out_waits(const Run *run, TeardownEvidence *e) {
                 stands = run->end.clear_usec;
         stands = MIN(MAX(stands, r->ended_usec), run->end.clear_usec);
         e->store_wait_usec =
-                store_waited(stands, run->end.clear_usec) + store_waited(MAX(cleared, run->end.clear_usec), now);
+                store_blocked_usec(stands, run->end.clear_usec) + store_blocked_usec(MAX(cleared, run->end.clear_usec), now);
         e->usec -= MIN(e->store_wait_usec, e->usec);
 }
 

@@ -138,7 +138,7 @@ int belief_slot_history(Txn *t, const char *name, json_t **ret, Diag *reterr) {
                 return r;
         if (!list)
                 return -ENOMEM;
-        r = cursor_open(t, TABLE_HIST, BYTES(from, hist_key(name, 0, from)), &c);
+        r = cursor_open(t, TABLE_HIST, BYTES(from, slot_seq_key(name, 0, from)), &c);
         for (uint64_t version = 1; r == 0 && version <= row.version; version++) {
                 _cleanup_json_ json_t *o = NULL, *body = NULL;
                 uint64_t written, at;

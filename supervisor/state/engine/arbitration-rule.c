@@ -17,6 +17,15 @@ static const char *const members[ARBITRATION_KINDS_] = {
 
 #define RULE_REFUSE(reterr, ...) diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: " __VA_ARGS__)
 
+/* ARBITRATION_KINDS_ with a message for another word. */
+static ArbitrationKind rule_kind(const char *word, size_t n, Diag *reterr) {
+        for (ArbitrationKind k = 0; k < ARBITRATION_KINDS_; k++)
+                if (strlen(kinds[k]) == n && memcmp(kinds[k], word, n) == 0)
+                        return k;
+        RULE_REFUSE(reterr, "rule is to be first, cas, priority, quorum or confidence");
+        return ARBITRATION_KINDS_;
+}
+
 static int rule_parse_skills(const json_t *list, ArbitrationRule *r, Diag *reterr) {
         if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > ARBITRATION_SKILLS_MAX)
                 return RULE_REFUSE(reterr, "skills is to be a list of 1 to %d names", ARBITRATION_SKILLS_MAX);
@@ -42,17 +51,15 @@ static int rule_parse_skills(const json_t *list, ArbitrationRule *r, Diag *reter
 int arbitration_rule_parse(const json_t *json, ArbitrationRule *ret, Diag *reterr) {
         const json_t *of = json_object_get(json, "of"), *own;
         const char *word = json_text(json_object_get(json, "rule")), *key;
-        ArbitrationRule r = {.kind = ARBITRATION_KINDS_};
+        ArbitrationRule r = {0};
         json_t *v;
         int e = 0;
 
         if (!json_is_object(json) || !word)
                 return RULE_REFUSE(reterr, "an object with the members rule and of");
-        for (ArbitrationKind k = 0; k < ARBITRATION_KINDS_; k++)
-                if (strcmp(kinds[k], word) == 0)
-                        r.kind = k;
+        r.kind = rule_kind(word, strlen(word), reterr);
         if (r.kind == ARBITRATION_KINDS_)
-                return RULE_REFUSE(reterr, "rule is to be first, cas, priority, quorum or confidence");
+                return ARBITRATION_E_RULE;
         json_object_foreach((json_t *)json, key, v)
                 if (strcmp(key, "rule") != 0 && strcmp(key, "of") != 0 &&
                     (!members[r.kind] || strcmp(key, members[r.kind]) != 0))
@@ -84,16 +91,14 @@ static int rule_expand(const char *text, json_t **ret, Diag *reterr) {
         const char *slash = strrchr(text, '/'), *colon = memchr(text, ':', slash ? (size_t)(slash - text) : 0),
                    *end = colon ? colon : slash;
         _cleanup_json_ json_t *o = json_object(), *own = NULL, *of = NULL;
-        ArbitrationKind k = ARBITRATION_KINDS_;
+        ArbitrationKind k;
         int r = 0;
 
         if (!slash)
                 return RULE_REFUSE(reterr, "KIND/N or KIND:…/N, N being the number of proposals to gather, or JSON");
-        for (ArbitrationKind i = 0; i < ARBITRATION_KINDS_; i++)
-                if (strlen(kinds[i]) == (size_t)(end - text) && strncmp(kinds[i], text, (size_t)(end - text)) == 0)
-                        k = i;
+        k = rule_kind(text, (size_t)(end - text), reterr);
         if (k == ARBITRATION_KINDS_)
-                return RULE_REFUSE(reterr, "rule is to be first, cas, priority, quorum or confidence");
+                return ARBITRATION_E_RULE;
         if (!members[k] != !colon)
                 return RULE_REFUSE(reterr, "%s%s/N", kinds[k], members[k] ? ":…" : "");
         if (json_parse(slash + 1, strlen(slash + 1), RULE_TEXT_MAX, 1, &of, NULL) != 0)
@@ -133,24 +138,25 @@ int arbitration_rule_parse_text(const char *text, ArbitrationRule *ret, Diag *re
 }
 
 json_t *arbitration_rule_json(const ArbitrationRule *rule) {
-        json_t *o = json_pack("{s:s, s:i}", "rule", kinds[rule->kind], "of", (int)rule->of), *list = NULL;
-        int r = o ? 0 : -1;
+        const char *word = kinds[rule->kind], *own = members[rule->kind];
+        _cleanup_json_ json_t *list = NULL;
+        int of = (int)rule->of;
 
-        if (r == 0 && rule->kind == ARBITRATION_QUORUM)
-                r = json_object_set_new(o, "least", json_integer(rule->least));
-        else if (r == 0 && rule->kind == ARBITRATION_CONFIDENCE)
-                r = json_object_set_new(o, "floor", json_real(rule->floor));
-        else if (r == 0 && rule->kind == ARBITRATION_PRIORITY) {
+        switch (rule->kind) {
+        case ARBITRATION_QUORUM:
+                return json_pack("{s:s, s:i, s:i}", "rule", word, "of", of, own, (int)rule->least);
+        case ARBITRATION_CONFIDENCE:
+                return json_pack("{s:s, s:i, s:f}", "rule", word, "of", of, own, rule->floor);
+        case ARBITRATION_PRIORITY:
                 list = json_array();
-                for (size_t i = 0; r == 0 && i < rule->n_skills; i++)
-                        r = json_array_append_new(list, json_string(rule->skills[i]));
-                if (r == 0)
-                        r = json_object_set_new(o, "skills", list);
-                else
-                        json_decref(list);
+                for (size_t i = 0; i < rule->n_skills; i++)
+                        if (json_array_append_new(list, json_string(rule->skills[i])) < 0)
+                                return NULL;
+                return json_pack("{s:s, s:i, s:O}", "rule", word, "of", of, own, list);
+        case ARBITRATION_FIRST:
+        case ARBITRATION_CAS:
+        case ARBITRATION_KINDS_:
+                break;
         }
-        if (r == 0)
-                return o;
-        json_decref(o);
-        return NULL;
+        return json_pack("{s:s, s:i}", "rule", word, "of", of);
 }

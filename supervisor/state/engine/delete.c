@@ -9,32 +9,25 @@
 #include <errno.h>
 #include <string.h>
 
-static json_t *delete_key_json(const RecordKey *k) {
-        return json_pack("{s:s, s:s}", "kind", kind_name(k->kind), "id", k->id);
-}
-
 /* The fields of a deletion's event: the dependents of the record, and the ledger's hash of the payload (M-55). */
 static int delete_fields(Txn *t, const Record *rec, const Dependent *deps, size_t n, const RecordKey *root,
                          json_t **ret) {
-        _cleanup_json_ json_t *fields = json_object(), *list = json_array(), *entry = NULL;
-        int r = fields && list ? event_get(t, rec->content, &entry) : -ENOMEM;
+        _cleanup_json_ json_t *list = json_array(), *entry = NULL;
+        int r = event_get(t, rec->content, &entry);
 
-        for (size_t i = 0; r == 0 && i < MIN(n, (size_t)DELETE_DEPENDENTS_MAX); i++) {
-                json_t *o = delete_key_json(&deps[i].ref.source);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < MIN(n, (size_t)DELETE_DEPENDENTS_MAX); i++) {
+                const RecordKey *k = &deps[i].ref.source;
 
-                if (!o || json_object_set_new(o, "strength", json_string(deps[i].ref.strong ? "strong" : "weak")) < 0 ||
-                    json_array_append_new(list, o) < 0)
-                        r = -ENOMEM;
+                if (json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "kind", kind_name(k->kind), "id", k->id,
+                                                          "strength", deps[i].ref.strong ? "strong" : "weak")) < 0)
+                        return -ENOMEM;
         }
-        if (r == 0 && (json_object_set(fields, "dependents", list) < 0 ||
-                       json_object_set(fields, "payload", json_object_get(entry, "body")) < 0 ||
-                       (n > DELETE_DEPENDENTS_MAX &&
-                        json_object_set_new(fields, "dependents_more", json_u64(n - DELETE_DEPENDENTS_MAX)) < 0) ||
-                       (root && json_object_set_new(fields, "with", delete_key_json(root)) < 0)))
-                r = -ENOMEM;
-        if (r == 0)
-                *ret = TAKE_PTR(fields);
-        return r;
+        *ret = json_pack("{s:O, s:O, s:o*, s:o*}", "dependents", list, "payload", json_object_get(entry, "body"),
+                         "dependents_more", n > DELETE_DEPENDENTS_MAX ? json_u64(n - DELETE_DEPENDENTS_MAX) : NULL,
+                         "with", root ? json_pack("{s:s, s:s}", "kind", kind_name(root->kind), "id", root->id) : NULL);
+        return *ret ? 0 : -ENOMEM;
 }
 
 static int delete_scan(const Deletion *d, Diag *reterr) {
@@ -60,7 +53,7 @@ static int delete_one(Txn *t, const Deletion *d, const RecordKey *k, const Recor
         int r = d->reason && !more ? -ENOMEM : record_get(t, k, &rec);
 
         if (r == 0 && !known)
-                r = graph_direct(t, k, &deps, &n);
+                r = graph_dependents_most(t, k, true, SIZE_MAX, &deps, &n);
         if (r == 0)
                 r = delete_fields(t, &rec, known ? known : deps, known ? n_known : n, root, &fields);
         if (r == 0)
@@ -106,7 +99,6 @@ static int delete_check(const Deletion *d, const Dependent *deps, size_t n, Diag
 }
 
 int engine_delete(Txn *t, const Deletion *given, json_t **ret, Diag *reterr) {
-        char quoted[128];
         _cleanup_json_ json_t *went = json_array();
         _cleanup_free_ Dependent *deps = NULL;
         _cleanup_record_ Record rec = RECORD_NULL;
@@ -114,10 +106,8 @@ int engine_delete(Txn *t, const Deletion *given, json_t **ret, Diag *reterr) {
         uint64_t scope, seq;
         RecordKey k;
         size_t n = 0;
-        Diag own;
         int r;
 
-        reterr = reterr ? reterr : &own;
         d.scope = d.scope ? d.scope : SCOPE_DEFAULT;
         if (!went)
                 return -ENOMEM;
@@ -128,8 +118,7 @@ int engine_delete(Txn *t, const Deletion *given, json_t **ret, Diag *reterr) {
                                                             : "the kind has no such operation");
         if (r == 0 && !record_id_valid(d.kind, d.id))
                 r = diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s",
-                         diag_quote(d.id, strlen(d.id), quoted, sizeof(quoted)), kind_name(d.kind),
-                         record_id_rule(d.kind));
+                         DIAG_QUOTED(d.id), kind_name(d.kind), record_id_rule(d.kind));
         if (r == 0) {
                 k = record_key_of(scope, d.kind, d.id);
                 r = record_get(t, &k, &rec);
@@ -144,7 +133,7 @@ int engine_delete(Txn *t, const Deletion *given, json_t **ret, Diag *reterr) {
                          "%s %s: the projection of an earlier event failed, and comes first: see `lethe verify`",
                          kind_name(d.kind), d.id);
         else if (r == -ENOENT)
-                r = graph_dependents_most(t, &k, d.bounded ? DELETE_DEPENDENTS_MAX : SIZE_MAX, &deps, &n);
+                r = graph_dependents_most(t, &k, false, d.bounded ? DELETE_DEPENDENTS_MAX : SIZE_MAX, &deps, &n);
         if (r == ENGINE_E_TOO_MANY)
                 r = diag(reterr, ENGINE_E_DEPENDENTS,
                          "more than %d records depend on the record: the operator may delete such a record",

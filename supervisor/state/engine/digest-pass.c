@@ -101,13 +101,11 @@ static int pass_check(Txn *t, const Pass *p, uint64_t scope, uint64_t last, Diag
 }
 
 static int pass_refuse(Txn *t, const Pass *p, int code) {
-        _cleanup_json_ json_t *fields =
-                json_pack("{s:s, s:s*, s:s, s:o}", "code", engine_code_name((EngineCode)code), "scope",
-                          scope_name_valid(p->scope) ? p->scope : NULL, "op", "digest", "pass", json_u64(p->number));
-        int r = fields ? event_append(t,
-                                      &(Event){.type = "mutation.refused", .who = p->who, .region = p->region,
-                                               .fields = fields}, NULL)
-                       : -ENOMEM;
+        json_t *fields = json_pack("{s:s, s:s*, s:s, s:o}", "code", engine_code_name((EngineCode)code), "scope",
+                                   scope_name_valid(p->scope) ? p->scope : NULL, "op", "digest", "pass",
+                                   json_u64(p->number));
+        int r = event_append(
+                t, &(Event){.type = "mutation.refused", .who = p->who, .region = p->region, .fields = fields}, NULL);
 
         return r < 0 ? r : code;
 }
@@ -115,10 +113,8 @@ static int pass_refuse(Txn *t, const Pass *p, int code) {
 /* Appends digest.pass and updates the row of the scope. before: the event of the previous pass, as a chain through all
  * passes. */
 static int pass_append(Txn *t, const Pass *p, uint64_t scope, uint64_t before, uint64_t *ret_seq) {
-        _cleanup_json_ json_t *fields = NULL, *entry = NULL;
-        _cleanup_free_ char *text = NULL;
-        size_t n = 0, archived = 0;
-        int r;
+        size_t archived = 0;
+        json_t *fields;
 
         for (size_t i = 0; i < p->n; i++)
                 archived += p->steps[i].op == OP_ARCHIVE;
@@ -126,13 +122,9 @@ static int pass_append(Txn *t, const Pass *p, uint64_t scope, uint64_t before, u
                            "scope", json_u64(scope), "pass", json_u64(p->number), "archived", json_u64(archived),
                            "removed", json_u64(p->n - archived), "before", before ? json_u64(before) : NULL,
                            "proposed_by", p->proposer);
-        r = fields ? json_canonical(p->record, &text, &n) : -ENOMEM;
-        if (r == 0)
-                r = event_append(t,
-                                 &(Event){.type = "digest.pass", .who = p->who, .region = p->region, .fields = fields,
-                                          .payload = text, .n_payload = n}, ret_seq)
-                        ?: event_get(t, *ret_seq, &entry);
-        return r == 0 ? project_event(t, *ret_seq, entry, NULL, NULL) : r;
+        return project_append(t,
+                              &(Event){.type = "digest.pass", .who = p->who, .region = p->region, .fields = fields,
+                                       .json = p->record}, ret_seq);
 }
 
 static int pass_apply(Txn *t, const Pass *p, const PassStep *s) {
@@ -156,13 +148,10 @@ static int pass_apply(Txn *t, const Pass *p, const PassStep *s) {
 
 int engine_pass(Txn *t, const Pass *p, uint64_t *ret_seq, Diag *reterr) {
         uint64_t scope, last, before, seq;
-        Diag own;
-        int r;
-
-        reterr = reterr ? reterr : &own;
-        r = scope_find(t, p->scope, &scope, reterr)
+        int r = scope_find(t, p->scope, &scope, reterr)
                 ?: pass_last(t, scope, &last, &before)
                 ?: pass_check(t, p, scope, last, reterr);
+
         if (r > 0)
                 return pass_refuse(t, p, r);
         if (r == 0)

@@ -19,11 +19,9 @@ static int end_next_held(Txn *t, const char *region, uint64_t seq, const char *n
         int r;
 
         held_key(region, seq, from);
-        r = cursor_open(t, TABLE_HELD, BYTES(from, sizeof(from)), &c);
+        r = cursor_open_within(t, TABLE_HELD, BYTES(from, sizeof(from)), REGION_ID_LEN, &c);
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
                 r = held_row_decode(k, v, &h);
-                if (r == 0 && strcmp(h.region, region) != 0)
-                        return -ENOENT;
                 if (r == 0 && (!name_or_null || strcmp(h.name, name_or_null) == 0)) {
                         *ret = h;
                         return 0;
@@ -34,7 +32,8 @@ static int end_next_held(Txn *t, const char *region, uint64_t seq, const char *n
 
 /* Writes, gathers or discards a held proposal. *ret_full: the slot has enough proposals for a verdict. */
 static int end_settle(Txn *t, const HeldRow *h, bool keep, const char *reason, bool *ret_full) {
-        _cleanup_json_ json_t *fields = NULL, *proposed = NULL;
+        _cleanup_json_ json_t *proposed = NULL;
+        json_t *fields;
         SlotRow row;
         int r;
 
@@ -48,12 +47,8 @@ static int end_settle(Txn *t, const HeldRow *h, bool keep, const char *reason, b
                 r = end_next_held(t, h->region, h->seq + 1, h->name, &newer);
                 return r < 0 && r != -ENOENT ? r : quorum_take(t, h, &row, r == 0, ret_full);
         }
-        fields = json_pack("{s:s, s:o, s:o}", "slot", h->name, "version", json_u64(h->version), "proposed",
-                           json_u64(h->seq));
-        if (!fields)
-                return -ENOMEM;
-        if (!keep && reason && json_object_set_new(fields, "reason", json_string(reason)) < 0)
-                return -ENOMEM;
+        fields = json_pack("{s:s, s:o, s:o, s:s*}", "slot", h->name, "version", json_u64(h->version), "proposed",
+                           json_u64(h->seq), "reason", keep ? NULL : reason);
         r = fold_slot_append(t,
                              &(Event){.type = keep ? "slot.written" : "slot.discarded", .region = h->region,
                                       .fields = fields, .commitment = keep ? json_object_get(proposed, "body") : NULL},
@@ -94,7 +89,7 @@ static int end_drop_notes(Txn *t, const char *region) {
         return r == ENGINE_E_NO_RECORD ? 0 : r;
 }
 
-static int end_region(Txn *t, const json_t *row, const RegionEnd *e, const json_t *recovered, uint64_t *ret_released,
+static int end_region(Txn *t, const json_t *row, const RegionEnd *e, json_t *recovered, uint64_t *ret_released,
                          uint64_t *ret_ended) {
         const char *outcome = json_text(json_object_get(e->ended, "outcome"));
         _cleanup_json_ json_t *released = lineage_released(row, e->released), *full = json_array(),
@@ -116,13 +111,16 @@ static int end_region(Txn *t, const json_t *row, const RegionEnd *e, const json_
         if (r == 0 && !keep)
                 r = end_drop_notes(t, e->region);
         if (r == 0)
-                r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = released},
-                                 ret_released);
+                r = event_append(
+                        t, &(Event){.type = "region.released", .region = e->region, .fields = TAKE_PTR(released)},
+                        ret_released);
         if (r == 0 && recovered)
-                r = event_append(t, &(Event){.type = "region.recovered", .region = e->region, .fields = recovered},
-                                 NULL);
-        return r ?: event_append(t, &(Event){.type = "invocation.ended", .region = e->region, .fields = ended},
-                                 ret_ended)
+                r = event_append(
+                        t, &(Event){.type = "region.recovered", .region = e->region, .fields = json_incref(recovered)},
+                        NULL);
+        return r ?: event_append(
+                            t, &(Event){.type = "invocation.ended", .region = e->region, .fields = TAKE_PTR(ended)},
+                            ret_ended)
                         ?: region_json_del(t, e->region)
                         ?: end_decide_all(t, full)
                         ?: ledger_want_anchor(t);
@@ -130,11 +128,8 @@ static int end_region(Txn *t, const json_t *row, const RegionEnd *e, const json_
 
 int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64_t *ret_ended, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL;
-        int r = region_json_get(t, e->region, &row);
 
-        if (r == ENGINE_E_NO_REGION)
-                return diag(reterr, r, "region %s is not alive", e->region);
-        return r < 0 ? r : end_region(t, row, e, NULL, ret_released, ret_ended);
+        return region_json_need(t, e->region, &row, reterr) ?: end_region(t, row, e, NULL, ret_released, ret_ended);
 }
 
 int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DISCARDS_MAX]) {
@@ -144,15 +139,15 @@ int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DI
 }
 
 int engine_region_discard(Txn *t, const char *region, const char *who, Diag *reterr) {
-        _cleanup_json_ json_t *row = NULL, *fields = json_pack("{s:s}", "who", who);
-        int r = region_json_get(t, region, &row);
+        _cleanup_json_ json_t *row = NULL;
+        json_t *fields;
+        int r = region_json_need(t, region, &row, reterr);
 
-        if (r == ENGINE_E_NO_REGION)
-                return diag(reterr, r, "region %s is not alive", region);
-        if (r < 0 || json_object_get(row, "discard_asked"))
+        if (r != 0 || json_object_get(row, "discard_asked"))
                 return r;
-        if (!fields || json_object_set_new(row, "discard_asked", json_string(who)) < 0)
+        if (json_object_set_new(row, "discard_asked", json_string(who)) < 0)
                 return -ENOMEM;
+        fields = json_pack("{s:s}", "who", who);
         return event_append(t, &(Event){.type = "region.discard_asked", .region = region, .fields = fields}, NULL)
                 ?: region_json_put(t, region, row, false);
 }
@@ -161,12 +156,9 @@ int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Di
         _cleanup_json_ json_t *row = NULL, *ended = NULL, *recovered = NULL;
         const char *left, *broke;
         bool success;
-        int r = region_json_get(t, region, &row);
+        int r = region_json_need(t, region, &row, reterr);
 
-        /* Another process was faster and has finished the region. */
-        if (r == ENGINE_E_NO_REGION)
-                return diag(reterr, r, "region %s is not alive", region);
-        if (r < 0)
+        if (r != 0) /* ENGINE_E_NO_REGION: another process was faster and has finished the region */
                 return r;
         left = json_text(json_object_get(row, "left"));
         broke = json_text(json_object_get(row, "faulted"));

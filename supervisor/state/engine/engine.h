@@ -117,8 +117,8 @@ typedef struct RegionRow {
         uint64_t supervisor_pid;
         uint64_t supervisor_lock; /* store_own_lock() of the supervisor */
         uint64_t pid, start_ticks;
-        char *cgroup, *scratch;   /* owned, may be NULL */
-        json_t *detail;           /* from the start: skill, tier, time … */
+        const char *cgroup, *scratch; /* of `detail`, may be NULL */
+        json_t *detail;           /* owned; from the start: skill, tier, time … */
 } RegionRow;
 void region_row_deinit(RegionRow *r);
 /* The number of regions that counts against max_regions. */

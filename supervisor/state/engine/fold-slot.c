@@ -136,8 +136,7 @@ static int fold_skill_registered(Txn *t, const Fact *f) {
         const char *name = json_text(json_object_get(json_object_get(f->o, "skill"), "name"));
         uint8_t seq[8];
 
-        be64_put(seq, f->seq);
-        return name && *name ? table_put(t, TABLE_SKILL, BYTES_STR(name), BYTES(seq, sizeof(seq))) : -EUCLEAN;
+        return name && *name ? table_put(t, TABLE_SKILL, BYTES_STR(name), seq_key(f->seq, seq)) : -EUCLEAN;
 }
 
 static const struct {
@@ -175,8 +174,9 @@ int fold_slot_event(Txn *t, uint64_t seq, const json_t *entry) {
 }
 
 int fold_slot_append(Txn *t, const Event *e, uint64_t *ret_seq) {
+        _cleanup_json_ json_t *fields = json_incref(e->fields);
         uint64_t seq;
-        int r = event_append(t, e, &seq) ?: fold_slot_fact(t, seq, e->type, e->region, e->fields);
+        int r = event_append(t, e, &seq) ?: fold_slot_fact(t, seq, e->type, e->region, fields);
 
         if (r == 0 && ret_seq)
                 *ret_seq = seq;

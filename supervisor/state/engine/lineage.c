@@ -29,9 +29,8 @@ static Level lineage_type_level(const char *type) {
                 "slot.defined", "slot.proposed", "slot.written", "slot.discarded", "slot.gathered",
         };
 
-        for (size_t i = 0; i < ARRAY_SIZE(always); i++)
-                if (strcmp(always[i], type) == 0)
-                        return LEVEL_STATS;
+        if (name_index(always, ARRAY_SIZE(always), type) < ARRAY_SIZE(always))
+                return LEVEL_STATS;
         if (strncmp(type, "handle.", 7) == 0 && strcmp(type, "handle.refused") != 0)
                 return LEVEL_HANDLES;
         return LEVEL_EVENTS;
@@ -54,8 +53,14 @@ static int lineage_count(json_t *row, const Event *e) {
 }
 
 int lineage_event(Txn *t, json_t *row, const Event *e, uint64_t *ret_seq, bool *ret_counted) {
+        int r;
+
         *ret_counted = row && lineage_row_level(row) < lineage_type_level(e->type);
-        return *ret_counted ? lineage_count(row, e) : event_append(t, e, ret_seq);
+        if (!*ret_counted)
+                return event_append(t, e, ret_seq);
+        r = e->fields ? lineage_count(row, e) : -ENOMEM;
+        json_decref(e->fields);
+        return r;
 }
 
 int lineage_event_of(Txn *t, const Event *e, uint64_t *ret_seq) {
@@ -63,7 +68,9 @@ int lineage_event_of(Txn *t, const Event *e, uint64_t *ret_seq) {
         bool counted = false;
         int r = lineage_type_level(e->type) == LEVEL_STATS || !e->region ? 0 : region_json_get(t, e->region, &row);
 
-        if (r == 0 || r == ENGINE_E_NO_REGION)
+        if (r < 0)
+                json_decref(e->fields);
+        else
                 r = lineage_event(t, row, e, ret_seq, &counted);
         return r == 0 && counted ? region_json_put(t, e->region, row, false) : r;
 }

@@ -10,8 +10,8 @@
 #include "record/event.h"
 
 /* Appends the event, or counts the event in the region's row: the caller puts the row if *ret_counted. row: of
- * region_json_get(), or NULL for no row: then the event is recorded. ret_seq may be NULL, and is set only for a
- * recorded event. Returns 0 or -errno. */
+ * region_json_get(), or NULL for no row: then the event is recorded. Takes e->fields over, as event_record() does.
+ * ret_seq may be NULL, and is set only for a recorded event. Returns 0 or -errno. */
 int lineage_event(Txn *t, json_t *row, const Event *e, uint64_t *ret_seq, bool *ret_counted);
 /* The same for a caller without the row. */
 int lineage_event_of(Txn *t, const Event *e, uint64_t *ret_seq);

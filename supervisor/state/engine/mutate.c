@@ -17,16 +17,13 @@
 /* Records a refusal: only the code, no text. The message may quote refused text, and the ledger cannot forget (I-2). */
 static int mutation_refuse(Txn *t, const Mutation *m, int code) {
         const char *scope = m->scope ? m->scope : SCOPE_DEFAULT, *kind = kind_name(m->kind), *op = op_name(m->op);
-        _cleanup_json_ json_t *fields = json_pack(
+        json_t *fields = json_pack(
                 "{s:s, s:s*, s:s*, s:s*, s:s*}", "code", engine_code_name(code), "scope",
                 code != ENGINE_E_KEY_ESCAPE && scope_name_valid(scope) ? scope : NULL, "kind", kind, "op", op, "id",
                 code != ENGINE_E_KEY_ESCAPE && m->id && kind && record_id_valid(m->kind, m->id) ? m->id : NULL);
-        int r;
-
-        if (!fields)
-                return -ENOMEM;
-        r = lineage_event_of(
+        int r = lineage_event_of(
                 t, &(Event){.type = "mutation.refused", .region = m->region, .who = m->who, .fields = fields}, NULL);
+
         return r < 0 ? r : code;
 }
 
@@ -177,8 +174,8 @@ static int mutation_append(Txn *t, const Mutation *m, const Record *rec, RecordS
                         (mutation_supersedes(m) ? json_put(fields, "supersedes", json_true()) : 0)) != 0)
                 return -ENOMEM;
         return event_record(t,
-                            &(Event){.type = type, .region = m->region, .who = m->who, .fields = fields,
-                                     .takes_fields = true, .payload = text, .n_payload = n}, ret_seq, ret_entry);
+                            &(Event){.type = type, .region = m->region, .who = m->who, .fields = TAKE_PTR(fields),
+                                     .payload = text, .n_payload = n}, ret_seq, ret_entry);
 }
 
 /* Archiving, removing and deleting need a judge: a pass of the digest, or a deletion with a check of the dependents
@@ -204,10 +201,8 @@ static int mutation_run(Txn *t, const Mutation *m, bool judged, Mutated *ret, Di
         size_t n = 0;
         char of_region[REGION_ID_MAX + 8];
         uint64_t seq;
-        Diag own;
         int r;
 
-        reterr = reterr ? reterr : &own;
         if (!m->who)
                 snprintf(of_region, sizeof(of_region), "region:%s", m->region ? m->region : "");
         r = mutation_scan(m, reterr)

@@ -17,9 +17,7 @@ static const char *const roles[] = {[NOTE_AGENT] = "agent", [NOTE_TOOL_RESULT] =
 static const char *const outcomes[] = {"unprocessed", "committed", "pending", "rejected", "invalid"};
 
 NoteRole note_role_from_name(const char *name) {
-        return strcmp(name, roles[NOTE_AGENT]) == 0         ? NOTE_AGENT
-               : strcmp(name, roles[NOTE_TOOL_RESULT]) == 0 ? NOTE_TOOL_RESULT
-                                                            : 0;
+        return (NoteRole)(name_index(roles, ARRAY_SIZE(roles), name) % ARRAY_SIZE(roles));
 }
 
 const char *note_outcome_name(NoteOutcome o) {
@@ -108,9 +106,9 @@ static int run_event(Txn *t, const char *type, const char *who, const char *regi
         _cleanup_json_ json_t *fields =
                 json_pack("{s:s, s:s, s:o}", "run", run->id, "agent", run->agent, "scope", json_u64(run->scope));
 
-        if (!fields || (more && json_object_update_new(fields, more) < 0))
+        if (more && json_object_update_new(fields, more) < 0)
                 return -ENOMEM;
-        return event_append(t, &(Event){.type = type, .who = who, .region = region, .fields = fields}, NULL);
+        return event_append(t, &(Event){.type = type, .who = who, .region = region, .fields = TAKE_PTR(fields)}, NULL);
 }
 
 int engine_run_begin(Txn *t, const char *who, const char *region, const char *id, const char *agent, const char *scope,
@@ -250,10 +248,7 @@ static int note_decode(Bytes k, Bytes v, Note *ret) {
         if (!role || !(n.role = note_role_from_name(role)) || !json_is_string(json_object_get(row, "text")) ||
             json_get_u64(json_object_get(row, "usec"), &n.usec) < 0)
                 return -EUCLEAN;
-        for (NoteOutcome o = NOTE_COMMITTED; outcome && o <= NOTE_INVALID; o++)
-                if (strcmp(outcome, outcomes[o]) == 0)
-                        n.outcome = o;
-        if (outcome && !n.outcome)
+        if (outcome && !(n.outcome = name_index(outcomes, ARRAY_SIZE(outcomes), outcome) % ARRAY_SIZE(outcomes)))
                 return -EUCLEAN;
         n.number = be64_get((const uint8_t *)k.p + RUN_ID_MAX);
         n.row = TAKE_PTR(row);
@@ -266,13 +261,13 @@ int engine_note_next(Txn *t, const char *run, uint64_t from, bool unprocessed, N
         _cleanup_cursor_ Cursor *c = NULL;
         uint8_t key[NOTE_KEY];
         Bytes k, v;
-        int r = region_id_valid(run) ? cursor_open(t, TABLE_NOTE, note_key(run, from, key), &c) : -ENOENT;
+        int r = region_id_valid(run)
+                        ? cursor_open_within(t, TABLE_NOTE, note_key(run, from, key), RUN_ID_MAX, &c)
+                        : -ENOENT;
 
         note_deinit(ret);
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
-                if (k.n != NOTE_KEY || memcmp(k.p, key, RUN_ID_MAX) != 0)
-                        return -ENOENT;
-                r = note_decode(k, v, ret);
+                r = k.n != NOTE_KEY ? -ENOENT : note_decode(k, v, ret);
                 if (r == 0 && (!unprocessed || ret->outcome == NOTE_UNPROCESSED))
                         return 0;
                 note_deinit(ret);

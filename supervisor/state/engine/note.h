@@ -73,5 +73,5 @@ int engine_note_settle(Txn *t, const char *run, uint64_t number, const Note *rea
                        const json_t *more);
 int engine_run_settled(Txn *t, const char *run, uint64_t notes, uint64_t upto);
 
-/* For scope-delete.c: ends all runs of the scope. ENGINE_E_CONFLICT for unprocessed notes (G-4): then ends none. */
+/* For scope.c: ends all runs of the scope. ENGINE_E_CONFLICT for unprocessed notes (G-4): then ends none. */
 int engine_runs_end(Txn *t, const char *who, uint64_t scope, Diag *reterr);

@@ -25,20 +25,20 @@ int pass_last(Txn *t, uint64_t scope, uint64_t *ret_number, uint64_t *ret_seq) {
         return r < 0 ? r : json_row_number(row, "pass", ret_seq);
 }
 
-int pass_project(Txn *t, uint64_t seq, const json_t *entry) {
-        const char *name = json_text(json_object_get(entry, "name"));
+int pass_project(Txn *t, const Projection *p) {
+        const char *name = json_text(json_object_get(p->entry, "name"));
         _cleanup_json_ json_t *row = NULL;
         uint64_t number, last;
         int r;
 
-        if (!name || json_get_u64(json_object_get(entry, "pass"), &number) < 0)
+        if (!name || json_get_u64(json_object_get(p->entry, "pass"), &number) < 0)
                 return -EUCLEAN;
         r = pass_scope_row(t, name, &row) ?: json_row_number(row, "passes", &last);
-        if (r < 0 || !json_equal(json_object_get(row, "created"), json_object_get(entry, "scope")) ||
+        if (r < 0 || !json_equal(json_object_get(row, "created"), json_object_get(p->entry, "scope")) ||
             number != last + 1)
                 return r < 0 && r != -ENOENT ? r : -EUCLEAN;
         if (json_object_set_new(row, "passes", json_u64(number)) < 0 ||
-            json_object_set_new(row, "pass", json_u64(seq)) < 0)
+            json_object_set_new(row, "pass", json_u64(p->seq)) < 0)
                 return -ENOMEM;
         return json_row_put(t, TABLE_SCOPE, BYTES_STR(name), row);
 }

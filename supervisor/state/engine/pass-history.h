@@ -2,7 +2,7 @@
  * before. */
 #pragma once
 
-#include "record/record.h"
+#include "engine/project.h"
 
 /* Number and event of the scope's last pass, 0 and 0 for none. */
 int pass_last(Txn *t, uint64_t scope, uint64_t *ret_number, uint64_t *ret_seq);
@@ -13,6 +13,6 @@ int pass_unsupported_since(Txn *t, const RecordKey *k, uint64_t *ret_pass);
 /* The pass that archived the record. 0, -EUCLEAN. */
 int pass_of_archival(Txn *t, const Record *rec, uint64_t *ret_pass);
 
-/* For scope-delete.c: erases the bodies of the scope's passes. For project.c: updates the row of the scope. */
+/* For scope.c: erases the bodies of the scope's passes. For project.c: updates the row of the scope. */
 int pass_erase(Txn *t, uint64_t scope);
-int pass_project(Txn *t, uint64_t seq, const json_t *entry);
+int pass_project(Txn *t, const Projection *p);

@@ -25,20 +25,10 @@ static Op project_op(const char *type) {
         return OP_NONE;
 }
 
-static bool project_is_wait(const char *type) {
-        return strcmp(type, "note.pending") == 0 || strcmp(type, "pending.retried") == 0 ||
-               strcmp(type, "pending.dropped") == 0;
-}
-
-bool project_concerns(const char *type) {
-        return project_op(type) != OP_NONE || project_is_wait(type) || strcmp(type, "scope.created") == 0 ||
-               strcmp(type, "scope.deleted") == 0 || strcmp(type, "digest.pass") == 0;
-}
-
-static int project_scope_created(Txn *t, uint64_t seq, const json_t *entry) {
+static int project_scope_created(Txn *t, const Projection *p) {
         static const Kind kernels[] = {KIND_AGENT_KERNEL, KIND_WORLD_KERNEL};
-        const char *name = json_text(json_object_get(entry, "name"));
-        _cleanup_json_ json_t *row = json_pack("{s:o}", "created", json_u64(seq));
+        const char *name = json_text(json_object_get(p->entry, "name"));
+        _cleanup_json_ json_t *row = json_pack("{s:o}", "created", json_u64(p->seq));
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r;
@@ -49,11 +39,11 @@ static int project_scope_created(Txn *t, uint64_t seq, const json_t *entry) {
                 return -EUCLEAN;
         r = json_canonical(row, &text, &n) ?: table_add(t, TABLE_SCOPE, BYTES_STR(name), BYTES(text, n));
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kernels); i++) {
-                _cleanup_record_ Record rec = {.key = record_key_of(seq, kernels[i], "kernel"),
+                _cleanup_record_ Record rec = {.key = record_key_of(p->seq, kernels[i], "kernel"),
                                                .state = RECORD_ACTIVE,
                                                .version = 1,
-                                               .created = seq,
-                                               .last = seq,
+                                               .created = p->seq,
+                                               .last = p->seq,
                                                .row = json_object()};
 
                 r = rec.row ? record_put(t, &rec) : -ENOMEM;
@@ -61,14 +51,14 @@ static int project_scope_created(Txn *t, uint64_t seq, const json_t *entry) {
         return r == -EEXIST ? -EUCLEAN : r;
 }
 
-static int project_scope_deleted(Txn *t, const json_t *entry) {
+static int project_scope_deleted(Txn *t, const Projection *p) {
         static const Table owned[] = {TABLE_REC, TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC};
-        const char *name = json_text(json_object_get(entry, "name"));
+        const char *name = json_text(json_object_get(p->entry, "name"));
         uint64_t scope;
         uint8_t key[8];
         int r;
 
-        if (!name || json_get_u64(json_object_get(entry, "scope"), &scope) < 0)
+        if (!name || json_get_u64(json_object_get(p->entry, "scope"), &scope) < 0)
                 return -EUCLEAN;
         r = table_del(t, TABLE_SCOPE, BYTES_STR(name));
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(owned); i++)
@@ -76,6 +66,26 @@ static int project_scope_deleted(Txn *t, const json_t *entry) {
         if (r == 0)
                 r = wait_project_forget(t, scope);
         return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static const struct ProjectType {
+        const char *type;
+        int (*project)(Txn *t, const Projection *p);
+} types[] = {
+        {"note.pending", wait_project_pending},     {"pending.retried", wait_project_retried},
+        {"pending.dropped", wait_project_dropped},  {"scope.created", project_scope_created},
+        {"scope.deleted", project_scope_deleted},   {"digest.pass", pass_project},
+};
+
+static const struct ProjectType *project_type(const char *type) {
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                if (strcmp(types[i].type, type) == 0)
+                        return &types[i];
+        return NULL;
+}
+
+bool project_concerns(const char *type) {
+        return project_op(type) != OP_NONE || project_type(type);
 }
 
 typedef struct ProjectStep {
@@ -196,20 +206,20 @@ static int project_record_event(Txn *t, uint64_t seq, Op op, const json_t *entry
 
 int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read) {
         const char *type = json_text(json_object_get(entry, "type"));
-        Op op;
+        const struct ProjectType *found = type ? project_type(type) : NULL;
+        Op op = type ? project_op(type) : OP_NONE;
 
-        if (!type)
-                return -EUCLEAN;
-        op = project_op(type);
         if (op != OP_NONE)
                 return project_record_event(t, seq, op, entry, body, read);
-        if (project_is_wait(type))
-                return wait_project(t, seq, type, entry, body);
-        if (strcmp(type, "scope.created") == 0)
-                return project_scope_created(t, seq, entry);
-        if (strcmp(type, "scope.deleted") == 0)
-                return project_scope_deleted(t, entry);
-        if (strcmp(type, "digest.pass") == 0)
-                return pass_project(t, seq, entry);
-        return -EUCLEAN;
+        return found ? found->project(t, &(Projection){.seq = seq, .entry = entry, .body = body}) : -EUCLEAN;
+}
+
+int project_append(Txn *t, const Event *e, uint64_t *ret_seq) {
+        _cleanup_json_ json_t *entry = NULL;
+        uint64_t seq;
+        int r = event_record(t, e, &seq, &entry) ?: project_event(t, seq, entry, e->json, NULL);
+
+        if (r == 0 && ret_seq)
+                *ret_seq = seq;
+        return r;
 }

@@ -3,10 +3,9 @@
  * use this module; no other code writes the tables. */
 #pragma once
 
-#include "base/json.h"
 #include "engine/engine.h"
+#include "record/event.h"
 #include "record/record.h"
-#include "store/table.h"
 
 /* Does an event of this type change the tables of records? */
 bool project_concerns(const char *type);
@@ -14,5 +13,14 @@ bool project_concerns(const char *type);
  * (state RECORD_NONE: no row), used up by the call; or NULL: the call reads the record. Returns 0, -EUCLEAN for an
  * event that contradicts the rows, -errno. After a failure the caller restores the rows (table_save()). */
 int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read);
+/* event_record() and the projection, for an event about no record, which is never blocked. ret_seq may be NULL. */
+int project_append(Txn *t, const Event *e, uint64_t *ret_seq);
+
+/* An event about no record, for the module that projects the type. */
+typedef struct Projection {
+        uint64_t seq;
+        const json_t *entry, *body;
+} Projection;
+
 /* The tables folded from the ledger; TABLE_COUNT_ ends the list. */
 extern const Table projected_tables[];

@@ -39,21 +39,19 @@ int quorum_may(Txn *t, const char *name, const SlotRow *row, int64_t expect, con
 }
 
 static int quorum_discard(Txn *t, const HeldRow *h, const char *reason) {
-        _cleanup_json_ json_t *fields = json_pack("{s:s, s:o, s:o, s:s}", "slot", h->name, "version",
-                                                  json_u64(h->version), "proposed", json_u64(h->seq), "reason", reason);
-
-        int r = fields ? fold_slot_append(t, &(Event){.type = "slot.discarded", .region = h->region, .fields = fields},
-                                          NULL)
-                       : -ENOMEM;
+        json_t *fields = json_pack("{s:s, s:o, s:o, s:s}", "slot", h->name, "version", json_u64(h->version), "proposed",
+                                   json_u64(h->seq), "reason", reason);
+        int r = fold_slot_append(t, &(Event){.type = "slot.discarded", .region = h->region, .fields = fields}, NULL);
 
         return r < 0 ? r : body_del(t, h->seq); /* I-71 */
 }
 
 int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *ret_full) {
-        _cleanup_json_ json_t *fields = NULL, *region = NULL;
+        _cleanup_json_ json_t *region = NULL;
         QuorumRow rows[ARBITRATION_PROPOSALS_MAX];
         const char *skill, *tree;
         ArbitrationRule rule;
+        json_t *fields;
         int r, n;
 
         *ret_full = false;
@@ -72,9 +70,8 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
         skill = json_text(json_object_get(json_object_get(region, "skill"), "name"));
         if (!skill || strlen(skill) >= ARBITRATION_SKILL_MAX)
                 skill = "(long name)"; /* of a program; a rule names skills, and a verdict has limited room */
-        fields = json_pack("{s:s, s:o, s:s}", "slot", h->name, "proposed", json_u64(h->seq), "skill", skill);
-        if (!fields || (strcmp(tree, h->region) != 0 && json_object_set_new(fields, "tree", json_string(tree)) < 0))
-                return -ENOMEM;
+        fields = json_pack("{s:s, s:o, s:s, s:s*}", "slot", h->name, "proposed", json_u64(h->seq), "skill", skill,
+                           "tree", strcmp(tree, h->region) != 0 ? tree : NULL);
         *ret_full = (unsigned)n + 1 >= rule.of;
         return fold_slot_append(t, &(Event){.type = "slot.gathered", .region = h->region, .fields = fields}, NULL);
 }
@@ -136,15 +133,14 @@ static json_t *gathered_json(const Gathered *g, size_t i, ArbitrationWord word) 
 /* The compared hashes, in the order of the verdict's proposals: an audit repeats the decision after the erasure of the
  * values. The hashes are the payload of the verdict, not part of the entry: a hash without nonce reveals a value of few
  * bits, and entries are shown to others. */
-static int gather_hashes(const Gathered *g, char **ret, size_t *ret_n) {
-        _cleanup_json_ json_t *o = NULL, *list = json_array();
+static json_t *gather_hashes(const Gathered *g) {
+        _cleanup_json_ json_t *list = json_array();
         char hex[HASH_HEX_MAX];
 
         for (size_t i = 0; i < g->n; i++)
                 if (json_array_append_new(list, json_string(hex_encode(g->proposals[i].hash, HASH_BYTES, hex))) < 0)
-                        return -ENOMEM;
-        o = json_pack("{s:O}", "values", list);
-        return o ? json_canonical(o, ret, ret_n) : -ENOMEM;
+                        return NULL;
+        return json_pack("{s:O}", "values", list);
 }
 
 /* Losing values leave the store together with the verdict; the proposals' entries keep the hashes (I-71). */
@@ -159,11 +155,9 @@ static int gather_erase(Txn *t, const Gathered *g, size_t winner) {
 
 static int quorum_record(Txn *t, const char *name, const char *who, const SlotRow *row, const ArbitrationRule *rule,
                          const Gathered *g, uint64_t *ret_seq, json_t **ret) {
-        _cleanup_json_ json_t *fields = NULL, *list = json_array(), *written = NULL;
-        _cleanup_free_ char *hashes = NULL;
+        _cleanup_json_ json_t *fields = NULL, *list = json_array(), *hashes = gather_hashes(g);
         ArbitrationVerdict v;
-        size_t n_hashes;
-        json_t *value;
+        json_t *written, *value;
         int r;
 
         arbitration_decide(rule, row->version, g->proposals, g->n, &v);
@@ -174,20 +168,17 @@ static int quorum_record(Txn *t, const char *name, const char *who, const SlotRo
                            arbitration_rule_json(rule), "proposals", list, "winner",
                            v.winner == ARBITRATION_NOBODY ? json_null() : json_u64(g->rows[v.winner].seq), "reason",
                            arbitration_word(v.reason));
-        if (!fields)
+        if (!fields || !hashes)
                 return -ENOMEM;
-        r = gather_hashes(g, &hashes, &n_hashes)
-                ?: fold_slot_append(t,
-                                    &(Event){.type = "slot.arbitrated", .who = who, .fields = fields,
-                                             .payload = hashes, .n_payload = n_hashes}, ret_seq);
+        r = fold_slot_append(t,
+                             &(Event){.type = "slot.arbitrated", .who = who, .fields = json_incref(fields),
+                                      .json = hashes}, ret_seq);
         if (r == 0 && v.winner != ARBITRATION_NOBODY) {
                 written = json_pack("{s:s, s:o, s:o, s:o, s:s}", "slot", name, "version", json_u64(row->version + 1),
                                     "proposed", json_u64(g->rows[v.winner].seq), "arbitrated", json_u64(*ret_seq),
                                     "from", g->rows[v.winner].region);
                 value = json_object_get(g->entries[v.winner], "body");
-                r = written ? fold_slot_append(
-                                      t, &(Event){.type = "slot.written", .fields = written, .commitment = value}, NULL)
-                            : -ENOMEM;
+                r = fold_slot_append(t, &(Event){.type = "slot.written", .fields = written, .commitment = value}, NULL);
         }
         if (r == 0)
                 r = gather_erase(t, g, v.winner);

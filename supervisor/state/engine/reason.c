@@ -18,10 +18,7 @@ const char *reason_name(ReasonCode c) {
 }
 
 ReasonCode reason_from_name(const char *name) {
-        for (ReasonCode c = REASON_BROKEN_REF; c < REASON_COUNT_; c++)
-                if (strcmp(names[c], name) == 0)
-                        return c;
-        return REASON_NONE;
+        return (ReasonCode)(name_index(names, REASON_COUNT_, name) % REASON_COUNT_);
 }
 
 static int reason_compare(const void *a, const void *b) {

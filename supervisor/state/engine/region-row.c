@@ -23,14 +23,18 @@ int region_json_get(Txn *t, const char *region, json_t **ret) {
         return r < 0 ? r : json_row_parse(v, ROW_MAX, ret);
 }
 
+int region_json_need(Txn *t, const char *region, json_t **ret, Diag *reterr) {
+        int r = region_json_get(t, region, ret);
+
+        return r == ENGINE_E_NO_REGION ? diag(reterr, r, "region %s is not alive", region) : r;
+}
+
 int region_json_put(Txn *t, const char *region, const json_t *row, bool fresh) {
         _cleanup_free_ char *text = NULL;
         size_t n;
-        int r = json_canonical(row, &text, &n);
 
-        if (r < 0)
-                return r;
-        return (fresh ? table_add : table_put)(t, TABLE_REGION, BYTES_STR(region), BYTES(text, n));
+        return json_canonical(row, &text, &n)
+                ?: (fresh ? table_add : table_put)(t, TABLE_REGION, BYTES_STR(region), BYTES(text, n));
 }
 
 int region_json_del(Txn *t, const char *region) {
@@ -72,32 +76,21 @@ int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_M
 }
 
 void region_row_deinit(RegionRow *r) {
-        free(r->cgroup);
-        free(r->scratch);
         json_decref(r->detail);
         *r = (RegionRow){0};
 }
 
-static int region_row_text(const json_t *row, const char *key, char **ret) {
-        const char *s = json_text(json_object_get(row, key));
-
-        *ret = s ? strdup(s) : NULL;
-        return s && !*ret ? -ENOMEM : 0;
-}
-
 static int region_row_decode(const char *id, json_t *row, RegionRow *ret) {
-        RegionRow out = {.detail = json_incref(row)};
+        RegionRow out = {.cgroup = json_text(json_object_get(row, "cgroup")),
+                         .scratch = json_text(json_object_get(row, "scratch"))};
         int r = json_row_number(row, "supervisor", &out.supervisor_pid)
                 ?: json_row_number(row, "lock", &out.supervisor_lock)
                 ?: json_row_number(row, "pid", &out.pid)
-                ?: json_row_number(row, "start_ticks", &out.start_ticks)
-                ?: region_row_text(row, "cgroup", &out.cgroup)
-                ?: region_row_text(row, "scratch", &out.scratch);
+                ?: json_row_number(row, "start_ticks", &out.start_ticks);
 
-        if (r < 0) {
-                region_row_deinit(&out);
+        if (r < 0)
                 return r;
-        }
+        out.detail = json_incref(row);
         memcpy(out.region, id, REGION_ID_LEN);
         *ret = out;
         return 0;

@@ -7,6 +7,8 @@
 
 /* *ret is owned. 0, ENGINE_E_NO_REGION, -errno. */
 int region_json_get(Txn *t, const char *region, json_t **ret);
+/* The same with a message. */
+int region_json_need(Txn *t, const char *region, json_t **ret, Diag *reterr);
 /* fresh: the id must be new. */
 int region_json_put(Txn *t, const char *region, const json_t *row, bool fresh);
 int region_json_del(Txn *t, const char *region);

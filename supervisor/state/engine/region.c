@@ -40,14 +40,14 @@ static int region_define_slots(Txn *t, const RegionStart *s, Diag *reterr) {
 /* Copies out a slot of `reads`, and records the read version (I-20). */
 static int region_copy_slot(Txn *t, const RegionStart *s, json_t *region_row, const char *name, json_t *copies,
                             Diag *reterr) {
-        _cleanup_json_ json_t *fields = NULL, *value = NULL;
+        _cleanup_json_ json_t *value = NULL;
+        json_t *fields;
         bool counted;
         SlotRow row;
         int r;
 
-        if (!slot_name_valid(name)) {
+        if (!slot_name_valid(name))
                 return diag(reterr, ENGINE_E_BAD_NAME, "reads: \"%s\" is not a slot's name", DIAG_QUOTED(name));
-        }
         r = slot_value_get(t, name, &row, &value);
         if (r < 0)
                 return r;
@@ -55,8 +55,6 @@ static int region_copy_slot(Txn *t, const RegionStart *s, json_t *region_row, co
                 return json_object_set_new(copies, name, json_null()) < 0 ? -ENOMEM : 0;
         fields = json_pack("{s:s, s:o, s:o}", "slot", name, "version", json_u64(row.version), "written",
                            json_u64(row.written));
-        if (!fields)
-                return -ENOMEM;
         r = lineage_event(t, region_row, &(Event){.type = "slot.read", .region = s->region, .fields = fields}, NULL,
                           &counted);
         if (r == 0 &&
@@ -68,23 +66,20 @@ static int region_copy_slot(Txn *t, const RegionStart *s, json_t *region_row, co
 
 /* Records the refusal of a region by a gate. */
 static int region_refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *reterr) {
-        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s}, s:s, s:s, s:O*}", "skill", "name", s->skill_name,
-                                                  "digest", s->skill_digest, "code", engine_code_name(ENGINE_E_GATE),
-                                                  "message", g->why.text, "name", json_object_get(s->grant, "name"));
-        int r = fields ? gates_record(t, NULL, s->region, g) : -ENOMEM;
+        int r = gates_record(t, NULL, s->region, g)
+                ?: engine_region_refuse(t, s->region, s->skill_name, s->skill_digest,
+                                        json_text(json_object_get(s->grant, "name")), engine_code_name(ENGINE_E_GATE),
+                                        g->why.text);
 
-        if (r == 0)
-                r = event_append(t, &(Event){.type = "region.refused", .region = s->region, .fields = fields}, NULL);
         return r < 0 ? r : diag(reterr, ENGINE_E_GATE, "%s", g->why.text);
 }
 
 int engine_region_refuse(Txn *t, const char *region, const char *skill, const char *digest, const char *name,
                          const char *code, const char *message) {
-        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s?}, s:s, s:s, s:s*}", "skill", "name", skill, "digest",
-                                                  digest, "code", code, "message", message, "name", name);
+        json_t *fields = json_pack("{s:{s:s, s:s?}, s:s, s:s, s:s*}", "skill", "name", skill, "digest", digest, "code",
+                                   code, "message", message, "name", name);
 
-        return fields ? event_append(t, &(Event){.type = "region.refused", .region = region, .fields = fields}, NULL)
-                      : -ENOMEM;
+        return event_append(t, &(Event){.type = "region.refused", .region = region, .fields = fields}, NULL);
 }
 
 /* The uppermost region above that lends its key to the new region, or has the new region as release callback. Regions
@@ -166,7 +161,8 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                            s->parent, "callback", s->callback, "by", s->by, "discards", *broke ? broke : NULL);
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq)
+        r = event_append(
+                    t, &(Event){.type = "region.allocated", .region = s->region, .fields = json_incref(fields)}, &seq)
                 ?: region_define_slots(t, s, reterr);
         if (r != 0)
                 return r;
@@ -211,12 +207,8 @@ int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_t
 
         if (r != 0)
                 return r;
-        r = json_object_set_new(row, "pid", json_u64(pid)) |
-            json_object_set_new(row, "start_ticks", json_u64(start_ticks));
-        if (cgroup)
-                r |= json_object_set_new(row, "cgroup", json_string(cgroup));
-        if (scratch)
-                r |= json_object_set_new(row, "scratch", json_string(scratch));
+        r = json_object_update_new(row, json_pack("{s:o, s:o, s:s*, s:s*}", "pid", json_u64(pid), "start_ticks",
+                                                  json_u64(start_ticks), "cgroup", cgroup, "scratch", scratch));
         return r ? -ENOMEM : region_json_put(t, region, row, false);
 }
 
@@ -231,7 +223,8 @@ static int region_note_broke_above(Txn *t, json_t *row) {
 }
 
 int engine_event(Txn *t, const char *region, const char *type, const json_t *fields, uint64_t *ret_seq) {
-        int r = lineage_event_of(t, &(Event){.type = type, .region = region, .fields = fields}, ret_seq);
+        json_t *own = fields ? json_copy((json_t *)fields) : json_object();
+        int r = lineage_event_of(t, &(Event){.type = type, .region = region, .fields = own}, ret_seq);
 
         if (r == 0 && region && (strcmp(type, "region.faulted") == 0 || strcmp(type, "region.left") == 0)) {
                 const char *outcome = json_text(json_object_get(fields, "outcome")), *key = type + strlen("region.");
@@ -276,17 +269,16 @@ static int propose_check_escape(const KeySet *keys, const char **name, const jso
 int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64_t *ret_version, bool *ret_arbitrated,
                         Diag *reterr) {
         _cleanup_(slot_checked_deinit) SlotChecked c = {0};
-        _cleanup_json_ json_t *row = NULL, *fields = NULL;
+        _cleanup_json_ json_t *row = NULL;
         const char *name = p->name;
+        json_t *fields;
         uint64_t proposals;
         Diag own;
         int r;
 
         reterr = reterr ? reterr : &own;
-        r = region_json_get(t, p->region, &row);
-        if (r == ENGINE_E_NO_REGION)
-                return diag(reterr, r, "region %s is not alive", p->region);
-        if (r < 0)
+        r = region_json_need(t, p->region, &row, reterr);
+        if (r != 0)
                 return r;
         if (json_get_u64(json_object_get(row, "proposals"), &proposals) < 0)
                 return -EUCLEAN;
@@ -312,8 +304,6 @@ int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64
         fields = json_pack("{s:s, s:o, s:o*, s:o*}", "slot", name, "version", json_u64(c.version), "expect",
                            c.row.arbitrated && p->expect >= 0 ? json_u64((uint64_t)p->expect) : NULL, "confidence",
                            p->confidence ? json_real(*p->confidence) : NULL);
-        if (!fields)
-                return -ENOMEM;
         r = fold_slot_append(t,
                              &(Event){.type = "slot.proposed", .region = p->region, .fields = fields, .payload = c.text,
                                       .n_payload = c.n}, ret_seq);

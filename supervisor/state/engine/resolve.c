@@ -111,34 +111,23 @@ static double resolve_three_digits(double v) {
 }
 
 static json_t *candidate_json(const ResolveCandidate *c) {
-        json_t *o = json_pack("{s:s, s:f}", "id", c->id, "score", resolve_three_digits(c->score));
-
-        if (o && !c->exact && !c->named &&
-            (json_object_set_new(o, "overlap", json_real(resolve_three_digits(c->overlap))) < 0 ||
-             json_object_set_new(o, "alias", json_real(resolve_three_digits(c->alias))) < 0 ||
-             json_object_set_new(o, "reference", json_real(resolve_three_digits(c->reference))) < 0)) {
-                json_decref(o);
-                return NULL;
-        }
-        return o;
+        if (c->exact || c->named)
+                return json_pack("{s:s, s:f}", "id", c->id, "score", resolve_three_digits(c->score));
+        return json_pack("{s:s, s:f, s:f, s:f, s:f}", "id", c->id, "score", resolve_three_digits(c->score), "overlap",
+                         resolve_three_digits(c->overlap), "alias", resolve_three_digits(c->alias), "reference",
+                         resolve_three_digits(c->reference));
 }
 
 json_t *resolve_source_ref(Op op, const ResolveOutcome *o, const ResolveCandidate *c, size_t n,
                            const ResolvePolicy *p) {
-        _cleanup_json_ json_t *made = NULL, *matches = json_array();
+        _cleanup_json_ json_t *matches = json_array();
         double tau, delta;
 
-        if (!matches)
-                return NULL;
         resolve_thresholds(op, c, o->n, p, &tau, &delta);
         for (size_t i = 0; i < MIN(MIN(n, o->n), (size_t)RESOLVE_SHOWN) && c[i].score > 0; i++)
                 if (json_array_append_new(matches, candidate_json(&c[i])) < 0)
                         return NULL;
-        made = json_object();
-        if (!made || (o->verdict == RESOLVE_BIND && json_put(made, "matched_target_id", json_string(c[0].id)) < 0) ||
-            json_put(made, "candidate_matches", TAKE_PTR(matches)) < 0 ||
-            json_put(made, "resolution_reason", json_string_nocheck(reasons[o->reason])) < 0 ||
-            json_put(made, "tau", json_real(tau)) < 0 || json_put(made, "delta", json_real(delta)) < 0)
-                return NULL;
-        return TAKE_PTR(made);
+        return json_pack("{s:s*, s:O, s:s, s:f, s:f}", "matched_target_id", o->verdict == RESOLVE_BIND ? c[0].id : NULL,
+                         "candidate_matches", matches, "resolution_reason", reasons[o->reason], "tau", tau, "delta",
+                         delta);
 }

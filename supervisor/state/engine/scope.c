@@ -1,7 +1,8 @@
 #include "engine/scope.h"
 
-#include "record/event.h"
-#include "record/record.h"
+#include "engine/note.h"
+#include "engine/pass-history.h"
+#include "engine/wait.h"
 #include "record/rows.h"
 
 #include <errno.h>
@@ -89,4 +90,65 @@ int scope_list(Txn *t, json_t **ret) {
                 return r;
         *ret = TAKE_PTR(list);
         return 0;
+}
+
+int engine_scope_create(Txn *t, const char *who, const char *name, uint64_t *ret_scope, Diag *reterr) {
+        uint64_t seq;
+        int r = scope_find(t, name, &seq, reterr);
+
+        if (r == 0)
+                return diag(reterr, ENGINE_E_EXISTS, "scope %s exists already (seq %llu)", name,
+                            (unsigned long long)seq);
+        if (r != ENGINE_E_NO_SCOPE)
+                return r;
+        return project_append(
+                t, &(Event){.type = "scope.created", .who = who, .fields = json_pack("{s:s}", "name", name)},
+                ret_scope);
+}
+
+int engine_scope_need(Txn *t, const char *who, const char *name, uint64_t *ret_scope, Diag *reterr) {
+        int r = scope_find(t, name, ret_scope, reterr);
+
+        return r == ENGINE_E_NO_SCOPE && strcmp(name, SCOPE_DEFAULT) == 0
+                       ? engine_scope_create(t, who, name, ret_scope, reterr)
+                       : r;
+}
+
+/* Erases the payloads of all events about the scope: of records, passes and pending requests. */
+static int scope_erase(Txn *t, uint64_t scope) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint8_t prefix[8];
+        Bytes k, v;
+        int r = cursor_open_within(t, TABLE_CHANGE, seq_key(scope, prefix), sizeof(prefix), &c);
+
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0)
+                r = k.n < 9 + 8 ? -EUCLEAN : body_del(t, be64_get((const uint8_t *)k.p + k.n - 8));
+        return r == -ENOENT ? pass_erase(t, scope) ?: wait_erase(t, scope) : r;
+}
+
+int engine_scope_delete(Txn *t, const char *who, const char *name, const char *reason, uint64_t *ret_seq,
+                        uint64_t *ret_records, Diag *reterr) {
+        _cleanup_record_walk_ RecordWalk w = {0};
+        _cleanup_record_ Record rec = RECORD_NULL;
+        uint64_t scope, n = 0;
+        json_t *fields;
+        int r = scope_find(t, name, &scope, reterr) ?: engine_runs_end(t, who, scope, reterr);
+
+        if (r != 0)
+                return r;
+        r = record_walk(t, scope, KIND_NONE, &w);
+        while (r == 0 && (r = record_walk_next(&w, &rec)) == 0)
+                n++;
+        if (r != -ENOENT)
+                return r;
+        record_walk_deinit(&w);
+        r = scope_erase(t, scope);
+        if (r < 0)
+                return r;
+        fields = json_pack("{s:s, s:o, s:o, s:s*}", "name", name, "scope", json_u64(scope), "records", json_u64(n),
+                           "reason", reason);
+        r = project_append(t, &(Event){.type = "scope.deleted", .who = who, .fields = fields}, ret_seq);
+        if (r == 0)
+                *ret_records = n;
+        return r;
 }

@@ -23,10 +23,11 @@ int engine_skill_register(Txn *t, const char *who, const SkillRecord *r, uint64_
 
 typedef struct SkillRow {
         uint64_t seq;
-        char *name, *folder, *digest; /* owned */
-        char *manifest;               /* owned, or NULL */
-        char *time;                   /* RFC 3339; owned */
-        json_t *files;                /* as registered; owned */
+        json_t *entry; /* owned; lends the texts below */
+        const char *name, *folder, *digest;
+        const char *manifest; /* or NULL */
+        const char *time;     /* RFC 3339 */
+        json_t *files;        /* as registered; owned */
 } SkillRow;
 void skill_row_deinit(SkillRow *r);
 #define _cleanup_skill_row_ _cleanup_(skill_row_deinit)

@@ -27,17 +27,14 @@ static void slot_message_without_value(const Diag *why, Diag *ret) {
 
 int engine_refuse(Txn *t, json_t *row, const char *region, const char *who, const char *name, EngineCode code,
                   Diag *why) {
-        _cleanup_json_ json_t *fields = NULL;
-        char quoted[400];
+        json_t *fields;
         bool counted;
         Diag message;
         int r;
 
-        diag_quote(name, strlen(name), quoted, sizeof(quoted));
         slot_message_without_value(why, &message);
-        fields = json_pack("{s:s, s:s, s:s}", "slot", quoted, "code", engine_code_name(code), "message", message.text);
-        if (!fields)
-                return -ENOMEM;
+        fields = json_pack("{s:s, s:s, s:s}", "slot", DIAG_QUOTED(name), "code", engine_code_name(code), "message",
+                           message.text);
         r = lineage_event(t, row, &(Event){.type = "slot.refused", .region = region, .who = who, .fields = fields},
                           NULL, &counted);
         if (r == 0 && counted)
@@ -59,6 +56,77 @@ int slot_value_get(Txn *t, const char *name, SlotRow *ret, json_t **ret_value) {
                 return r == -ENOENT ? -EUCLEAN : r;
         r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, ret_value, NULL);
         return r > 0 ? -EUCLEAN : r;
+}
+
+/* Returns ENGINE_E_BAD_NAME with the rule of names. */
+static int slot_bad_name(const char *name, Diag *reterr) {
+        return diag(reterr, ENGINE_E_BAD_NAME,
+                    "\"%s\" is not a slot's name: a letter, then at most %d of a-z 0-9 . _ / -",
+                    DIAG_QUOTED(name), SLOT_NAME_MAX - 1);
+}
+
+/* Checks the value against the slot's schema, which compiled at the definition. */
+static int slot_check_schema(Txn *t, const char *name, const SlotRow *row, const json_t *value, Diag *reterr) {
+        _cleanup_jsonschema_ JsonSchema *schema = NULL;
+        _cleanup_json_ json_t *text = NULL;
+        Bytes body;
+        int r = body_get(t, row->defined, NULL, &body);
+
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSONSCHEMA_DEPTH_MAX, &text, NULL)
+                ?: jsonschema_compile(text, &schema, NULL);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        r = jsonschema_validate(schema, value, reterr);
+        if (r > 0) {
+                diag_prefix(reterr, "slot %s", name);
+                return ENGINE_E_SCHEMA;
+        }
+        return r;
+}
+
+int slot_check(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, SlotChecked *ret,
+               Diag *reterr) {
+        SlotRow row;
+        uint64_t current;
+        int r;
+
+        if (!slot_name_valid(name))
+                return slot_bad_name(name, reterr);
+        r = slot_row_get(t, name, &row);
+        if (r == -ENOENT)
+                return diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name);
+        if (r < 0)
+                return r;
+        /* No region holds a slot with a rule: the visible version counts. */
+        if (row.held_version && (!region || strcmp(row.held_by, region) != 0))
+                return diag(reterr, ENGINE_E_CONFLICT, "slot %s is held by region %s, a writer that has not ended",
+                            name, row.held_by);
+        current = row.held_version ? row.held_version : row.version;
+        if (expect >= 0 && (uint64_t)expect != current)
+                return diag(reterr, ENGINE_E_CONFLICT,
+                            "slot %s is at version %" PRIu64 ", not at the expected %" PRId64, name, current, expect);
+        r = json_canonical(value, &ret->text, &ret->n);
+        if (r == -ERANGE)
+                return diag(reterr, ENGINE_E_SCHEMA,
+                            "slot %s: an integer is beyond 2^53-1, the limit of many readers: write a string", name);
+        if (r < 0)
+                return r;
+        if (ret->n > SLOT_VALUE_MAX)
+                return diag(reterr, ENGINE_E_TOO_LARGE, "slot %s: a value of %zu bytes: at most %d are allowed", name,
+                            ret->n, SLOT_VALUE_MAX);
+        r = slot_check_schema(t, name, &row, value, reterr);
+        if (r != 0)
+                return r;
+        ret->row = row;
+        ret->version = current + 1;
+        return 0;
+}
+
+void slot_checked_deinit(SlotChecked *c) {
+        free(c->text);
+        c->text = NULL;
 }
 
 /* Does the existing slot have this very rule? NULL: none. */
@@ -91,7 +159,6 @@ static int slot_define(Txn *t, const char *who, const char *region, const char *
                        bool by_rule, const json_t *rule, uint64_t *ret_seq, Diag *reterr) {
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
         _cleanup_free_ char *text = NULL;
-        _cleanup_json_ json_t *fields = NULL;
         SlotRow row = {0};
         size_t n;
         int r;
@@ -136,11 +203,9 @@ static int slot_define(Txn *t, const char *who, const char *region, const char *
         }
         if (r != -ENOENT)
                 return r;
-        fields = json_pack("{s:s, s:O*}", "slot", name, "arbitrate", rule);
-        if (!fields)
-                return -ENOMEM;
         return fold_slot_append(t,
-                                &(Event){.type = "slot.defined", .region = region, .who = who, .fields = fields,
+                                &(Event){.type = "slot.defined", .region = region, .who = who,
+                                         .fields = json_pack("{s:s, s:O*}", "slot", name, "arbitrate", rule),
                                          .payload = text, .n_payload = n}, ret_seq);
 }
 
@@ -192,7 +257,6 @@ int engine_slot_decide(Txn *t, const char *who, const char *name, uint64_t *ret_
 int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *value, int64_t expect, uint64_t *ret_seq,
                     uint64_t *ret_version, Diag *reterr) {
         _cleanup_(slot_checked_deinit) SlotChecked c = {0};
-        _cleanup_json_ json_t *fields = NULL;
         uint64_t seq;
         Diag own;
         int r;
@@ -203,12 +267,10 @@ int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *val
                 return engine_refuse(t, NULL, NULL, who, name, r, reterr);
         if (r < 0)
                 return r;
-        fields = json_pack("{s:s, s:o}", "slot", name, "version", json_u64(c.version));
-        if (!fields)
-                return -ENOMEM;
-        r = fold_slot_append(
-                t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n},
-                &seq)
+        r = fold_slot_append(t,
+                             &(Event){.type = "slot.written", .who = who,
+                                      .fields = json_pack("{s:s, s:o}", "slot", name, "version", json_u64(c.version)),
+                                      .payload = c.text, .n_payload = c.n}, &seq)
                 ?: ledger_want_anchor(t);
         if (r < 0)
                 return r;

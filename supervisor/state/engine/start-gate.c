@@ -20,10 +20,8 @@ static int gate_fail(Gates *g, json_t *row, const char *name, const char *reason
         if (!g->failed)
                 diag(&g->why, 0, "gate %s: %s", name, words);
         g->failed = true;
-        return json_object_set_new(row, "verdict", json_string("fail")) < 0 ||
-                               json_object_set_new(row, "reason", json_string(reason)) < 0
-                       ? -ENOMEM
-                       : 0;
+        return json_object_update_new(row, json_pack("{s:s, s:s}", "verdict", "fail", "reason", reason)) < 0 ? -ENOMEM
+                                                                                                             : 0;
 }
 
 /* The age of the version; -ERANGE: the write lies in the future of the clock. */
@@ -129,13 +127,14 @@ int gates_evaluate(Txn *t, const json_t *gates, uint64_t now, Gates *ret, Diag *
 }
 
 int gates_record(Txn *t, json_t *row, const char *region, const Gates *g) {
-        const json_t *fields;
+        json_t *fields;
         size_t i;
 
         json_array_foreach(g->rows, i, fields) {
                 bool counted;
-                int r = lineage_event(t, row, &(Event){.type = "gate.evaluated", .region = region, .fields = fields},
-                                      NULL, &counted);
+                int r = lineage_event(
+                        t, row, &(Event){.type = "gate.evaluated", .region = region, .fields = json_incref(fields)},
+                        NULL, &counted);
 
                 if (r < 0)
                         return r;

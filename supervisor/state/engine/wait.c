@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define ROW_MAX 4096
-#define BODY_MAX (4 * 1024 * 1024)
 #define INDEX_CANDIDATE (INDEX_PHRASE + 1) /* field: ids of the candidates */
 
 /* Open items are in the index, under an extra kind for each bucket. */
@@ -41,9 +40,7 @@ static int wait_decode(uint64_t id, Bytes v, Wait *ret) {
             json_get_u64(json_object_get(row, "attempts"), &w.attempts) < 0 ||
             json_get_u64(json_object_get(row, "last"), &w.last) < 0)
                 return -EUCLEAN;
-        for (WaitState s = WAIT_OPEN; s <= WAIT_DROPPED; s++)
-                if (strcmp(names[s], state) == 0)
-                        w.state = s;
+        w.state = name_index(names, ARRAY_SIZE(names), state) % ARRAY_SIZE(names); /* 0: unknown */
         if (!w.state)
                 return -EUCLEAN;
         *ret = w;
@@ -105,55 +102,34 @@ int wait_show(Txn *t, const Wait *w, json_t **ret) {
         return 0;
 }
 
-/* Appends an event about items and projects the event. The event is about no record, and so never blocked. */
-static int wait_append(Txn *t, const Event *e, uint64_t *ret_seq) {
-        _cleanup_json_ json_t *entry = NULL, *body = NULL;
-        uint64_t seq;
-        int r = event_record(t, e, &seq, &entry);
-
-        if (r == 0 && e->payload && json_parse_own(e->payload, e->n_payload, BODY_MAX, JSON_DEPTH_DEFAULT, &body) != 0)
-                r = -EINVAL;
-        if (r == 0)
-                r = wait_project(t, seq, e->type, entry, body);
-        if (r == 0 && ret_seq)
-                *ret_seq = seq;
-        return r;
-}
-
 int engine_wait(Txn *t, const char *who, const char *region, uint64_t scope, Kind kind, Op op, const json_t *fields,
                 const json_t *body, uint64_t *ret_id) {
         _cleanup_json_ json_t *all = fields ? json_copy((json_t *)fields) : json_object();
-        _cleanup_free_ char *text = NULL;
-        size_t n;
-        int r;
 
         if (!all || json_object_update_new(all, json_pack("{s:o, s:s, s:s}", "scope", json_u64(scope), "kind",
                                                           kind_name(kind), "op", op_name(op))) < 0)
                 return -ENOMEM;
-        r = json_canonical(body, &text, &n);
-        return r < 0 ? r
-                     : wait_append(t,
-                                   &(Event){.type = "note.pending", .who = who, .region = region, .fields = all,
-                                            .payload = text, .n_payload = n}, ret_id);
+        return project_append(
+                t,
+                &(Event){.type = "note.pending", .who = who, .region = region, .fields = TAKE_PTR(all), .json = body},
+                ret_id);
 }
 
 int engine_wait_failed(Txn *t, const char *who, const char *region, const uint64_t *ids, size_t n, uint64_t root) {
-        _cleanup_json_ json_t *list = json_array(), *fields = NULL;
+        _cleanup_json_ json_t *list = json_array();
+        json_t *fields;
 
         for (size_t i = 0; i < n; i++)
                 if (json_array_append_new(list, json_u64(ids[i])) < 0)
                         return -ENOMEM;
         fields = json_pack("{s:O, s:o*}", "failed", list, "root", root ? json_u64(root) : NULL);
-        if (!fields)
-                return -ENOMEM;
-        return wait_append(t, &(Event){.type = "pending.retried", .who = who, .region = region, .fields = fields},
-                           NULL);
+        return project_append(t, &(Event){.type = "pending.retried", .who = who, .region = region, .fields = fields},
+                              NULL);
 }
 
 int engine_wait_drop(Txn *t, const char *who, uint64_t id, const char *reason, uint64_t *ret_seq, Diag *reterr) {
-        _cleanup_json_ json_t *fields = NULL, *body = NULL;
-        _cleanup_free_ char *text = NULL;
-        size_t n;
+        _cleanup_json_ json_t *body = json_pack("{s:s}", "reason", reason);
+        json_t *fields;
         Wait w;
         int r = wait_get(t, id, &w);
 
@@ -163,15 +139,11 @@ int engine_wait_drop(Txn *t, const char *who, uint64_t id, const char *reason, u
                 return r;
         if (w.state != WAIT_OPEN && w.state != WAIT_STUCK)
                 return diag(reterr, ENGINE_E_BAD_STATE, "pending item %" PRIu64 " is %s", id, names[w.state]);
-        fields = json_pack("{s:o, s:o}", "pending", json_u64(id), "scope", json_u64(w.scope));
-        body = json_pack("{s:s}", "reason", reason);
-        if (!fields || !body)
+        if (!body)
                 return -ENOMEM;
-        r = json_canonical(body, &text, &n);
-        return r < 0 ? r
-                     : wait_append(t,
-                                   &(Event){.type = "pending.dropped", .who = who, .fields = fields, .payload = text,
-                                            .n_payload = n}, ret_seq);
+        fields = json_pack("{s:o, s:o}", "pending", json_u64(id), "scope", json_u64(w.scope));
+        return project_append(
+                t, &(Event){.type = "pending.dropped", .who = who, .fields = fields, .json = body}, ret_seq);
 }
 
 int wait_erase(Txn *t, uint64_t scope) {
@@ -295,8 +267,8 @@ int wait_sharing(Txn *t, uint64_t scope, Kind kind, const RankTerm *terms, size_
                             each, user);
 }
 
-static int wait_project_failed(Txn *t, uint64_t seq, const json_t *entry) {
-        const json_t *ids = json_object_get(entry, "failed");
+int wait_project_retried(Txn *t, const Projection *p) {
+        const json_t *ids = json_object_get(p->entry, "failed");
         uint64_t id;
         Wait w;
 
@@ -305,7 +277,7 @@ static int wait_project_failed(Txn *t, uint64_t seq, const json_t *entry) {
 
                 if (r < 0)
                         return r == -ENOENT ? -EUCLEAN : r;
-                w.last = seq;
+                w.last = p->seq;
                 if (++w.attempts >= WAIT_ATTEMPTS_MAX && w.state == WAIT_OPEN) {
                         w.state = WAIT_STUCK;
                         r = wait_index_del(t, &w);
@@ -331,26 +303,22 @@ static int wait_close(Txn *t, uint64_t id, uint64_t seq, WaitState state) {
         return wait_index_del(t, &w) ?: wait_put(t, &w);
 }
 
-int wait_project(Txn *t, uint64_t seq, const char *type, const json_t *entry, const json_t *body) {
-        if (strcmp(type, "note.pending") == 0) {
-                const char *kind = json_text(json_object_get(entry, "kind")),
-                           *op = json_text(json_object_get(entry, "op"));
-                Wait w = {.id = seq, .state = WAIT_OPEN, .last = seq};
+int wait_project_pending(Txn *t, const Projection *p) {
+        const char *kind = json_text(json_object_get(p->entry, "kind")),
+                   *op = json_text(json_object_get(p->entry, "op"));
+        Wait w = {.id = p->seq, .state = WAIT_OPEN, .last = p->seq};
 
-                if (!kind || !op || !(w.kind = kind_from_name(kind)) || !(w.op = op_from_name(op)) ||
-                    json_get_u64(json_object_get(entry, "scope"), &w.scope) < 0)
-                        return -EUCLEAN;
-                return wait_put(t, &w) ?: wait_index_put(t, &w, body);
-        }
-        if (strcmp(type, "pending.retried") == 0)
-                return wait_project_failed(t, seq, entry);
-        if (strcmp(type, "pending.dropped") == 0) {
-                uint64_t id;
+        if (!kind || !op || !(w.kind = kind_from_name(kind)) || !(w.op = op_from_name(op)) ||
+            json_get_u64(json_object_get(p->entry, "scope"), &w.scope) < 0)
+                return -EUCLEAN;
+        return wait_put(t, &w) ?: wait_index_put(t, &w, p->body);
+}
 
-                return json_get_u64(json_object_get(entry, "pending"), &id) < 0 ? -EUCLEAN
-                                                                                : wait_close(t, id, seq, WAIT_DROPPED);
-        }
-        return -EUCLEAN;
+int wait_project_dropped(Txn *t, const Projection *p) {
+        uint64_t id;
+
+        return json_get_u64(json_object_get(p->entry, "pending"), &id) < 0 ? -EUCLEAN
+                                                                           : wait_close(t, id, p->seq, WAIT_DROPPED);
 }
 
 int wait_project_resolved(Txn *t, uint64_t id, uint64_t seq) {

@@ -3,10 +3,8 @@
  * "pending" resolves, pending.dropped closes. Only the deletion of the scope deletes rows (G-49). */
 #pragma once
 
-#include "base/json.h"
-#include "engine/engine.h"
+#include "engine/project.h"
 #include "index/rank.h"
-#include "record/record.h"
 
 #define WAIT_ATTEMPTS_MAX 20 /* failed attempts; then the item is stuck (G-49) */
 
@@ -54,8 +52,10 @@ int wait_words(Txn *t, uint64_t scope, Kind kind, const char *begin, size_t n, R
 int wait_sharing(Txn *t, uint64_t scope, Kind kind, const RankTerm *terms, size_t n,
                  int (*each)(void *user, const RankOverlap *o), void *user);
 
-/* For scope-delete.c: erases the payloads of a scope's items. For project.c: projects the events about items. */
+/* For scope.c: erases the payloads of a scope's items. For project.c: projects the events about items. */
 int wait_erase(Txn *t, uint64_t scope);
-int wait_project(Txn *t, uint64_t seq, const char *type, const json_t *entry, const json_t *body);
+int wait_project_pending(Txn *t, const Projection *p);
+int wait_project_retried(Txn *t, const Projection *p);
+int wait_project_dropped(Txn *t, const Projection *p);
 int wait_project_resolved(Txn *t, uint64_t id, uint64_t seq);
 int wait_project_forget(Txn *t, uint64_t scope);

@@ -1,10 +1,10 @@
 #include "ledger/export.h"
 
 #include "base/buf.h"
+#include "base/dirents.h"
 #include "base/io.h"
 #include "store/hooks.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -102,17 +102,14 @@ static int export_entries(Txn *t, int dir_fd, uint64_t n) {
 
 /* Returns 1 when the folder is not empty, 0 or -errno. */
 static int export_has_files(int dir_fd) {
-        int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
-        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+        _cleanup_closedir_ DIR *d = opendirat(dir_fd, ".");
         struct dirent *e;
+        int found = 0;
 
-        if (!d) {
-                closep(&fd);
+        if (!d)
                 return -errno;
-        }
         while (!found && (e = readdir(d)))
                 found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-        closedir(d);
         return found;
 }
 

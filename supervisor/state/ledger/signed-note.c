@@ -80,8 +80,10 @@ bool note_number(const char *s, size_t n, uint64_t *ret) {
         return true;
 }
 
-static int note_read(const char *note, size_t n, Checkpoint *ret, const char **ret_signatures, size_t *ret_n,
-                 Diag *reterr) {
+/* Reads up to the signatures, and leaves these in *text of *left bytes. */
+static int note_read(const char **text, size_t *left, Checkpoint *ret, Diag *reterr) {
+        const char *note = *text;
+        size_t n = *left;
         Checkpoint c = {0};
         const char *line;
         size_t k;
@@ -103,36 +105,33 @@ static int note_read(const char *note, size_t n, Checkpoint *ret, const char **r
         if (n == 0)
                 return diag(reterr, NOTE_E_FORM, "the checkpoint has no signature");
         *ret = c;
-        *ret_signatures = note;
-        *ret_n = n;
+        *text = note;
+        *left = n;
         return 0;
 }
 
 int note_parse(const char *note, size_t n, Checkpoint *ret, Diag *reterr) {
-        const char *signatures;
-        size_t n_signatures;
-
-        return note_read(note, n, ret, &signatures, &n_signatures, reterr);
+        return note_read(&note, &n, ret, reterr);
 }
 
 int note_open(const char *note, size_t n, const uint8_t public_key[static 32], Checkpoint *ret, Diag *reterr) {
         Checkpoint c;
-        const char *sigs, *line;
+        const char *line;
         char text[NOTE_MAX];
         uint8_t id[4];
-        size_t n_sigs, k, n_text;
+        size_t k, n_text;
         bool seen = false;
-        int r = note_read(note, n, &c, &sigs, &n_sigs, reterr);
+        int r = note_read(&note, &n, &c, reterr);
 
         if (r != 0)
                 return r;
         n_text = note_text(&c, text);
         note_key_id(c.origin, public_key, id);
-        while (n_sigs > 0) {
+        while (n > 0) {
                 uint8_t blob[68];
                 size_t n_origin = strlen(c.origin);
 
-                if (!note_line(&sigs, &n_sigs, &line, &k) || k < 4 || memcmp(line, DASH " ", 4) != 0)
+                if (!note_line(&note, &n, &line, &k) || k < 4 || memcmp(line, DASH " ", 4) != 0)
                         return diag(reterr, NOTE_E_FORM, "a line below the checkpoint is no signature");
                 if (k < 5 + n_origin || memcmp(line + 4, c.origin, n_origin) != 0 || line[4 + n_origin] != ' ')
                         continue; /* the signature of a different signer */

@@ -33,7 +33,7 @@ static int stream_step(CreationStream *s) {
         int r = cursor_next(s->cursor, &k, &v);
 
         s->number = 0;
-        if (r == -ENOENT || (r == 0 && !bytes_begin(k, BYTES(s->prefix, sizeof(s->prefix)))))
+        if (r == -ENOENT)
                 return 0;
         if (r == 0)
                 r = k.n == DOC_KEY_BYTES ? doc_open(v, &doc) : -EUCLEAN;
@@ -57,8 +57,7 @@ static int stream_open(CreationWalk *w, uint64_t scope, Kind kind, uint8_t in_in
                 return 0;
         doc_key(scope, in_index, after + 1, from);
         s->kind = kind;
-        memcpy(s->prefix, from, sizeof(s->prefix));
-        r = cursor_open(w->txn, TABLE_DOC, BYTES(from, sizeof(from)), &s->cursor);
+        r = cursor_open_within(w->txn, TABLE_DOC, BYTES(from, sizeof(from)), RECORD_KEY_HEAD, &s->cursor);
         if (r < 0)
                 return r;
         w->n++;
@@ -129,7 +128,7 @@ int creation_walk_next(CreationWalk *w, Record *ret) {
         }
         if (!first)
                 return -ENOENT;
-        key = record_key_of(be64_get(first->prefix), first->kind, first->id);
+        key = record_key_of(w->scope, first->kind, first->id);
         r = record_get(w->txn, &key, ret);
         if (r == -ENOENT || (r == 0 && ret->created != first->number))
                 return -EUCLEAN;

@@ -11,7 +11,6 @@
 typedef struct CreationStream {
         Cursor *cursor;
         Kind kind;
-        uint8_t prefix[RECORD_KEY_HEAD];
         uint64_t number; /* of the next record; 0: the end */
         char id[RECORD_ID_MAX];
 } CreationStream;

@@ -51,41 +51,37 @@ static int event_stamp(json_t *o, const Event *e, uint64_t now, uint64_t last) {
         return r ? -ENOMEM : 0;
 }
 
-static json_t *event_own_fields(const Event *e) {
-        if (!e->fields)
-                return json_object();
-        return e->takes_fields && e->payload ? json_incref((json_t *)e->fields) : json_copy((json_t *)e->fields);
+static int event_json_put(Txn *t, uint64_t seq, const json_t *json, json_t **ret) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+
+        return json_canonical(json, &text, &n) ?: event_body_put(t, seq, text, n, ret);
 }
 
 int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) {
-        _cleanup_json_ json_t *o = event_own_fields(e), *commitment = NULL;
+        _cleanup_json_ json_t *fields = e->fields, *commitment = NULL,
+                              *o = e->payload ? json_incref(fields) : json_copy(fields);
         _cleanup_free_ char *entry = NULL;
         uint64_t seq, last, now = clock_real_usec();
         size_t n;
-        int r;
+        int r = o ? ledger_state(t, &seq, &last) ?: event_stamp(o, e, now, last) : -ENOMEM;
 
-        if (!o)
-                return -ENOMEM;
-        r = ledger_state(t, &seq, &last) ?: event_stamp(o, e, now, last);
         if (r < 0)
                 return r;
         if (e->payload)
                 r = event_body_put(t, seq, e->payload, e->n_payload, &commitment);
+        else if (e->json)
+                r = event_json_put(t, seq, e->json, &commitment);
         else if (e->commitment)
                 commitment = json_incref(e->commitment);
         if (r == 0 && commitment && json_object_set(o, "body", commitment) < 0)
                 r = -ENOMEM;
         if (r == 0)
                 r = json_canonical(o, &entry, &n);
-        if (r == 0 && n > LEDGER_ENTRY_MAX && !commitment && e->fields) {
+        if (r == 0 && n > LEDGER_ENTRY_MAX && !commitment) {
                 _cleanup_json_ json_t *small = json_object();
-                _cleanup_free_ char *fields = NULL;
-                size_t n_fields;
 
-                r = small ? event_stamp(small, e, now, last) : -ENOMEM;
-                if (r == 0)
-                        r = json_canonical(e->fields, &fields, &n_fields)
-                                ?: event_body_put(t, seq, fields, n_fields, &commitment);
+                r = small ? event_stamp(small, e, now, last) ?: event_json_put(t, seq, fields, &commitment) : -ENOMEM;
                 if (r == 0 && (json_object_set(small, "body", commitment) < 0 ||
                                json_object_set_new(small, "fields", json_string("body")) < 0))
                         r = -ENOMEM;

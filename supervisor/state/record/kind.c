@@ -103,10 +103,9 @@ const char *op_name(Op op) {
 }
 
 Op op_from_name(const char *name) {
-        for (size_t i = 0; i < ARRAY_SIZE(op_names); i++)
-                if (op_names[i] && strcmp(op_names[i], name) == 0)
-                        return (Op)i;
-        return OP_NONE;
+        size_t i = name_index(op_names, ARRAY_SIZE(op_names), name);
+
+        return i < ARRAY_SIZE(op_names) ? (Op)i : OP_NONE;
 }
 
 const char *record_state_name(RecordState s) {
@@ -118,10 +117,7 @@ bool record_state_live(RecordState s) {
 }
 
 RecordState record_state_from_name(const char *name) {
-        for (RecordState s = RECORD_OPEN; s < RECORD_STATE_COUNT_; s++)
-                if (strcmp(state_names[s], name) == 0)
-                        return s;
-        return RECORD_NONE;
+        return (RecordState)(name_index(state_names, RECORD_STATE_COUNT_, name) % RECORD_STATE_COUNT_);
 }
 
 bool kind_has_op(Kind k, Op op) {

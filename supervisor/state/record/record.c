@@ -128,29 +128,20 @@ int record_payload(Txn *t, const Record *rec, json_t **ret) {
 }
 
 int record_walk(Txn *t, uint64_t scope, Kind kind, RecordWalk *ret) {
-        RecordWalk w = {.txn = t, .n_prefix = kind ? RECORD_KEY_HEAD : 8};
-        int r;
+        uint8_t prefix[RECORD_KEY_HEAD];
+        size_t n = kind ? RECORD_KEY_HEAD : 8;
 
-        be64_put(w.prefix, scope);
-        w.prefix[8] = (uint8_t)kind;
-        r = cursor_open(t, TABLE_REC, BYTES(w.prefix, w.n_prefix), &w.cursor);
-        if (r == 0)
-                *ret = w;
-        return r;
+        be64_put(prefix, scope);
+        prefix[8] = (uint8_t)kind;
+        return cursor_open_within(t, TABLE_REC, BYTES(prefix, n), n, &ret->cursor);
 }
 
 int record_walk_after(Txn *t, const RecordKey *k, RecordWalk *ret) {
-        RecordWalk w = {.txn = t, .n_prefix = RECORD_KEY_HEAD};
         uint8_t from[RECORD_KEY_MAX + 1];
         size_t n = record_key(k, from);
-        int r;
 
         from[n] = 0; /* an id has no NUL: no key lies between the two */
-        memcpy(w.prefix, from, RECORD_KEY_HEAD);
-        r = cursor_open(t, TABLE_REC, BYTES(from, n + 1), &w.cursor);
-        if (r == 0)
-                *ret = w;
-        return r;
+        return cursor_open_within(t, TABLE_REC, BYTES(from, n + 1), RECORD_KEY_HEAD, &ret->cursor);
 }
 
 int record_walk_next(RecordWalk *w, Record *ret) {
@@ -159,11 +150,7 @@ int record_walk_next(RecordWalk *w, Record *ret) {
         int r;
 
         record_deinit(ret);
-        r = cursor_next(w->cursor, &k, &v);
-        if (r == 0 && !bytes_begin(k, BYTES(w->prefix, w->n_prefix)))
-                r = -ENOENT;
-        if (r == 0)
-                r = record_key_decode(k, &key) ?: record_decode(&key, v, ret);
+        r = cursor_next(w->cursor, &k, &v) ?: record_key_decode(k, &key) ?: record_decode(&key, v, ret);
         if (r == -EUCLEAN)
                 ret->key = key;
         return r;
@@ -187,23 +174,18 @@ int change_put(Txn *t, const RecordKey *k, uint64_t seq, Op op) {
 }
 
 int change_walk(Txn *t, const RecordKey *k, ChangeWalk *ret) {
-        ChangeWalk w = {0};
-        int r;
+        uint8_t prefix[RECORD_KEY_MAX + 1];
+        size_t n = record_key(k, prefix);
 
-        w.n_prefix = record_key(k, w.prefix);
-        w.prefix[w.n_prefix++] = 0;
-        r = cursor_open(t, TABLE_CHANGE, BYTES(w.prefix, w.n_prefix), &w.cursor);
-        if (r == 0)
-                *ret = w;
-        return r;
+        prefix[n++] = 0;
+        ret->n_prefix = n;
+        return cursor_open_within(t, TABLE_CHANGE, BYTES(prefix, n), n, &ret->cursor);
 }
 
 int change_walk_next(ChangeWalk *w, uint64_t *ret_seq, Op *ret_op) {
         Bytes k, v;
         int r = cursor_next(w->cursor, &k, &v);
 
-        if (r == 0 && !bytes_begin(k, BYTES(w->prefix, w->n_prefix)))
-                r = -ENOENT;
         if (r < 0)
                 return r;
         if (k.n != w->n_prefix + 8 || v.n != 1 || !op_name((Op) * (const uint8_t *)v.p))

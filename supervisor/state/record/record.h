@@ -46,10 +46,7 @@ int record_payload(Txn *t, const Record *r, json_t **ret);
 
 /* All records of a scope and kind by id; KIND_NONE: of all kinds. Each step fills *ret anew. */
 typedef struct RecordWalk {
-        Txn *txn;
         Cursor *cursor;
-        uint8_t prefix[RECORD_KEY_HEAD];
-        size_t n_prefix;
 } RecordWalk;
 int record_walk(Txn *t, uint64_t scope, Kind kind, RecordWalk *ret);
 /* The records of k's scope and kind after k. k need not exist. */
@@ -61,8 +58,7 @@ void record_walk_deinit(RecordWalk *w);
 /* The operations on a record, oldest first; also on a deleted record and on earlier records of the same id. */
 typedef struct ChangeWalk {
         Cursor *cursor;
-        uint8_t prefix[RECORD_KEY_MAX + 1];
-        size_t n_prefix;
+        size_t n_prefix; /* of each key: the record's and a NUL */
 } ChangeWalk;
 int change_walk(Txn *t, const RecordKey *k, ChangeWalk *ret);
 int change_walk_next(ChangeWalk *w, uint64_t *ret_seq, Op *ret_op); /* 0, -ENOENT at the end */

@@ -79,13 +79,9 @@ size_t slot_seq_key(const char *name, uint64_t seq, uint8_t ret[static HIST_KEY_
         return n + 8;
 }
 
-size_t hist_key(const char *name, uint64_t version, uint8_t ret[static HIST_KEY_MAX]) {
-        return slot_seq_key(name, version, ret);
-}
-
 int hist_row_put(Txn *t, const char *name, uint64_t version, uint64_t written, uint64_t body) {
         uint8_t k[HIST_KEY_MAX], v[16];
-        size_t n = hist_key(name, version, k);
+        size_t n = slot_seq_key(name, version, k);
 
         be64_put(v, written);
         be64_put(v + 8, body);
@@ -104,7 +100,7 @@ int hist_row_get(Txn *t, const char *name, uint64_t version, uint64_t *ret_writt
         uint8_t k[HIST_KEY_MAX];
         Bytes v;
 
-        return table_get(t, TABLE_HIST, BYTES(k, hist_key(name, version, k)), &v)
+        return table_get(t, TABLE_HIST, BYTES(k, slot_seq_key(name, version, k)), &v)
                 ?: hist_row_decode(v, ret_written, ret_body);
 }
 
@@ -149,9 +145,9 @@ int gather_rows(Txn *t, const char *name, QuorumRow *ret, size_t room) {
         uint8_t from[HIST_KEY_MAX];
         size_t n_from = slot_seq_key(name, 0, from), n = 0;
         Bytes k, v;
-        int r = cursor_open(t, TABLE_GATHER, BYTES(from, n_from), &c);
+        int r = cursor_open_within(t, TABLE_GATHER, BYTES(from, n_from), n_from - 8, &c);
 
-        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0 && bytes_begin(k, BYTES(from, n_from - 8))) {
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
                 const uint8_t *p = v.p;
 
                 if (k.n != n_from || v.n != QUORUM_ROW_BYTES || n == room)
@@ -160,15 +156,13 @@ int gather_rows(Txn *t, const char *name, QuorumRow *ret, size_t room) {
                 memcpy(ret[n].region, p + 8, REGION_ID_LEN);
                 memcpy(ret[n++].tree, p + 8 + REGION_ID_LEN, REGION_ID_LEN);
         }
-        return r < 0 && r != -ENOENT ? r : (int)n;
+        return r == -ENOENT ? (int)n : r;
 }
 
 int verdict_row_put(Txn *t, const char *name, uint64_t seq, uint64_t winner) {
         uint8_t k[HIST_KEY_MAX], v[8];
-        size_t n = slot_seq_key(name, seq, k);
 
-        be64_put(v, winner);
-        return table_add(t, TABLE_VERDICT, BYTES(k, n), BYTES(v, sizeof(v)));
+        return table_add(t, TABLE_VERDICT, BYTES(k, slot_seq_key(name, seq, k)), seq_key(winner, v));
 }
 
 int verdict_row_next(Txn *t, const char *name, uint64_t seq, uint64_t *ret_seq, uint64_t *ret_winner) {
@@ -176,12 +170,10 @@ int verdict_row_next(Txn *t, const char *name, uint64_t seq, uint64_t *ret_seq, 
         uint8_t from[HIST_KEY_MAX];
         size_t n = slot_seq_key(name, seq, from);
         Bytes k, v;
-        int r = cursor_open(t, TABLE_VERDICT, BYTES(from, n), &c) ?: cursor_next(c, &k, &v);
+        int r = cursor_open_within(t, TABLE_VERDICT, BYTES(from, n), n - 8, &c) ?: cursor_next(c, &k, &v);
 
         if (r < 0)
                 return r;
-        if (!bytes_begin(k, BYTES(from, n - 8)))
-                return -ENOENT;
         if (k.n != n || v.n != 8)
                 return -EUCLEAN;
         *ret_seq = be64_get((const uint8_t *)k.p + k.n - 8);

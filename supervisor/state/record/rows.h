@@ -29,9 +29,9 @@ int slot_row_get(Txn *t, const char *name, SlotRow *ret);
 int slot_row_put(Txn *t, const char *name, const SlotRow *row);
 int slot_row_decode(Bytes v, SlotRow *ret);
 
-/* Key of hist: name, NUL, version. */
+/* Key of hist, gather and verdict: name, NUL, number (version; seq of slot.proposed; seq of slot.arbitrated). */
 #define HIST_KEY_MAX (SLOT_NAME_MAX + 1 + 8)
-size_t hist_key(const char *name, uint64_t version, uint8_t ret[static HIST_KEY_MAX]);
+size_t slot_seq_key(const char *name, uint64_t seq, uint8_t ret[static HIST_KEY_MAX]);
 int hist_row_put(Txn *t, const char *name, uint64_t version, uint64_t written, uint64_t body);
 int hist_row_get(Txn *t, const char *name, uint64_t version, uint64_t *ret_written, uint64_t *ret_body);
 int hist_row_decode(Bytes v, uint64_t *ret_written, uint64_t *ret_body);
@@ -47,8 +47,6 @@ typedef struct HeldRow {
 int held_row_put(Txn *t, const HeldRow *row);
 int held_row_decode(Bytes k, Bytes v, HeldRow *ret);
 
-/* Key of gather and verdict: name, NUL, seq (of slot.proposed, of slot.arbitrated). */
-size_t slot_seq_key(const char *name, uint64_t seq, uint8_t ret[static HIST_KEY_MAX]);
 typedef struct QuorumRow {
         uint64_t seq;                 /* of slot.proposed */
         uint64_t gathered;            /* of slot.gathered */

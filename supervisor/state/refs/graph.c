@@ -147,7 +147,7 @@ static int dependents_by_depth(const void *a, const void *b) {
         return record_key_compare(&x->ref.source, &y->ref.source);
 }
 
-static int graph_dependents_list(Txn *t, const RecordKey *k, bool direct, size_t most, Dependent **ret, size_t *ret_n) {
+int graph_dependents_most(Txn *t, const RecordKey *k, bool direct, size_t most, Dependent **ret, size_t *ret_n) {
         DependentList f = {.most = most};
         int r = dependents_collect(t, k, direct, &f);
 
@@ -163,16 +163,8 @@ static int graph_dependents_list(Txn *t, const RecordKey *k, bool direct, size_t
         return 0;
 }
 
-int graph_dependents_most(Txn *t, const RecordKey *k, size_t most, Dependent **ret, size_t *ret_n) {
-        return graph_dependents_list(t, k, false, most, ret, ret_n);
-}
-
 int graph_dependents(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n) {
-        return graph_dependents_list(t, k, false, SIZE_MAX, ret, ret_n);
-}
-
-int graph_direct(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n) {
-        return graph_dependents_list(t, k, true, SIZE_MAX, ret, ret_n);
+        return graph_dependents_most(t, k, false, SIZE_MAX, ret, ret_n);
 }
 
 int graph_blockers(Txn *t, const RecordKey *k, Ref **ret, size_t *ret_n) {

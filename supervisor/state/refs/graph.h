@@ -33,10 +33,8 @@ typedef struct Dependent {
 /* All dependents of the record, direct dependents first, then by kind and id; each source once (M-53). *ret is owned
  * (free). */
 int graph_dependents(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n);
-/* The same with a bound: ENGINE_E_TOO_MANY for more than `most`. */
-int graph_dependents_most(Txn *t, const RecordKey *k, size_t most, Dependent **ret, size_t *ret_n);
-/* The dependents of depth 1. */
-int graph_direct(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n);
+/* The same with a bound: ENGINE_E_TOO_MANY for more than `most`. direct: only the dependents of depth 1. */
+int graph_dependents_most(Txn *t, const RecordKey *k, bool direct, size_t most, Dependent **ret, size_t *ret_n);
 
 /* The edges against a removal: strong edges of live sources, all edges of kernels, weak edges of active sources (M-46).
  * *ret is owned (free). */

@@ -124,20 +124,19 @@ int refs_parse(const RecordKey *source, const char *scope_name, const json_t *re
 }
 
 static int ref_decode(const RefWalk *w, Bytes k, Bytes v, Ref *ret) {
-        const uint8_t *p = (const uint8_t *)k.p + w->n_prefix, *end = (const uint8_t *)k.p + k.n, *nul;
-        RecordKey near = {.scope = w->scope, .kind = (Kind)w->prefix[8]}, far = {.scope = w->scope};
-        size_t n_near = w->n_prefix - 1 - RECORD_KEY_HEAD;
+        const uint8_t *p = (const uint8_t *)k.p + RECORD_KEY_HEAD + strlen(w->of.id) + 1,
+                      *end = (const uint8_t *)k.p + k.n, *nul;
+        RecordKey far = {.scope = w->of.scope};
 
         if (v.n != 9 || *(const uint8_t *)v.p > 1 || end - p < 4)
                 return -EUCLEAN;
-        memcpy(near.id, w->prefix + RECORD_KEY_HEAD, n_near);
         far.kind = (Kind)*p++;
         nul = memchr(p, 0, (size_t)(end - p));
         if (!nul || nul == p || nul - p >= RECORD_ID_MAX || end - nul - 1 <= 0 || end - nul - 1 >= REF_ROLE_MAX)
                 return -EUCLEAN;
         memcpy(far.id, p, (size_t)(nul - p));
-        *ret = (Ref){.source = w->incoming ? far : near,
-                     .target = w->incoming ? near : far,
+        *ret = (Ref){.source = w->incoming ? far : w->of,
+                     .target = w->incoming ? w->of : far,
                      .strong = *(const uint8_t *)v.p};
         memcpy(ret->role, nul + 1, (size_t)(end - nul - 1));
         ret->seq = be64_get((const uint8_t *)v.p + 1);
@@ -145,24 +144,18 @@ static int ref_decode(const RefWalk *w, Bytes k, Bytes v, Ref *ret) {
 }
 
 int ref_walk(Txn *t, const RecordKey *of, bool incoming, RefWalk *ret) {
-        RefWalk w = {.incoming = incoming, .scope = of->scope};
-        int r;
+        uint8_t prefix[RECORD_KEY_MAX + 1];
+        size_t n = record_key(of, prefix);
 
-        w.n_prefix = record_key(of, w.prefix);
-        w.prefix[w.n_prefix++] = 0;
-        r = cursor_open(t, incoming ? TABLE_RREF : TABLE_REF, BYTES(w.prefix, w.n_prefix), &w.cursor);
-        if (r == 0)
-                *ret = w;
-        return r;
+        prefix[n++] = 0;
+        *ret = (RefWalk){.of = *of, .incoming = incoming};
+        return cursor_open_within(t, incoming ? TABLE_RREF : TABLE_REF, BYTES(prefix, n), n, &ret->cursor);
 }
 
 int ref_walk_next(RefWalk *w, Ref *ret) {
         Bytes k, v;
-        int r = cursor_next(w->cursor, &k, &v);
 
-        if (r == 0 && !bytes_begin(k, BYTES(w->prefix, w->n_prefix)))
-                r = -ENOENT;
-        return r < 0 ? r : ref_decode(w, k, v, ret);
+        return cursor_next(w->cursor, &k, &v) ?: ref_decode(w, k, v, ret);
 }
 
 void ref_walk_deinit(RefWalk *w) {

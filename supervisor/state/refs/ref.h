@@ -24,10 +24,8 @@ int refs_parse(const RecordKey *source, const char *scope_name, const json_t *re
 
 typedef struct RefWalk {
         Cursor *cursor;
+        RecordKey of;
         bool incoming;
-        uint8_t prefix[RECORD_KEY_MAX + 1];
-        size_t n_prefix;
-        uint64_t scope;
 } RefWalk;
 /* The edges of a record: outgoing by target and role, or incoming by source and role. */
 int ref_walk(Txn *t, const RecordKey *of, bool incoming, RefWalk *ret);

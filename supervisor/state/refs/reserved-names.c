@@ -20,8 +20,5 @@ static const char *const names[] = {
 };
 
 bool reserved_name_is(const char *name) {
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                if (strcmp(name, names[i]) == 0)
-                        return true;
-        return false;
+        return name_index(names, ARRAY_SIZE(names), name) < ARRAY_SIZE(names);
 }

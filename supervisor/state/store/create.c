@@ -1,9 +1,9 @@
 #include "store/wal.h"
 #include "store/store-internal.h"
 #include "store/table.h"
+#include "base/dirents.h"
 #include "base/io.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,15 +32,10 @@ static void create_remove(int parent, const char *name) {
 }
 
 static void create_sweep(int parent, const char *prefix) {
-        int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+        _cleanup_closedir_ DIR *d = opendirat(parent, ".");
         struct dirent *e;
 
-        if (!d) {
-                closep(&fd);
-                return;
-        }
-        while ((e = readdir(d))) {
+        while (d && (e = readdir(d))) {
                 _cleanup_close_ int f = -1;
 
                 if (strncmp(e->d_name, prefix, strlen(prefix)) != 0)
@@ -49,11 +44,9 @@ static void create_sweep(int parent, const char *prefix) {
                 if (f >= 0 && flock(f, LOCK_EX | LOCK_NB) == 0)
                         create_remove(parent, e->d_name);
         }
-        closedir(d);
 }
 
 static int create_fill(Store *s, const char *path, Diag *reterr) {
-        uint8_t version[8];
         Txn *t;
         int r = key_make(s->dir_fd, s->public_key, reterr);
 
@@ -74,8 +67,7 @@ static int create_fill(Store *s, const char *path, Diag *reterr) {
         r = store_begin(s, true, &t, reterr);
         if (r != 0)
                 return r;
-        be64_put(version, STORE_VERSION);
-        r = table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, 8))
+        r = store_made_newest(t)
                 ?: table_put(t, TABLE_META, BYTES_STR("public"), BYTES(s->public_key, 32));
         if (r == 0)
                 r = store_hooks.created(t, reterr);

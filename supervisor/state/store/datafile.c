@@ -9,12 +9,16 @@
 #define GROW_BYTES_MOST (256U * 1024)
 
 int datafile_read(int fd, uint64_t at, void *p, size_t n) {
-        ssize_t r;
+        ssize_t k;
 
-        do
-                r = pread(fd, p, n, (off_t)at);
-        while (r < 0 && errno == EINTR);
-        return r < 0 ? -errno : (size_t)r < n ? -ENODATA : 0;
+        for (size_t done = 0; done < n; done += (size_t)k) {
+                k = pread(fd, (uint8_t *)p + done, n - done, (off_t)(at + done));
+                if (k < 0 && errno == EINTR)
+                        k = 0;
+                else if (k <= 0)
+                        return k < 0 ? -errno : -ENODATA;
+        }
+        return 0;
 }
 
 static int datafile_check_once(int dir_fd, const char *dir, Diag *reterr) {

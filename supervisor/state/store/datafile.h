@@ -30,7 +30,7 @@ typedef struct Meta {
  * in the file, and be absent from the list of free pages. Returns 0, 1 with a message, -errno. */
 int page_walk(int fd, const Meta *m, uint32_t page_size, Diag *reterr);
 
-/* datafile.c */
+/* datafile.c; also for the write-ahead log */
 int datafile_read(int fd, uint64_t at, void *p, size_t n); /* 0, -ENODATA when the file ends before, -errno */
 /* The same for the commit with number txn: one of the last two, else -EAGAIN. */
 int datafile_walk_at(int fd, uint64_t txn, Diag *reterr);

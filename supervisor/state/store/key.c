@@ -19,22 +19,18 @@ void origin_of(const uint8_t public_key[static 32], char ret[static ORIGIN_MAX])
 }
 
 int key_make(int dir_fd, uint8_t ret_public[static 32], Diag *reterr) {
-        uint8_t *seed, *secret;
+        uint8_t *secret, *seed;
         int r;
 
         if (sodium_init() < 0)
                 return -EIO;
-        seed = sodium_malloc(32);
-        secret = sodium_malloc(64);
-        if (!seed || !secret) {
-                sodium_free(seed);
-                sodium_free(secret);
+        secret = sodium_malloc(64 + 32);
+        if (!secret)
                 return -ENOMEM;
-        }
+        seed = secret + 64;
         randombytes_buf(seed, 32);
         crypto_sign_seed_keypair(ret_public, secret, seed);
         r = io_write_file(dir_fd, "key", seed, 32, 0600, true);
-        sodium_free(seed);
         sodium_free(secret);
         return r;
 }

@@ -37,7 +37,7 @@ void store_free(Store *s) {
         env_close(s);
         gate_deinit(&s->gate);
         if (s->dir_fd >= 0)
-                checked_leave(s);
+                page_check_leave(s);
         closep(&s->alone_fd);
         key_free(s);
         closep(&s->dir_fd);
@@ -153,18 +153,22 @@ static int open_upgrade(Store *s) {
         return r < 0 ? r : env_upgrade(s);
 }
 
+Store *store_new(StoreMode mode) {
+        Store *s = malloc(sizeof(*s));
+
+        if (s)
+                *s = (Store){.mode = mode, .dir_fd = -1, .lock_fd = -1, .wal_fd = -1, .alone_fd = -1,
+                             .ticket = TICKET_NULL, .checkpoint_due = UINT64_MAX};
+        return s;
+}
+
 int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
-        _cleanup_store_ Store *s = calloc(1, sizeof(*s));
+        _cleanup_store_ Store *s = store_new(mode);
         size_t n = strlen(dir);
         int r;
 
         if (!s)
                 return -ENOMEM;
-        s->dir_fd = s->lock_fd = s->wal_fd = s->alone_fd = -1;
-        s->ticket = TICKET_NULL;
-        s->bring_in = txn_bring_in;
-        s->checkpoint_due = UINT64_MAX;
-        s->mode = mode;
         while (n > 1 && dir[n - 1] == '/')
                 n--;
         s->dir = strndup(dir, n);

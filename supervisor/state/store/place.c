@@ -1,8 +1,8 @@
 #include "store/store-internal.h"
 #include "base/clock.h"
+#include "base/dirents.h"
 #include "base/log.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -118,14 +118,12 @@ void store_place_socket(const Store *s, uint64_t lock, char ret[static STORE_SOC
 
 int store_each_dead(Store *s, const char *suffix,
                     int (*fn)(void *userdata, int folder, const char *name, uint64_t lock), void *userdata) {
-        _cleanup_close_ int fd = openat(s->dir_fd, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *d = fd < 0 ? NULL : fdopendir(fd);
+        _cleanup_closedir_ DIR *d = opendirat(s->dir_fd, "run");
         struct dirent *e;
         int first = 0;
 
         if (!d)
                 return errno == ENOENT ? 0 : -errno;
-        TAKE_FD(fd); /* closedir() closes it */
         while ((e = readdir(d))) {
                 char *end;
                 uint64_t lock = strtoull(e->d_name, &end, 16);
@@ -136,7 +134,6 @@ int store_each_dead(Store *s, const char *suffix,
                 r = fn(userdata, dirfd(d), e->d_name, lock);
                 first = first < 0 ? first : r;
         }
-        closedir(d);
         return first;
 }
 

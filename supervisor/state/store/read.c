@@ -50,7 +50,7 @@ static int read_bring_in(Store *s, unsigned steps) {
                 usleep(WAIT_STEP_USEC);
                 return 0;
         }
-        r = s->bring_in(s);
+        r = txn_bring_in(s);
         if (r < 0 && s->mode == STORE_READ) {
                 read_warn(s, store_strerror(r));
                 return 1;
@@ -78,7 +78,7 @@ int read_begin(Txn *t, bool at_once) {
                 if (r == 0 && wal_may_be_broken(s, next) && !atomic_load(&s->said_broken) && s->may_write &&
                     steps == 0) {
                         LMDB((mdb_txn_abort(t->mdb), 0));
-                        s->bring_in(s);
+                        txn_bring_in(s);
                         continue;
                 }
                 if (r == 0 && wal_number(s) == record) /* the record does not count */

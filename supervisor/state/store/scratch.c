@@ -41,14 +41,10 @@ static int scratch_open_in(const char *place, Store *s, Diag *reterr) {
 }
 
 static Store *scratch_new(const Store *beside) {
-        Store *s = calloc(1, sizeof(*s));
+        Store *s = store_new(STORE_WRITE);
 
         if (!s)
                 return NULL;
-        s->dir_fd = s->lock_fd = s->wal_fd = s->alone_fd = -1;
-        s->ticket = TICKET_NULL;
-        s->checkpoint_due = UINT64_MAX;
-        s->mode = STORE_WRITE;
         s->gate.none = true;
         s->checked = true; /* new, and without a name */
         s->copy_of = scratch_size(beside);

@@ -41,7 +41,6 @@ struct Store {
         char *anchor;     /* path, found at the open */
         StoreSeen seen;
         void *guard;      /* fault.c */
-        int (*bring_in)(Store *s); /* txn_bring_in(), for the files below txn.c */
         Ticket ticket;        /* to write; the holder may use `batch` */
         struct TxnBatch *batch; /* open, or NULL */
         int wal_fd;      /* -1: no file */
@@ -55,7 +54,7 @@ struct Store {
         uint64_t checkpoint_due;     /* CLOCK_MONOTONIC usec; UINT64_MAX: no record is left */
         _Atomic uint32_t behind; /* odd while acknowledged changes wait for LMDB's commit: readers wait */
         _Atomic bool said;       /* a failed checkpoint was reported */
-        bool checked;     /* the pages were checked by this process (checked.c) */
+        bool checked;     /* the pages were checked by this process (page-check.c) */
         bool large;       /* the store is large: then `left` is the file after the own last commit */
         struct stat left;
         unsigned commits;
@@ -82,6 +81,8 @@ struct Txn {
         int start_result;
 };
 
+/* open.c: a store without files; NULL: no memory. */
+Store *store_new(StoreMode mode);
 /* txn.c: passes r on. A failure of LMDB within a batch fails all members. */
 int txn_result(Txn *t, int r);
 /* Notes a written row. */
@@ -108,7 +109,7 @@ void wal_checkpoint_close(Store *s);
                 lmdb_r_;          \
         })
 
-/* lmdb-write.c: the only begin and end of LMDB's write transactions. LMDB's codes. */
+/* lmdb.c: the only begin and end of LMDB's write transactions. LMDB's codes. */
 int lmdb_write_begin(MDB_env *env, MDB_txn **ret);
 int lmdb_write_commit(MDB_txn *t);
 void lmdb_write_abort(MDB_txn *t);
@@ -116,7 +117,7 @@ void lmdb_write_abort(MDB_txn *t);
 int store_write_begin(Store *s, MDB_txn **ret);
 int store_write_commit(Store *s, MDB_txn *t);
 void store_write_abort(Store *s, MDB_txn *t);
-/* lmdb-error.c: LMDB's codes (0, positive errno, negative MDB_*) to -errno, the only place. */
+/* LMDB's codes (0, positive errno, negative MDB_*) to -errno, the only place. */
 int lmdb_to_errno(int rc);
 /* A negative errno of the store as 0, STORE_E_* with a message, or -errno. The message begins with `what`. */
 int store_refusal(const Store *s, int r, const char *what, Diag *reterr);
@@ -143,7 +144,7 @@ void key_free(Store *s);
 void origin_of(const uint8_t public_key[static 32], char ret[static ORIGIN_MAX]);
 /* place.c: the places of living supervisors. */
 int place_take(Store *s, Diag *reterr);
-/* checked.c. Walks the pages, once in a process, under LMDB's lock. 0, -EUCLEAN (logged), -errno. */
-int checked_before_write(Store *s, uint64_t txn);
-void checked_committed(Store *s); /* after each commit */
-void checked_leave(Store *s);     /* when the store is closed */
+/* page-check.c. Walks the pages, once in a process, under LMDB's lock. 0, -EUCLEAN (logged), -errno. */
+int page_check_before_write(Store *s, uint64_t txn);
+void page_check_committed(Store *s); /* after each commit */
+void page_check_leave(Store *s);     /* when the store is closed */

@@ -23,7 +23,7 @@ struct Cursor {
         Txn *txn;
         Table table;
         bool moved;
-        size_t n_from;
+        size_t n_from, n_prefix;
         uint8_t from[512];
 };
 
@@ -153,11 +153,12 @@ void cursor_seek(Cursor *c, Bytes from) {
         assert(from.n <= sizeof(c->from));
         c->moved = false;
         c->n_from = from.n;
+        c->n_prefix = 0;
         if (from.n)
                 memcpy(c->from, from.p, from.n);
 }
 
-int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret) {
+int cursor_open_within(Txn *t, Table table, Bytes from, size_t n_prefix, Cursor **ret) {
         _cleanup_cursor_ Cursor *c = malloc(sizeof(*c));
         int r;
 
@@ -167,6 +168,7 @@ int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret) {
         c->txn = t;
         c->table = table;
         cursor_seek(c, from);
+        c->n_prefix = n_prefix;
         if (t->store->dbi[table]) {
                 r = txn_result(t, lmdb_to_errno(LMDB(mdb_cursor_open(t->mdb, t->store->dbi[table], &c->mdb))));
                 if (r < 0)
@@ -174,6 +176,10 @@ int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret) {
         }
         *ret = TAKE_PTR(c);
         return 0;
+}
+
+int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret) {
+        return cursor_open_within(t, table, from, 0, ret);
 }
 
 int cursor_next(Cursor *c, Bytes *ret_key, Bytes *ret_value) {
@@ -192,6 +198,8 @@ int cursor_next(Cursor *c, Bytes *ret_key, Bytes *ret_value) {
         if (r < 0)
                 return r;
         *ret_key = BYTES(k.mv_data, k.mv_size);
+        if (!bytes_begin(*ret_key, BYTES(c->from, c->n_prefix)))
+                return -ENOENT;
         *ret_value = BYTES(v.mv_data, v.mv_size);
         return 0;
 }
@@ -213,12 +221,10 @@ int table_del_prefix(Txn *t, Table table, Bytes prefix) {
                 _cleanup_cursor_ Cursor *c = NULL;
                 uint8_t key[512];
                 Bytes k, v;
-                int r = cursor_open(t, table, prefix, &c) ?: cursor_next(c, &k, &v);
+                int r = cursor_open_within(t, table, prefix, prefix.n, &c) ?: cursor_next(c, &k, &v);
 
-                if (r == -ENOENT || (r == 0 && !bytes_begin(k, prefix)))
-                        return 0;
                 if (r < 0)
-                        return r;
+                        return r == -ENOENT ? 0 : r;
                 assert(k.n <= sizeof(key));
                 memcpy(key, k.p, k.n); /* the delete may move LMDB's page */
                 r = table_del(t, table, BYTES(key, k.n));

@@ -29,6 +29,8 @@ void table_keep(Txn *t, const Save *save);
 typedef struct Cursor Cursor;
 /* Walks upwards from the first key >= `from` (empty: the first). cursor_next() gives rows until -ENOENT. */
 int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret);
+/* The same, and cursor_next() ends before the first key that does not begin with the first n_prefix bytes of `from`. */
+int cursor_open_within(Txn *t, Table table, Bytes from, size_t n_prefix, Cursor **ret);
 int cursor_next(Cursor *c, Bytes *ret_key, Bytes *ret_value);
 /* Walks from there instead, as a new cursor would. */
 void cursor_seek(Cursor *c, Bytes from);

@@ -17,7 +17,7 @@
 #include "store/journal.h"
 #include "store/wal.h"
 #include "store/store-internal.h"
-#include "store/waited.h"
+#include "store/blocked-time.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
@@ -70,7 +70,7 @@ static int txn_lmdb_commit(Store *s, MDB_txn *t) {
         int r = store_write_commit(s, t);
 
         if (r == 0)
-                checked_committed(s);
+                page_check_committed(s);
         return txn_true_error(s, r);
 }
 
@@ -86,7 +86,7 @@ static int txn_lmdb_begin(Store *s, MDB_txn **ret) {
                 if (r < 0)
                         return r;
                 s->chain = (WalChain){0};
-                r = checked_before_write(s, mdb_txn_id(t) - 1);
+                r = page_check_before_write(s, mdb_txn_id(t) - 1);
                 if (r < 0) {
                         store_write_abort(s, t);
                         return r;
@@ -133,12 +133,12 @@ static int txn_begin_write(Txn *t) {
         Store *s = t->store;
         int r = 0;
 
-        waited_begin();
+        blocked_begin();
         ticket_take(&s->ticket);
         t->leads = !s->batch;
         if (t->leads)
                 r = batch_open(s);
-        waited_end();
+        blocked_end();
         if (r < 0) {
                 ticket_leave(&s->ticket);
                 return r;
@@ -327,10 +327,10 @@ bool store_commit_start(Txn *t) {
 
         if (!t->leads || t->slots)
                 return false;
-        waited_begin();
+        blocked_begin();
         txn_join(t, true);
         t->start_result = batch_write(t, b, false);
-        waited_end();
+        blocked_end();
         t->started = true;
         return b->recorded;
 }
@@ -341,7 +341,7 @@ static int txn_commit_write(Txn *t, Txn **ret_rest, const char **ret_what) {
         bool told, rest;
         int r = t->start_result;
 
-        waited_begin();
+        blocked_begin();
         if (!t->started) {
                 txn_join(t, ret_rest);
                 r = t->leads ? batch_write(t, b, true) : 0;
@@ -351,7 +351,7 @@ static int txn_commit_write(Txn *t, Txn **ret_rest, const char **ret_what) {
         rest = t->leads && b->recorded && !b->left && t->ahead;
         if (t->leads && !rest)
                 batch_end(t, r);
-        waited_end();
+        blocked_end();
         if (rest) {
                 rests++;
                 *ret_rest = t;
@@ -412,9 +412,9 @@ void store_commit_rest(Txn *rest) {
         if (!rest)
                 return;
         rests--;
-        waited_begin();
+        blocked_begin();
         batch_end(rest, 0);
-        waited_end();
+        blocked_end();
         batch_unref(rest->batch);
         txn_free(rest);
 }

@@ -45,7 +45,7 @@ static void *wal_checkpoint_thread(void *arg) {
                 else if (pthread_cond_timedwait(&c->wake, &c->lock, &until) == ETIMEDOUT && c->left) {
                         c->left = false;
                         pthread_mutex_unlock(&c->lock);
-                        c->store->bring_in(c->store);
+                        txn_bring_in(c->store);
                         pthread_mutex_lock(&c->lock);
                 }
         }
@@ -120,7 +120,7 @@ void wal_checkpoint_done(Store *s) {
 /* On a failure, the next writer or reader reports the reason. */
 static void wal_checkpoint_now(Store *s) {
         s->checkpoint_due = UINT64_MAX;
-        s->bring_in(s);
+        txn_bring_in(s);
 }
 
 /* Another process may hold LMDB's lock for long: from here on a thread waits instead of the loop. */
@@ -149,7 +149,7 @@ void wal_checkpoint_close(Store *s) {
         pthread_join(c->thread, NULL);
         while (c->left) { /* twice, as above */
                 c->left = false;
-                s->bring_in(s);
+                txn_bring_in(s);
         }
         pthread_cond_destroy(&c->wake);
         free(TAKE_PTR(s->checkpoint));

@@ -1,3 +1,4 @@
+#include "store/datafile.h"
 #include "store/wal.h"
 
 #include <errno.h>
@@ -340,19 +341,6 @@ int wal_write(Txn *t, const WalKeys *keys, bool sync) {
         return r;
 }
 
-static int wal_read_bytes(int fd, uint8_t *p, size_t n, size_t from) {
-        ssize_t k;
-
-        for (size_t at = 0; at < n; at += (size_t)k) {
-                k = pread(fd, p + at, n - at, (off_t)(from + at));
-                if (k < 0 && errno == EINTR)
-                        k = 0;
-                else if (k <= 0)
-                        return k < 0 ? -errno : -ENODATA;
-        }
-        return 0;
-}
-
 static void wal_note_broken(const Store *s, uint64_t number, bool follows, const WalHead *h, WalBroken how) {
         broken.store = s;
         broken.number = number;
@@ -371,7 +359,7 @@ static int wal_load(Store *s, uint64_t next, const WalChain *c, uint8_t **ret) {
         int r;
 
         broken.store = NULL;
-        r = c->end + sizeof(h) > WAL_BYTES ? -ENODATA : wal_read_bytes(s->wal_fd, (uint8_t *)&h, sizeof(h), c->end);
+        r = c->end + sizeof(h) > WAL_BYTES ? -ENODATA : datafile_read(s->wal_fd, c->end, &h, sizeof(h));
         if (r < 0)
                 return r == -ENODATA ? 0 : r;
         /* a damaged record of another transaction, behind no record, counts for no state */
@@ -393,7 +381,7 @@ static int wal_load(Store *s, uint64_t next, const WalChain *c, uint8_t **ret) {
         p = calloc(1, n_all);
         if (!p)
                 return -ENOMEM;
-        r = wal_read_bytes(s->wal_fd, p, n_head + n, c->end);
+        r = datafile_read(s->wal_fd, c->end, p, n_head + n);
         if (r < 0)
                 return r == -ENODATA ? 0 : r;
         if (memcmp(p, &h, n_head) != 0) /* a writer is at work */
@@ -401,7 +389,7 @@ static int wal_load(Store *s, uint64_t next, const WalChain *c, uint8_t **ret) {
         wal_digest_record(&h, p + n_head, n, digest);
         if (memcmp(digest, h.digest, WAL_DIGEST) != 0) {
                 /* of a truncated file: zeros */
-                wal_read_bytes(s->wal_fd, p + n_head + n, n_all - n_head - n, c->end + n_head + n);
+                datafile_read(s->wal_fd, c->end + n_head + n, p + n_head + n, n_all - n_head - n);
                 wal_note_broken(s, next, c->n > 0, &h, wal_judge(&h, p + n_head, n));
                 return 0;
         }

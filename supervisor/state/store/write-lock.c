@@ -1,10 +1,10 @@
 #include "store/write-lock.h"
 #include "base/clock.h"
+#include "base/dirents.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "store/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -150,18 +150,13 @@ static bool gate_is_named(int dir_fd, int fd) {
 
 /* Removes files of killed makers: a file beside run/gate never gets the name. */
 static void gate_sweep(int dir_fd) {
-        _cleanup_close_ int fd = openat(dir_fd, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_closedir_ DIR *d = opendirat(dir_fd, "run");
         const char *prefix = strchr(GATE_NEW, '/') + 1;
-        DIR *d = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
 
-        if (!d)
-                return;
-        TAKE_FD(fd); /* closedir() closes it */
-        while ((e = readdir(d)))
+        while (d && (e = readdir(d)))
                 if (strncmp(e->d_name, prefix, strlen(prefix)) == 0)
                         unlinkat(dirfd(d), e->d_name, 0);
-        closedir(d);
 }
 
 /* Returns 1 with the lock; 0: another process replaces the file, look again. */

@@ -234,7 +234,7 @@ static void verdict_with(Txn *t, const char *values) {
         cr_assert_eq(json_parse(text, (size_t)n, sizeof(text), 8, &fields, &d), 0, "%s", d.text);
         cr_assert_eq(ledger_state(t, &size, NULL), 0);
         cr_assert_eq(verdict_row_put(t, "a", size, proposed[2]), 0);
-        cr_assert_eq(event_append(t, &(Event){.type = "slot.arbitrated", .who = "uid:0", .fields = fields, .payload = values, .n_payload = strlen(values)}, NULL), 0);
+        cr_assert_eq(event_append(t, &(Event){.type = "slot.arbitrated", .who = "uid:0", .fields = TAKE_PTR(fields), .payload = values, .n_payload = strlen(values)}, NULL), 0);
 }
 #define DIGITS "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 static void hash_of_another_value(Txn *t) {

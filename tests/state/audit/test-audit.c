@@ -180,7 +180,7 @@ static void hist_row_added(Txn *t) {
 
 static void hist_row_changed(Txn *t) {
         uint8_t key[HIST_KEY_MAX];
-        size_t n = hist_key("n", 1, key);
+        size_t n = slot_seq_key("n", 1, key);
 
         cr_assert_eq(table_del(t, TABLE_HIST, BYTES(key, n)), 0);
         cr_assert_eq(hist_row_put(t, "n", 1, 3, 2), 0);

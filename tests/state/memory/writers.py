@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-WRITES = re.compile(r"^(record_put|record_del|change_put|refs_replace|index_put|index_del|mutate_judged|project_event|pass_project|event_append)$")
+WRITES = re.compile(r"^(record_put|record_del|change_put|refs_replace|index_put|index_del|mutate_judged|project_event|project_append|pass_project|event_append)$")
 TABLES = re.compile(r"^(table_put|table_add|table_del|table_del_prefix|ledger_append)$")
 uses = {}
 for line in subprocess.run(["nm", "--portability", "--undefined-only", *sys.argv[1:]], check=True, capture_output=True, text=True).stdout.splitlines():

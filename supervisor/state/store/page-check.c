@@ -14,17 +14,17 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define CHECKED_LEFT "run/pages"
-#define CHECKED_SMALL 64 /* pages: a smaller store is always walked; the note would cost as much */
+#define PAGE_CHECK_LEFT "run/pages"
+#define PAGE_CHECK_SMALL 64 /* pages: a smaller store is always walked; the note would cost as much */
 
 /* The note of the last writer, in the machine's own byte order: only the same machine reads the note. */
-typedef struct CheckedLeft {
+typedef struct PageCheckLeft {
         char boot[40];
         uint64_t device, inode, size, mtime_sec, mtime_nsec, ctime_sec, ctime_nsec;
-} CheckedLeft;
+} PageCheckLeft;
 
-static bool checked_fill(const struct stat *st, CheckedLeft *ret) {
-        *ret = (CheckedLeft){0};
+static bool page_check_fill(const struct stat *st, PageCheckLeft *ret) {
+        *ret = (PageCheckLeft){0};
         snprintf(ret->boot, sizeof(ret->boot), "%s", proc_boot_id());
         ret->device = st->st_dev;
         ret->inode = st->st_ino;
@@ -36,22 +36,22 @@ static bool checked_fill(const struct stat *st, CheckedLeft *ret) {
         return *ret->boot;
 }
 
-static bool checked_look(const Store *s, CheckedLeft *ret) {
+static bool page_check_look(const Store *s, PageCheckLeft *ret) {
         struct stat st;
 
-        return fstatat(s->dir_fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) == 0 && checked_fill(&st, ret);
+        return fstatat(s->dir_fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) == 0 && page_check_fill(&st, ret);
 }
 
-static bool checked_is_as_left(const Store *s) {
-        _cleanup_close_ int fd = openat(s->dir_fd, CHECKED_LEFT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        CheckedLeft left, now;
+static bool page_check_is_as_left(const Store *s) {
+        _cleanup_close_ int fd = openat(s->dir_fd, PAGE_CHECK_LEFT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        PageCheckLeft left, now;
 
-        return fd >= 0 && datafile_read(fd, 0, &left, sizeof(left)) == 0 && checked_look(s, &now) &&
+        return fd >= 0 && datafile_read(fd, 0, &left, sizeof(left)) == 0 && page_check_look(s, &now) &&
                memcmp(&left, &now, sizeof(now)) == 0;
 }
 
 /* Checks that data.mdb is still the open file: writes to a replaced file would be lost. */
-static int checked_is_found(Store *s) {
+static int page_check_is_found(Store *s) {
         struct statx mine, named; /* without times: a query makes each record of the log write new times */
         int fd;
 
@@ -67,21 +67,21 @@ static int checked_is_found(Store *s) {
         return -EUCLEAN;
 }
 
-int checked_before_write(Store *s, uint64_t txn) {
+int page_check_before_write(Store *s, uint64_t txn) {
         _cleanup_close_ int fd = -1;
         uint64_t n_pages;
         Diag why = {0};
         int r;
 
-        r = s->copy_of > 0 ? 0 : checked_is_found(s); /* scratch tables have no name */
+        r = s->copy_of > 0 ? 0 : page_check_is_found(s); /* scratch tables have no name */
         if (r < 0 || s->checked)
                 return r;
         fd = openat(s->dir_fd, "data.mdb", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
                 return -errno;
         r = datafile_pages(fd, txn, &n_pages);
-        s->large = r == 0 && n_pages > CHECKED_SMALL;
-        if (r == 0 && !(s->large && checked_is_as_left(s)))
+        s->large = r == 0 && n_pages > PAGE_CHECK_SMALL;
+        if (r == 0 && !(s->large && page_check_is_as_left(s)))
                 r = datafile_walk_at(fd, txn, &why);
         if (r > 0) {
                 log_error("store %s: data.mdb is damaged: %s. The store is not written any more; `lethe audit` says "
@@ -93,23 +93,23 @@ int checked_before_write(Store *s, uint64_t txn) {
         return r;
 }
 
-void checked_committed(Store *s) {
+void page_check_committed(Store *s) {
         struct stat st;
 
         if (s->large && s->checked && fstatat(s->dir_fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) == 0)
                 s->left = st;
 }
 
-void checked_leave(Store *s) {
+void page_check_leave(Store *s) {
         _cleanup_close_ int fd = -1;
-        CheckedLeft left, now;
+        PageCheckLeft left, now;
 
         /* A commit of another process, or any other write, since the own last commit: the next process walks. */
-        if (s->left.st_ino == 0 || !checked_fill(&s->left, &left) || !checked_look(s, &now) ||
+        if (s->left.st_ino == 0 || !page_check_fill(&s->left, &left) || !page_check_look(s, &now) ||
             memcmp(&left, &now, sizeof(now)) != 0)
                 return;
         /* In place: a torn note matches no file, and the next process walks. */
-        fd = openat(s->dir_fd, CHECKED_LEFT, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+        fd = openat(s->dir_fd, PAGE_CHECK_LEFT, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
         if (fd < 0 || pwrite(fd, &now, sizeof(now), 0) < 0)
                 return;
 }

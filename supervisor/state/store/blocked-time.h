@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /* Around each wait. For nested waits only the outer wait counts. */
-void waited_begin(void);
-void waited_end(void);
+void blocked_begin(void);
+void blocked_end(void);
 
-/* The waits between both times (CLOCK_MONOTONIC usec), the last WAITED_MAX at most: never too much. */
-#define WAITED_MAX 64
-uint64_t store_waited(uint64_t from_usec, uint64_t to_usec);
+/* The waits between both times (CLOCK_MONOTONIC usec), the last BLOCKED_MAX at most: never too much. */
+#define BLOCKED_MAX 64
+uint64_t store_blocked_usec(uint64_t from_usec, uint64_t to_usec);
