@@ -516,7 +516,7 @@ MUTATIONS = [
     Mutation("permit table", [("schema/methods.def", 'METHOD("slot.write", slot_write, 0, 1, 0)', 'METHOD("slot.write", slot_write, 1, 1, 1)')],
              "pipe-before-hello,pipe-after-result"),
     Mutation("grant of a slot's writing", [("supervisor/state/engine/region.c", "!region_may_write(row, name)", "0")], "pipe-not-granted"),
-    Mutation("schema of a slot", [("supervisor/state/engine/slot.c", "r = jsonschema_validate(schema, value, reterr);", "r = 0;")], "pipe-schema,pipe-schema-extra"),
+    Mutation("schema of a slot", [("supervisor/state/engine/slot-check.c", "r = jsonschema_validate(schema, value, reterr);", "r = 0;")], "pipe-schema,pipe-schema-extra"),
     Mutation("duplicate keys", [("supervisor/base/json.c", "JSON_REJECT_DUPLICATES | ", "")], "pipe-dup-keys,pipe-dup-value"),
     Mutation("end after too many bad lines", [("schema/limits.h", "#define PIPE_BAD_LINES_MAX 64 ", "#define PIPE_BAD_LINES_MAX 1000000 ")],
              "pipe-garbage-long"),

@@ -8,6 +8,9 @@
 /* The present slot; *ret_value is owned, NULL for a slot without value or definition. Returns 0, -EUCLEAN, -errno. */
 int slot_value_get(Txn *t, const char *name, SlotRow *ret, json_t **ret_value);
 
+/* Returns ENGINE_E_BAD_NAME with the rule of names. */
+int slot_bad_name(const char *name, Diag *reterr);
+
 typedef struct SlotChecked {
         SlotRow row;
         uint64_t version; /* of the new value */
