@@ -154,7 +154,9 @@ def bound(args, work):
     for r in rows:
         if r["refused"]:
             print("refused beforehand: %s: %s" % (r["name"], r["refused"]))
-    off = [r["name"] for r in rows if not 0.5 <= r["ratio"] <= 2]
+    judged = [r for r in rows if not r["name"].endswith("shared")]  # how often a page is mapped, the budgets do not say
+    off = [r["name"] for r in judged if not 0.5 <= r["ratio"] <= 2]
     print("(ratio: predicted divided by measured, the median; processor: of supervisor, guard and region from the signal on, the recording with it)")
-    print("%d of %d rows are off by more than a factor of two; %d runs passed their bound" % (len(off), len(rows), sum(r["bound_passed"] for r in rows)), flush=True)
+    print("%d of %d rows without shared pages are off by more than a factor of two; %d runs of all %d rows passed their bound" % (
+        len(off), len(judged), sum(r["bound_passed"] for r in rows), len(rows)), flush=True)
     return rows

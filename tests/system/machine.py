@@ -126,7 +126,7 @@ def number(said, word):
 
 
 def within(said, outcome, limit):
-    return outcome in said and number(said, "limit") == limit and number(said, "used") <= limit + (1 << 20)
+    return outcome in said and number(said, "limit") == limit and max(number(said, "used"), number(said, "peak")) <= limit + (1 << 20)
 
 
 def groups():

@@ -400,6 +400,16 @@ void region_budget_over(RegionBudget *b, bool killed) {
         b->over = true;
 }
 
+void region_budget_unlimit(RegionBudget *b) {
+        uint64_t v;
+
+        if (!b->peak_known && region_cgroup_memory_peak(b->cgroup, &v) == 0) {
+                b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
+                b->peak_known = true;
+        }
+        region_cgroup_unlimit(b->cgroup);
+}
+
 Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker_max_rss) {
         uint64_t v;
         Breach r;
@@ -410,9 +420,9 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
                 r = region_budget_tasks_event(b);
         if (r.outcome == OUTCOME_NONE)
                 r = budget_look_scratch(b, FILES_AT_THE_END);
-        if (region_cgroup_memory_peak(b->cgroup, &v) == 0)
+        if (!b->peak_known && region_cgroup_memory_peak(b->cgroup, &v) == 0)
                 b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
-        else
+        else if (!b->peak_known)
                 b->peak_memory_bytes = MAX(b->peak_memory_bytes, worker_max_rss + b->reserved);
         if (region_cgroup_cpu_usec(b->cgroup, &v) == 0)
                 b->cpu_usec = v;

@@ -89,6 +89,7 @@ struct RegionBudget {
         uint64_t opens;              /* opens since the last count of descriptors */
         uint64_t reserved;           /* bytes of the memory budget for sections in the supervisor */
         uint64_t cancel_bound_usec;  /* raised for many mappings (admit_mapped()); 0: as granted */
+        bool peak_known;             /* the group's peak was read, before memory that is taken to overwrite */
         bool over;                   /* the region has ended: limits are never raised again */
         bool full;                   /* the memory group was full of unreclaimable memory: the kernel refused more */
         bool full_of_files;          /* the group was seen full of pages of files, perhaps freed since */
@@ -133,6 +134,9 @@ Breach region_budget_ask_change(RegionBudget *b);
 /* The region has ended. killed: about to be killed: looks now, because no use can be measured later. Else ended by
  * itself, before any overwriting is charged to the group. */
 void region_budget_over(RegionBudget *b, bool killed);
+/* Call when no process of the region runs any more: the overwriting may take memory beyond the limit, and the peak of
+ * the region stays without that memory. */
+void region_budget_unlimit(RegionBudget *b);
 /* Call when all processes are gone, with the control groups still there: breaches reached at the very end.
  * worker_cpu_usec and worker_max_rss: the worker's report about the program, used without a better measurement. */
 Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu_usec, uint64_t worker_max_rss);

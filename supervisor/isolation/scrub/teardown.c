@@ -35,7 +35,7 @@ static bool teardown_must_stand_first(Region *r) {
                 return false;
         if (guard_living(&r->guard) > 0)
                 return guard_freeze(&r->guard) == 0;
-        region_cgroup_unlimit(&r->cgroup);
+        region_budget_unlimit(&r->budget);
         return false;
 }
 
@@ -74,7 +74,7 @@ void teardown_kill(Region *r) {
 void teardown_go_on(Region *r) {
         if (!r->stands_first || r->freezing || r->guard.scrub || !r->guard.frozen)
                 return;
-        region_cgroup_unlimit(&r->cgroup);
+        region_budget_unlimit(&r->budget);
         guard_scrub(&r->guard);
 }
 
@@ -138,7 +138,7 @@ void teardown_begin_stop(Region *r) {
 void teardown_begin_clear(Region *r) {
         if (!r->has_worker)
                 return;
-        region_cgroup_unlimit(&r->cgroup);
+        region_budget_unlimit(&r->budget);
         if (!r->guard.scrub)
                 guard_scrub(&r->guard);
         teardown_kill_all(r);

@@ -212,6 +212,48 @@ Test(region_cgroup, memory_at_the_limit_is_told) { // I-24
         region_cgroup_deinit(&c);
 }
 
+static void eat_more(void) {
+        static char m[24 << 20];
+
+        memset(m, 1, sizeof(m));
+        pause();
+}
+
+/* What the overwriting takes when the limit is gone is not the region's. */
+Test(region_cgroup, the_peak_is_that_of_the_region_alone) { // I-24, I-81
+        const Grant grant = {.budget = small()};
+        RegionBudget b;
+        RegionCgroup c;
+        char id[REGION_ID_MAX];
+        uint64_t peak, all;
+        struct pollfd p;
+        pid_t pid;
+
+        if (!real(&c, id))
+                cr_skip_test("no memory and pids control group for this user");
+        region_budget_init(&b, &grant, &c, &no_guard);
+        region_budget_start(&b, INT_MAX, 0);
+        pid = start_in(&c, eat_more);
+        p = (struct pollfd){.fd = c.oom, .events = c.oom_poll};
+        do
+                cr_assert_eq(poll(&p, 1, 60000), 1, "no event");
+        while (region_cgroup_oom_count(&c) == 0);
+        region_budget_unlimit(&b);
+        peak = b.peak_memory_bytes;
+        cr_expect(peak > 12 << 20 && peak <= 16 << 20, "%llu", (unsigned long long)peak);
+        if (!c.v2) /* version 1: the process waits at the limit, and goes on without it */
+                do
+                        cr_assert_eq(region_cgroup_memory_peak(&c, &all), 0);
+                while (all < 24 << 20);
+        region_cgroup_kill_once(&c);
+        waitpid(pid, NULL, 0);
+        region_budget_final(&b, 0, 0);
+        cr_expect_eq(b.peak_memory_bytes, peak);
+        region_budget_deinit(&b);
+        cr_assert_eq(region_cgroup_remove(&c), 0);
+        region_cgroup_deinit(&c);
+}
+
 #define ODD_LIMIT 12000001 /* bytes: the kernel counts pages */
 
 /* Of no bytes: nobody has a page of it yet, so that who reads it pays for it. */
