@@ -27,7 +27,7 @@
 #define INTERPRETER_BYTES (48ULL << 20)
 #define AGAIN_USEC 5000000        /* after a failed preparation */
 #define LOOK_USEC 1000000
-#define LOOKUP_USEC 5000 /* without a begin or end of an invocation for so long, preparing disturbs no invocation */
+#define QUIET_USEC 5000 /* without a begin or end of an invocation for so long, preparing disturbs no invocation */
 
 typedef struct PoolKind {
         Grant grant;        /* of grant_copy_untold() */
@@ -303,7 +303,7 @@ static PoolKind *pool_next_kind(Pool *p, bool *ret_missing) {
         }
         if (urgent) /* of a foreign user: after the kinds of the daemon's user */
                 return urgent;
-        if (any && atomic_load(&p->moved_usec) + LOOKUP_USEC <= now)
+        if (any && atomic_load(&p->moved_usec) + QUIET_USEC <= now)
                 return any;
         *ret_missing = any;
         return NULL;
@@ -368,7 +368,7 @@ static void *pool_thread(void *arg) {
                         pool_prepare(p, k);
                         continue;
                 }
-                at = clock_mono_usec() + (p->looks ? LOOKUP_USEC : LOOK_USEC);
+                at = clock_mono_usec() + (p->looks ? QUIET_USEC : LOOK_USEC);
                 until = (struct timespec){.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000) * 1000};
                 pthread_cond_timedwait(&p->wake, &p->lock, &until);
         }
