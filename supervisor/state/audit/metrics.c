@@ -1,6 +1,7 @@
 #include "audit/metrics.h"
 #include "audit/history.h"
 #include "base/cache.h"
+#include "engine/engine.h"
 #include "record/rows.h"
 #include "store/hooks.h"
 
@@ -274,11 +275,15 @@ static int metrics_fold_rest(Metrics *m, Txn *t, uint64_t entries) {
 
 /* Values of the moment, outside of the ledger. */
 static int metrics_add_gauges(Metrics *m, Txn *t) {
+        RegionRow *rows = NULL;
         struct stat st;
-        uint64_t n;
-        int r = table_rows(t, TABLE_REGION, &n);
+        size_t n = 0;
+        int r = engine_region_list(t, &rows, &n); /* decodes each row: a damaged row is no living region */
 
-        if (r < 0)
+        for (size_t i = 0; i < n; i++)
+                region_row_deinit(&rows[i]);
+        free(rows);
+        if (r != 0)
                 return r;
         metrics_add(m, n, "lethe_regions_alive");
         metrics_add(m, 1, "lethe_build_info{version=\"%s\"}", LETHE_VERSION);

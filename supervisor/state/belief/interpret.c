@@ -29,18 +29,22 @@ static bool interpret_cut_context(json_t *context) {
         return n > 0;
 }
 
-/* raw: the refused answer, of a second question. */
+/* raw: the refused answer, of a second question; cut again, because a replaced byte takes three. */
 static json_t *interpret_message(const char *note, size_t n, CueRole role, const json_t *context,
                                  const Interpreted *i, const char *raw) {
         _cleanup_json_ json_t *o = json_pack("{s:i, s:{s:s%, s:s}, s:o}", "version", INTERPRET_VERSION, "note", "text",
                                              note, n, "role", role == CUE_AGENT ? "agent" : "tool_result", "context",
                                              context ? json_deep_copy(context) : json_object());
 
-        if (o && i->fault &&
-            json_object_set_new(o, "repair",
-                                json_pack("{s:s, s:s, s:s}", "code", belief_code_name(i->fault), "message",
-                                          i->fault_why.text, "answer", raw ?: "")) < 0)
-                return NULL;
+        if (o && i->fault) {
+                _cleanup_buf_ Buf cut = {0};
+
+                if (buf_add_plain(&cut, raw ?: "", raw ? MIN(strlen(raw), INTERPRET_RAW_KEPT) : 0) < 0 ||
+                    json_put(o, "repair",
+                             json_pack("{s:s, s:s, s:s%}", "code", belief_code_name(i->fault), "message",
+                                       i->fault_why.text, "answer", cut.n ? cut.data : "", cut.n)) < 0)
+                        return NULL;
+        }
         return TAKE_PTR(o);
 }
 

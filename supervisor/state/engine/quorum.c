@@ -70,8 +70,11 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
         skill = json_text(json_object_get(json_object_get(region, "skill"), "name"));
         if (!skill || strlen(skill) >= ARBITRATION_SKILL_MAX)
                 skill = "(long name)"; /* of a program; a rule names skills, and a verdict has limited room */
-        fields = json_pack("{s:s, s:o, s:s, s:s*}", "slot", h->name, "proposed", json_u64(h->seq), "skill", skill,
-                           "tree", strcmp(tree, h->region) != 0 ? tree : NULL);
+        fields = json_pack("{s:s, s:o, s:s}", "slot", h->name, "proposed", json_u64(h->seq), "skill", skill);
+        if (!fields || (strcmp(tree, h->region) != 0 && json_put(fields, "tree", json_string(tree)) < 0)) {
+                json_decref(fields);
+                return -ENOMEM;
+        }
         *ret_full = (unsigned)n + 1 >= rule.of;
         return fold_slot_append(t, &(Event){.type = "slot.gathered", .region = h->region, .fields = fields}, NULL);
 }

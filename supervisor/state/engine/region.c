@@ -207,8 +207,11 @@ int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_t
 
         if (r != 0)
                 return r;
-        r = json_object_update_new(row, json_pack("{s:o, s:o, s:s*, s:s*}", "pid", json_u64(pid), "start_ticks",
-                                                  json_u64(start_ticks), "cgroup", cgroup, "scratch", scratch));
+        r = json_put(row, "pid", json_u64(pid)) | json_put(row, "start_ticks", json_u64(start_ticks));
+        if (cgroup)
+                r |= json_put(row, "cgroup", json_string(cgroup));
+        if (scratch)
+                r |= json_put(row, "scratch", json_string(scratch));
         return r ? -ENOMEM : region_json_put(t, region, row, false);
 }
 

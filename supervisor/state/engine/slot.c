@@ -58,7 +58,6 @@ int slot_value_get(Txn *t, const char *name, SlotRow *ret, json_t **ret_value) {
         return r > 0 ? -EUCLEAN : r;
 }
 
-/* Returns ENGINE_E_BAD_NAME with the rule of names. */
 /* Does the existing slot have this very rule? NULL: none. */
 static int slot_check_rule(Txn *t, const char *name, const SlotRow *row, const json_t *rule, Diag *reterr) {
         _cleanup_json_ json_t *has = NULL;
