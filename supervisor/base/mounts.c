@@ -96,17 +96,21 @@ uint64_t mounts_below(const char *path) {
         return digest;
 }
 
-/* The type stands behind " - " (proc_pid_mountinfo(5)); a user-space file system may have a name behind "fuse.". */
+/* The type stands behind " - " (proc_pid_mountinfo(5)). */
+bool mounts_has_type(const char *line, const char *const *types, size_t n, bool untyped) {
+        const char *type = memmem(line, strcspn(line, "\n"), " - ", 3);
+        bool has = !type && untyped;
+
+        for (size_t i = 0; type && i < n; i++)
+                has |= strncmp(type + 3, types[i], strlen(types[i])) == 0 && strchr(" .", type[3 + strlen(types[i])]);
+        return has;
+}
+
 static bool mounts_is_served(const char *line) {
         static const char *const types[] = {"fuse", "fuseblk", "virtiofs", "nfs", "nfs4", "cifs", "smb3",
                                             "9p",   "ceph",    "afs",      "autofs", "lustre", "ocfs2", "gfs2"};
-        size_t n = strcspn(line, "\n");
-        const char *type = memmem(line, n, " - ", 3);
-        bool is = !type;
 
-        for (size_t i = 0; type && i < ARRAY_SIZE(types); i++)
-                is |= strncmp(type + 3, types[i], strlen(types[i])) == 0 && strchr(" .", type[3 + strlen(types[i])]);
-        return is;
+        return mounts_has_type(line, types, ARRAY_SIZE(types), true);
 }
 
 static MountKind mounts_kind_in(const char *p, uint64_t number) {

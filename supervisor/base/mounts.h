@@ -13,6 +13,9 @@ void mounts_changed(void);
 uint64_t mounts_below(const char *path);
 /* The character behind `path` in the place of a line of mountinfo: ' ': mounted there. 0: at another place. */
 char mounts_after(const char *line, const char *path);
+/* True when the type of a mount's file system is one of n types, or one of them and a name behind a '.' (fuse.sshfs).
+ * untyped: the answer for a line without a type. */
+bool mounts_has_type(const char *line, const char *const *types, size_t n, bool untyped);
 /* True when a mount below `path` ("": any mount) is served by a program or another machine, or the list cannot be
  * read. */
 bool mounts_served_below(const char *path);

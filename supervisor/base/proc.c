@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t proc_read(const char *path, char *out, size_t room) {
@@ -46,6 +47,18 @@ size_t proc_read_status(const char *path, char *out, size_t room) {
         return n;
 }
 
+uint64_t proc_number(const char *text, const char *key, int base) {
+        const char *p = strstr(text, key);
+
+        return p ? strtoull(p + strlen(key), NULL, base) : 0;
+}
+
+uint64_t proc_field(const char *path, const char *key, int base) {
+        char text[4096];
+
+        return proc_read_status(path, text, sizeof(text)) ? proc_number(text, key, base) : 0;
+}
+
 bool proc_stat(pid_t pid, uint64_t *ret, size_t n) {
         char text[1024], *p;
 
@@ -81,13 +94,9 @@ bool proc_apparmor(char *ret, size_t room) {
 }
 
 pid_t pidfd_pid(int pidfd) {
-        char text[1024], *p;
-        long pid;
+        const pid_t pid = (pid_t)proc_field(PROC_PATH("self/fdinfo/%d", pidfd), "\nPid:", 10);
 
-        if (proc_read(PROC_PATH("self/fdinfo/%d", pidfd), text, sizeof(text)) == 0 || !(p = strstr(text, "\nPid:")))
-                return -ESRCH;
-        pid = strtol(p + strlen("\nPid:"), NULL, 10);
-        return pid > 0 ? (pid_t)pid : -ESRCH;
+        return pid > 0 ? pid : -ESRCH;
 }
 
 static char boot_id[40];

@@ -10,6 +10,10 @@
 size_t proc_read(const char *path, char *out, size_t room);
 /* The same for a file `status`, without its line of groups: a user may have 65,536 groups, and fields stand behind. */
 size_t proc_read_status(const char *path, char *out, size_t room);
+/* The number behind `key` in a text; 0 without the key. */
+uint64_t proc_number(const char *text, const char *key, int base);
+/* The same in a file `status`, or another small file of /proc. */
+uint64_t proc_field(const char *path, const char *key, int base);
 /* Fields of /proc/PID/stat behind the name (proc_pid_stat(5)): ret[0] is field 3, the state's letter, ret[n - 1] field
  * n + 2. False when the process has gone, or has fewer. A negative number wraps. */
 bool proc_stat(pid_t pid, uint64_t *ret, size_t n);

@@ -900,7 +900,7 @@ MUTATIONS = [
              "a granted file system that never answers holds nobody", cases="waits.py", program="front/cli/holder"),
     Mutation("multipass: names are looked for in the kernel's cache", [("supervisor/isolation/scrub/release_hook/file.c", "(region_notify_any_served() ? RESOLVE_CACHED : 0)}", "0}")],
              "a granted file system that never answers holds nobody", cases="waits.py", program="front/cli/holder"),
-    Mutation("a task that exits takes no signal", [("supervisor/isolation/region/region-proc-blocked.c", " || (letter == 'S' && flags & TASK_EXITING)", "")],
+    Mutation("a task that exits takes no signal", [("supervisor/isolation/region/region-proc-blocked.c", " || (f[0] == 'S' && f[TASK_FLAGS] & TASK_EXITING)", "")],
              "a granted file system that never answers holds nobody", cases="waits.py", program="front/cli/holder"),
     Mutation("connect: only granted addresses", [first_line("supervisor/isolation/region/region-notify.c",
              "static bool notify_address_is_granted(const Grant *g, const struct sockaddr_storage *a)", "        return true;")], "net-connect-other"),

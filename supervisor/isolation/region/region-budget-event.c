@@ -67,10 +67,9 @@ Breach region_budget_file_signal(RegionBudget *b) {
 Breach region_budget_cpu_signal(RegionBudget *b, uint64_t told_usec) {
         uint64_t now;
 
-        if (b->cgroup->cpu && region_cgroup_cpu_usec(b->cgroup, &now) == 0)
-                b->cpu_usec = MAX(b->cpu_usec, now);
-        else
-                b->cpu_usec = MAX(b->cpu_usec, told_usec);
+        if (!b->cgroup->cpu || region_cgroup_cpu_usec(b->cgroup, &now) < 0)
+                now = told_usec;
+        b->cpu_usec = MAX(b->cpu_usec, now);
         return budget_look_cpu(b); /* no breach: the signal came from a process, not from a limit */
 }
 

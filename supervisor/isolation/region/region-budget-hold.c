@@ -28,23 +28,18 @@ static void hold_one(pid_t pid, void *arg) {
                 h->v[h->n++] = pid;
 }
 
-void region_hold(RegionHold *h, pid_t worker, Guard *guard) {
+static void hold_begin(RegionHold *h, uint64_t since_usec) {
         if (!h->held)
-                h->since_usec = clock_mono_usec();
+                h->since_usec = since_usec;
         h->held = true;
         h->times++;
+}
+
+void region_hold(RegionHold *h, pid_t worker, Guard *guard) {
+        hold_begin(h, clock_mono_usec());
         h->guard = guard && guard_stand(guard) == 0 ? guard : NULL;
         if (!h->guard && worker > 0)
                 proc_tree_each(worker, hold_one, h);
-}
-
-static void hold_stood(RegionHold *h, Guard *guard, uint64_t since_usec) {
-        if (h->held)
-                return;
-        h->since_usec = since_usec;
-        h->held = true;
-        h->times++;
-        h->guard = guard;
 }
 
 void region_hold_end(RegionHold *h) {
@@ -89,7 +84,10 @@ void budget_hold(RegionBudget *b) {
 void region_budget_stood(RegionBudget *b, uint64_t since_usec) {
         if (b->tick_deadline == NEVER || b->cgroup->memory)
                 return;
-        hold_stood(&b->hold, b->guard, since_usec);
+        if (!b->hold.held) {
+                hold_begin(&b->hold, since_usec);
+                b->hold.guard = b->guard;
+        }
         budget_note_alarm(b);
         b->tick_deadline = 0;
 }

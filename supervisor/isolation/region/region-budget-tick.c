@@ -420,10 +420,10 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
                 r = region_budget_tasks_event(b);
         if (r.outcome == OUTCOME_NONE)
                 r = budget_look_scratch(b, FILES_AT_THE_END);
-        if (!b->peak_known && region_cgroup_memory_peak(b->cgroup, &v) == 0)
+        if (region_cgroup_memory_peak(b->cgroup, &v) < 0)
+                v = worker_max_rss;
+        if (!b->peak_known)
                 b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
-        else if (!b->peak_known)
-                b->peak_memory_bytes = MAX(b->peak_memory_bytes, worker_max_rss + b->reserved);
         if (region_cgroup_cpu_usec(b->cgroup, &v) == 0)
                 b->cpu_usec = v;
         else

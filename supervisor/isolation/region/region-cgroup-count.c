@@ -95,15 +95,6 @@ uint64_t region_cgroup_pids_max_count(RegionCgroup *c) {
         return n;
 }
 
-static int group_tasks(const char *dir, const char *file, uint64_t *ret) {
-        char text[64];
-        int e = group_read(dir, file, text, sizeof(text));
-
-        if (e == 0)
-                *ret = *text == 'm' ? UINT64_MAX : strtoull(text, NULL, 10); /* "max" */
-        return e;
-}
-
 /* True for a peak higher than the peaks of earlier regions in the group. */
 static bool group_has_own_peak(const RegionCgroup *c, uint64_t *ret) {
         return group_file_number(c, GROUP_PIDS_PEAK, ret) == 0 && *ret > c->tasks_before;
@@ -113,7 +104,7 @@ int region_cgroup_tasks_seen(const RegionCgroup *c, uint64_t *ret) {
         int e = c->made ? 0 : -ENOENT;
 
         if (e == 0 && !group_has_own_peak(c, ret))
-                e = group_tasks(c->pids, "pids.current", ret);
+                e = group_number(c->pids, "pids.current", ret);
         if (e == 0 && c->v2)
                 *ret -= *ret > 0;
         return e;
@@ -128,11 +119,11 @@ bool region_cgroup_pids_outside(const RegionCgroup *c, uint64_t limit) {
                 return n < limit + worker;
         if (group_file_number(c, GROUP_PIDS_PEAK, &n) == 0 && n < limit + worker)
                 return true;
-        if (group_tasks(c->pids, "pids.current", &n) < 0 || n >= limit + worker)
+        if (group_number(c->pids, "pids.current", &n) < 0 || n >= limit + worker)
                 return false;
         /* The group's peak is unknown: a group above at its limit now is the cause. */
         for (snprintf(dir, sizeof(dir), "%s", c->pids); group_above(dir, above); memcpy(dir, above, sizeof(dir)))
-                if (group_tasks(above, "pids.current", &n) < 0 || group_tasks(above, "pids.max", &max) < 0)
+                if (group_number(above, "pids.current", &n) < 0 || group_number(above, "pids.max", &max) < 0)
                         return false;
                 else if (n >= max)
                         return true;
@@ -174,18 +165,12 @@ int region_cgroup_memory_kept(const RegionCgroup *c, uint64_t *ret) {
 
 int region_cgroup_with_sockets(const RegionCgroup *c, uint64_t *ret) {
         uint64_t kept, sockets;
-        char text[64];
-        int e;
+        int e = c->sockets ? group_number(c->memory, "memory.kmem.tcp.usage_in_bytes", &sockets) : -ENOENT;
 
-        if (!c->sockets)
-                return -ENOENT;
-        e = group_read(c->memory, "memory.kmem.tcp.usage_in_bytes", text, sizeof(text));
+        if (e == 0 && sockets == 0)
+                e = -ENOENT;
+        e = e ?: region_cgroup_memory_kept(c, &kept);
         if (e < 0)
-                return e;
-        sockets = strtoull(text, NULL, 10);
-        if (sockets == 0)
-                return -ENOENT;
-        if ((e = region_cgroup_memory_kept(c, &kept)) < 0)
                 return e;
         *ret = sockets + kept;
         return 0;

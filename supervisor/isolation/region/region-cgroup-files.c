@@ -76,6 +76,15 @@ int group_read(const char *dir, const char *file, char *text, size_t room) {
         return group_read_fd(fd, text, room);
 }
 
+int group_number(const char *dir, const char *file, uint64_t *ret) {
+        char text[64];
+        int e = group_read(dir, file, text, sizeof(text));
+
+        if (e == 0)
+                *ret = *text == 'm' ? UINT64_MAX : strtoull(text, NULL, 10);
+        return e;
+}
+
 static const char *group_folder(const RegionCgroup *c, GroupFile f) {
         const char *const folders[] = {[IN_MEMORY] = c->memory, [IN_PIDS] = c->pids, [IN_CPU] = c->cpu};
 

@@ -111,7 +111,6 @@ static bool home_manager(Home *h, uid_t uid, const char *unit) {
 /* The group is not Lethe's. Only a scope can be left: systemd would stop a service. fix: for a group of no unit. */
 static void home_elsewhere(Home *h, uid_t uid, const char *unit, size_t n_unit, const char *because, const char *fix) {
         const char *limit;
-        char text[64];
 
         if (n_unit == 0) {
                 home_none(h, fix, "%s %.300s", because, h->dir);
@@ -131,8 +130,7 @@ static void home_elsewhere(Home *h, uid_t uid, const char *unit, size_t n_unit, 
         h->way = HOME_SCOPE;
         h->fix = FIX_SCOPE;
         snprintf(h->why, sizeof(h->why), "%s of %.*s", because, (int)n_unit, unit);
-        if (group_read(h->dir, "pids.max", text, sizeof(text)) == 0 && *text != 'm')
-                h->tasks_max = strtoull(text, NULL, 10);
+        group_number(h->dir, "pids.max", &h->tasks_max);
 }
 
 /* True for a scope requested by Lethe, named by lethe-scope. */
@@ -396,6 +394,5 @@ void home_unit(HomeUnit *ret) {
         snprintf(ret->name, sizeof(ret->name), "%s", unit);
         if (group_read(dir, "memory.events", text, sizeof(text)) == 0)
                 ret->oom_kills = group_keyed(text, "oom_kill");
-        if (group_read(dir, "memory.max", text, sizeof(text)) == 0 && *text != 'm')
-                ret->limit = strtoull(text, NULL, 10);
+        group_number(dir, "memory.max", &ret->limit);
 }

@@ -105,11 +105,8 @@ bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c) {
                 return false;
         if (c->memory && (region_cgroup_memory_now(c, &charged) < 0 || charged > CHARGED_MAX))
                 return false;
-        if (!c->files) {
-                closep(&c->oom);
-                closep(&c->oom_above);
-                closep(&c->pids_events);
-        }
+        if (!c->files)
+                group_close_files(c);
         c->idle_since = clock_mono_usec();
         pthread_mutex_lock(&p->lock);
         taken = p->n_idle < IDLE_MAX;

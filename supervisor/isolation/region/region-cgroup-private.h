@@ -35,6 +35,7 @@ int group_file_number(const RegionCgroup *c, GroupFile f, uint64_t *ret);
 int group_open(const char *dir, const char *file, int flags);
 int group_write(const char *dir, const char *file, const char *fmt, ...) _printf_(3, 4);
 int group_read(const char *dir, const char *file, char *text, size_t room); /* NUL-terminated; dir NULL: -ENOENT. */
+int group_number(const char *dir, const char *file, uint64_t *ret); /* The number in a file; "max": UINT64_MAX. */
 /* The number in the line "key N" of the text; 0 without the line. */
 uint64_t group_keyed(const char *text, const char *key);
 uint64_t group_told(int fd); /* The number of events since the last call. fd -1: 0. */

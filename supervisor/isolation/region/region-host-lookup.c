@@ -31,23 +31,15 @@ static bool look_is_kept_by_kernel(HostLook *l, const char *path) {
                                             "tmpfs", "ramfs", "rootfs", "devtmpfs", "devpts", "proc", "sysfs", "cgroup",
                                             "cgroup2", "overlay", "securityfs", "mqueue", "hugetlbfs", "pstore",
                                             "efivarfs", "configfs", "bpf"};
-        const char *type = NULL;
+        const char *at = NULL;
         size_t n;
 
         if (!l->mounts && io_read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_MAX, &l->mounts, &n) < 0)
                 return false;
-        for (const char *line = l->mounts; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-                const char *end = line + strcspn(line, "\n"), *dash;
-
-                if (mounts_after(line, path) != ' ')
-                        continue;
-                dash = memmem(line, (size_t)(end - line), " - ", 3);
-                type = dash ? dash + 3 : NULL;
-        }
-        for (size_t i = 0; type && i < ARRAY_SIZE(types); i++)
-                if (strncmp(type, types[i], strlen(types[i])) == 0 && type[strlen(types[i])] == ' ')
-                        return true;
-        return false;
+        for (const char *line = l->mounts; *line; line += strcspn(line, "\n"), line += *line == '\n')
+                if (mounts_after(line, path) == ' ')
+                        at = line;
+        return at && mounts_has_type(at, types, ARRAY_SIZE(types), false);
 }
 
 /* Opens a name in `folder`. Returns a descriptor or -errno; -EXDEV: a mount point, without `cross`. */

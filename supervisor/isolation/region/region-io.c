@@ -53,9 +53,8 @@ static void relay_close_to(Relay *r) {
 /* Opens a second description of the same pipe or terminal, for O_NONBLOCK of the supervisor alone. On the given
  * description the flag would change for every process that shares it. Returns the descriptor or -errno. */
 static int io_reopen_nonblock(int fd, int flags) {
-        int r;
+        int r = open(PROC_FD(fd), flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 
-        r = open(PROC_FD(fd), flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
         /* another user's terminal, as below sudo(8): /dev/tty may still be usable */
         if (r < 0 && errno == EACCES && isatty(fd))
                 r = open("/dev/tty", flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);

@@ -1,6 +1,8 @@
 #include "region/region-locks.h"
 
 #include "base/dirents.h"
+#include "base/io.h"
+#include "base/mounts.h"
 #include "region/region-notify-task.h"
 #include "region/region-proc.h"
 
@@ -17,6 +19,7 @@
 #define LOCKS_AGAIN_USEC 2000
 #define LOCKS_PIPES_USEC 20000
 #define LOCKS_NEVER UINT64_MAX
+#define LOCKS_MOUNTS_MAX (16 * 1024 * 1024)
 #define LOCK_COUNTS_MAX 8
 #ifndef STATX_MNT_ID
 #define STATX_MNT_ID 0x1000U
@@ -39,39 +42,22 @@ static int locks_look(int fd, LockFile *ret) {
         return 0;
 }
 
-/* "36 35 98:0 /root /place rw,noatime shared:1 - ext4 /dev/root rw". The listed file systems need no server. */
-static bool locks_mount(const char *line, LockMount *ret) {
+/* True for a writable mount whose file system answers without a server, as the region's first process sees the mounts:
+ * "36 35 98:0 /root /place rw,noatime shared:1 - ext4 /dev/root rw". */
+static bool locks_mount_is_usable(RegionLocks *l, pid_t worker, uint64_t mount) {
         static const char *const local[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "ramfs",
-                                            "overlay", "bcachefs", "zfs", NULL};
-        unsigned long long id;
-        char options[16] = "", type[32] = "";
-        const char *end = strstr(line, " - ");
+                                            "overlay", "bcachefs", "zfs"};
+        char options[3];
+        size_t n;
 
-        if (!end || sscanf(line, "%llu %*s %*s %*s %*s %15s", &id, options) != 2 || sscanf(end, " - %31s", type) != 1)
+        if (!l->mounts &&
+            io_read_file(AT_FDCWD, PROC_PATH("%d/mountinfo", worker), LOCKS_MOUNTS_MAX, &l->mounts, &n) < 0)
                 return false;
-        *ret = (LockMount){.id = id};
-        for (size_t i = 0; local[i]; i++)
-                ret->usable |= strcmp(type, local[i]) == 0 && strncmp(options, "rw", 2) == 0;
-        return true;
-}
-
-static void locks_read_mounts(RegionLocks *l, pid_t worker) {
-        _cleanup_free_ char *line = NULL;
-        size_t n = 0;
-        FILE *f;
-
-        l->mounts_read = true;
-        f = fopen(PROC_PATH("%d/mountinfo", worker), "re");
-        while (f && getline(&line, &n, f) > 0) {
-                LockMount m, *grown;
-
-                if (!locks_mount(line, &m) || !(grown = reallocarray(l->mounts, l->n_mounts + 1, sizeof(*grown))))
-                        continue;
-                l->mounts = grown;
-                l->mounts[l->n_mounts++] = m;
-        }
-        if (f)
-                fclose(f);
+        for (const char *line = l->mounts; *line; line += strcspn(line, "\n"), line += *line == '\n')
+                if (strtoull(line, NULL, 10) == mount)
+                        return sscanf(line, "%*s %*s %*s %*s %*s %2s", options) == 1 && strcmp(options, "rw") == 0 &&
+                               mounts_has_type(line, local, ARRAY_SIZE(local), false);
+        return false;
 }
 
 /* pid: the process with the descriptor. */
@@ -81,20 +67,15 @@ static void locks_name(pid_t pid, int fd, char object[static 256]) {
 
 /* Tier landlock has the host's mounts: only the path decides. */
 static bool locks_path_is_own(const LockPlace *p, int fd) {
-        size_t n = p->scratch_path ? strlen(p->scratch_path) : 0;
         char path[4096];
 
         if (proc_link(PROC_FD(fd), path, sizeof(path)) == 0)
                 return false;
-        if (n > 0 && strncmp(path, p->scratch_path, n) == 0 && path[n] == '/')
+        if (p->scratch_path && path_is_under(path, p->scratch_path) && path[strlen(p->scratch_path)] == '/')
                 return true;
-        for (size_t i = 0; i < p->grant->n_files; i++) {
-                const FileGrant *g = &p->grant->files[i];
-                size_t k = strlen(g->source);
-
-                if (g->write && strncmp(path, g->source, k) == 0 && (path[k] == '/' || path[k] == 0))
+        for (size_t i = 0; i < p->grant->n_files; i++)
+                if (p->grant->files[i].write && path_is_under(path, p->grant->files[i].source))
                         return true;
-        }
         return false;
 }
 
@@ -118,12 +99,8 @@ static bool locks_is_own(RegionLocks *l, const LockPlace *p, int fd, const LockF
                 return false;
         if (p->tier == TIER_NAMESPACES && p->scratch >= 0 && fstat(p->scratch, &st) == 0 && st.st_dev == f->dev)
                 return true;
-        if (!l->mounts_read)
-                locks_read_mounts(l, p->worker);
-        for (size_t i = 0; i < l->n_mounts; i++)
-                if (l->mounts[i].id == f->mount)
-                        return l->mounts[i].usable && (p->tier == TIER_NAMESPACES || locks_path_is_own(p, fd));
-        return false;
+        return locks_mount_is_usable(l, p->worker, f->mount) &&
+               (p->tier == TIER_NAMESPACES || locks_path_is_own(p, fd));
 }
 
 static void locks_drop(RegionLocks *l, size_t i) {

@@ -39,19 +39,12 @@ typedef struct LockWait {
         struct flock lock;
 } LockWait;
 
-typedef struct LockMount {
-        uint64_t id;
-        bool usable; /* writable, and the file system answers without a server */
-} LockMount;
-
 struct RegionLocks {
         LockOwner owners[LOCK_OWNERS_MAX];
         size_t n_owners;
         LockWait waits[LOCK_WAITS_MAX];
         size_t n_waits;
-        LockMount *mounts;   /* of the region's first process; owned */
-        size_t n_mounts;
-        bool mounts_read;
+        char *mounts;        /* mountinfo of the region's first process, owned; NULL: not read yet */
         unsigned ranges;     /* upper bound of ranges; at LOCK_RANGES_MAX the ranges are counted */
         uint64_t deadline;   /* of the next retry for waiting calls; UINT64_MAX: no call waits */
 };

@@ -41,9 +41,8 @@ bool region_notify_any_served(void) {
 }
 
 pid_t region_notify_process(pid_t tid) {
-        pid_t process;
+        pid_t process = (pid_t)proc_field(PROC_PATH("%d/status", tid), "\nTgid:", 10);
 
-        process = (pid_t)proc_field(PROC_PATH("%d/status", tid), "\nTgid:", 10);
         return process > 0 ? process : tid;
 }
 
@@ -68,19 +67,19 @@ __attribute__((no_sanitize("address", "undefined"))) static long task_transfer(v
         return timed_do(m->call, m->pid, &local, 1, remote, m->n > first ? 2 : 1, 0);
 }
 
-static long task_memory(TaskMemory *m) {
+/* For a write, m->bytes are set before. */
+static long task_memory(TaskMemory *m, long call, pid_t pid, uint64_t at, size_t n) {
+        m->call = call;
+        m->pid = pid;
+        m->at = at;
+        m->n = n;
         return region_notify_any_served() ? timed_run(task_transfer, m, sizeof(*m), -1, TIMED_USEC) : task_transfer(m);
 }
 
 ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n) {
         TaskMemory m;
-        long r;
+        long r = task_memory(&m, SYS_process_vm_readv, pid, at, MIN(n, sizeof(m.bytes)));
 
-        m.call = SYS_process_vm_readv;
-        m.pid = pid;
-        m.at = at;
-        m.n = MIN(n, sizeof(m.bytes));
-        r = task_memory(&m);
         if (r > 0)
                 memcpy(to, m.bytes, (size_t)r);
         explicit_bzero(m.bytes, r > 0 ? (size_t)r : 0);
@@ -89,24 +88,17 @@ ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n) {
 
 int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n) {
         TaskMemory m;
-        long r;
 
         if (n > sizeof(m.bytes))
                 return -EFAULT;
-        m.call = SYS_process_vm_writev;
-        m.pid = pid;
-        m.at = at;
-        m.n = n;
         memcpy(m.bytes, from, n);
-        r = task_memory(&m);
-        return r == (long)n ? 0 : -EFAULT;
+        return task_memory(&m, SYS_process_vm_writev, pid, at, n) == (long)n ? 0 : -EFAULT;
 }
 
 /* Judges by the kernel's text, without a copy of the descriptor. */
 static bool task_fd_is_served(pid_t pid, int fd) {
-        uint64_t mount;
+        uint64_t mount = proc_field(PROC_PATH("%d/fdinfo/%d", pid, fd), "mnt_id:", 10);
 
-        mount = proc_field(PROC_PATH("%d/fdinfo/%d", pid, fd), "mnt_id:", 10);
         return mount > 0 && mounts_kind_of(pid, mount) == MOUNT_SERVED;
 }
 

@@ -5,6 +5,7 @@
 #include "region/region-locks.h"
 #include "region/region-path.h"
 #include "schema/limits.h"
+#include "spawn/plan.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -239,26 +240,19 @@ int region_notify_locks(RegionNotify *n, uint64_t now) {
 
 /* Opens a path of the scratch by a walk inside the scratch. Returns the descriptor, -EXDEV outside, -errno. */
 static int notify_scratch_path(const RegionNotify *n, uint64_t at, char full[static PATH_MAX]) {
-        static const char *const folders[] = {REGION_WORK_DIR, REGION_TMP_DIR};
         struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS |
                                           RESOLVE_NO_SYMLINKS};
         char text[PATH_MAX];
-        int e = notify_read_path(n, at, text);
+        int e = notify_read_path(n, at, text), fd;
 
         e = e ?: region_path_absolute((pid_t)n->req->pid, AT_FDCWD, text, full);
         if (e < 0)
                 return e;
-        for (size_t i = 0; i < ARRAY_SIZE(folders) && n->budget->scratch >= 0; i++) {
-                size_t f = strlen(folders[i]);
-
-                if (strncmp(full, folders[i], f) == 0 && (full[f] == '/' || full[f] == 0)) {
-                        int fd = (int)syscall(SYS_openat2, n->budget->scratch, full + 1, &how, sizeof(how));
-
-                        return fd >= 0 ? fd : errno == ELOOP ? -EXDEV : -errno; /* a link may lead anywhere */
-                }
-        }
-        return -EXDEV;
+        if (n->budget->scratch < 0 || !plan_in_scratch(full))
+                return -EXDEV;
+        fd = (int)syscall(SYS_openat2, n->budget->scratch, full + 1, &how, sizeof(how));
+        return fd >= 0 ? fd : errno == ELOOP ? -EXDEV : -errno; /* a link may lead anywhere */
 }
 
 static void notify_watch(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {

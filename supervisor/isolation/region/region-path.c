@@ -5,6 +5,7 @@
 #include "base/proc-path.h"
 #include "region/region-denial.h"
 #include "schema/limits.h"
+#include "spawn/plan.h"
 #include "spawn/spawn.h"
 
 #include <errno.h>
@@ -62,7 +63,7 @@ int region_path_absolute(pid_t pid, int dirfd, const char *path, char out[static
 }
 
 static bool path_is_in_scratch(Tier tier, const char *path) {
-        return tier == TIER_NAMESPACES && (path_is_under(path, REGION_WORK_DIR) || path_is_under(path, REGION_TMP_DIR));
+        return tier == TIER_NAMESPACES && plan_in_scratch(path);
 }
 
 static bool path_is_writable(const Grant *g, Tier tier, const char *scratch, const char *path) {

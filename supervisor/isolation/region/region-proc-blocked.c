@@ -7,17 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TASK_FLAGS 6      /* of proc_stat() */
 #define TASK_EXITING 0x4U /* PF_EXITING */
-
-/* The state letter of a task, and the flags: proc_pid_stat(5). */
-static char proc_task_letter(const char *path, unsigned *ret_flags) {
-        char text[1024], *p, letter;
-
-        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strrchr(text, ')')) ||
-            sscanf(p, ") %c %*d %*d %*d %*d %*d %u", &letter, ret_flags) != 2)
-                return 'X';
-        return letter;
-}
 
 static uint64_t proc_task_switches(pid_t pid, const char *task) {
         char text[4096];
@@ -34,17 +25,15 @@ static void proc_count_blocked(pid_t pid, void *arg) {
         struct dirent *de;
 
         while (d && (de = readdir(d))) {
-                unsigned flags;
-                char letter;
+                uint64_t f[TASK_FLAGS + 1];
 
-                if (de->d_name[0] == '.')
+                if (de->d_name[0] == '.' || !proc_stat((pid_t)strtol(de->d_name, NULL, 10), f, ARRAY_SIZE(f)))
                         continue;
-                letter = proc_task_letter(PROC_PATH("%d/task/%.20s/stat", pid, de->d_name), &flags);
                 /* an exiting task takes no signal in any sleep */
-                if (letter == 'D' || (letter == 'S' && flags & TASK_EXITING)) {
+                if (f[0] == 'D' || (f[0] == 'S' && f[TASK_FLAGS] & TASK_EXITING)) {
                         b->blocked++;
                         b->switches += proc_task_switches(pid, de->d_name);
-                } else if (!strchr("tTZX", letter))
+                } else if (!strchr("tTZX", (char)f[0]))
                         b->running++;
         }
 }
@@ -67,9 +56,9 @@ bool proc_wait_look(ProcWait *w, const ProcBlocked *b, uint64_t progress, uint64
 }
 
 bool proc_is_blocked(pid_t pid) {
-        unsigned flags;
+        uint64_t letter;
 
-        return pid > 0 && proc_task_letter(PROC_PATH("%d/stat", pid), &flags) == 'D';
+        return pid > 0 && proc_stat(pid, &letter, 1) && letter == 'D';
 }
 
 #define PROC_ENV_MAX 65536

@@ -41,12 +41,6 @@ uint64_t proc_fd_count(pid_t pid) {
         return n > 2 ? n - 2 : 0;
 }
 
-uint64_t proc_number(const char *text, const char *key, int base) {
-        const char *p = strstr(text, key);
-
-        return p ? strtoull(p + strlen(key), NULL, base) : 0;
-}
-
 static uint64_t proc_status_kib(const char *text, const char *key) {
         return proc_number(text, key, 10) * 1024;
 }
@@ -56,12 +50,6 @@ size_t proc_link(const char *path, char *ret, size_t room) {
 
         ret[n] = 0;
         return (size_t)n;
-}
-
-uint64_t proc_field(const char *path, const char *key, int base) {
-        char text[4096];
-
-        return proc_read_status(path, text, sizeof(text)) ? proc_number(text, key, base) : 0;
 }
 
 uint64_t proc_data_bytes(pid_t pid) {

@@ -74,9 +74,6 @@ bool proc_is_blocked(pid_t pid); /* True when the process itself is blocked. */
 uint64_t proc_fd_count(pid_t pid); /* Number of open descriptors of the process, 0 when unknown. */
 /* Reads a link of /proc, NUL-terminated. Returns its length, 0 for an unreadable link. */
 size_t proc_link(const char *path, char *ret, size_t room);
-uint64_t proc_number(const char *text, const char *key, int base); /* The number behind `key`; 0 without the key. */
-/* The same in a small file of /proc. */
-uint64_t proc_field(const char *path, const char *key, int base);
 uint64_t proc_mapped_bytes(pid_t pid); /* Mapped anonymous and shared memory, 0 when unknown. */
 uint64_t proc_data_bytes(pid_t pid); /* VmData of the process in bytes, 0 when unknown. */
 /* Sends SIGKILL to all processes below root, not to root. Returns the number of processes. */

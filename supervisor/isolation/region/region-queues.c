@@ -55,15 +55,6 @@ static int queues_order(const void *a, const void *b) {
         return x < y ? -1 : x > y;
 }
 
-/* "pipe:[1]", "socket:[1]": 0 for all other files. */
-static uint64_t queues_inode(const char *name) {
-        const char *number = strchr(name, '[');
-
-        if (!number || (strncmp(name, "pipe:", 5) != 0 && strncmp(name, "socket:", 7) != 0))
-                return 0;
-        return strtoull(number + 1, NULL, 10);
-}
-
 #define QUEUES_NAMED (1ULL << 63) /* named pipes have inode numbers of a different file system */
 
 /* The inode of a named pipe, through a link of /proc. 0 for all other files. */
@@ -76,10 +67,13 @@ static uint64_t queues_named(const char *link, const char *name) {
         return st.stx_ino | QUEUES_NAMED;
 }
 
+/* "pipe:[1]", "socket:[1]", or a named pipe: 0 for all other files. */
 static uint64_t queues_inode_of(const char *link, const char *name) {
-        uint64_t inode = queues_inode(name);
+        const char *number = strchr(name, '[');
 
-        return inode != 0 ? inode : queues_named(link, name);
+        if (number && (strncmp(name, "pipe:", 5) == 0 || strncmp(name, "socket:", 7) == 0))
+                return strtoull(number + 1, NULL, 10);
+        return queues_named(link, name);
 }
 
 static bool queues_has(const QueuesInodes *i, uint64_t inode) {

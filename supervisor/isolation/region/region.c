@@ -162,10 +162,7 @@ static bool region_set_end(Region *r, Outcome o, int status) {
                 region_budget_over(&r->budget, o != OUTCOME_EXITED && o != OUTCOME_SIGNALED);
         r->outcome = o;
         r->status = status;
-        if (r->state == REGION_DECLARED)
-                region_move(r, REGION_REFUSED);
-        else
-                region_move(r, REGION_ENDED);
+        region_move(r, r->state == REGION_DECLARED ? REGION_REFUSED : REGION_ENDED);
         return true;
 }
 

@@ -354,21 +354,17 @@ static uint64_t scan_end_of_addresses(PageScan *s) {
 }
 
 static int scan_list_pages(PageScan *s, uint64_t start, uint64_t end) {
-        int e = -ENOTTY;
-
-        runs_clear(&s->found);
-        runs_clear(&s->odd);
-        s->swapped_bytes = 0;
         s->asked_swap = false;
-        if (!s->no_ioctl)
-                e = scan_list_by_ioctl(s, start, end);
-        if (e != -ENOTTY && e != -EINVAL)
-                return e;
-        s->no_ioctl = true;
-        runs_clear(&s->found);
-        runs_clear(&s->odd);
-        s->swapped_bytes = 0;
-        return scan_list_by_pagemap(s, start, end);
+        for (;; s->no_ioctl = true) {
+                int e;
+
+                runs_clear(&s->found);
+                runs_clear(&s->odd);
+                s->swapped_bytes = 0;
+                e = s->no_ioctl ? scan_list_by_pagemap(s, start, end) : scan_list_by_ioctl(s, start, end);
+                if (s->no_ioctl || (e != -ENOTTY && e != -EINVAL))
+                        return e;
+        }
 }
 
 int scan_private(PageScan *s, uint64_t start, uint64_t end) {

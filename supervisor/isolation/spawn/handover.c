@@ -61,15 +61,12 @@ int spawn_open_trees(const Plan *plan, const Probe *probe, Spawner *binder, int 
 }
 
 static int spawn_write_proc(pid_t pid, const char *name, const char *text) {
-        int fd, e;
+        _cleanup_close_ int fd = open(PROC_PATH("%d/%s", pid, name), O_WRONLY | O_CLOEXEC);
 
-        fd = open(PROC_PATH("%d/%s", pid, name), O_WRONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         /* one write: the kernel takes a map whole */
-        e = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno;
-        close(fd);
-        return e;
+        return write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno;
 }
 
 /* The kernel wakes the parent in the middle of the child's exec. When the supervisor is not dumpable (changed ids, or a

@@ -1,5 +1,6 @@
 /* Runs: supervisor. Ends a region and proves that no process is left. */
 #include "base/clock.h"
+#include "base/dirents.h"
 #include "base/io.h"
 #include "base/proc.h"
 #include "base/child-registry.h"
@@ -8,7 +9,6 @@
 #include "spawn/uids.h"
 #include "spawn/private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sodium.h>
@@ -56,14 +56,12 @@ void spawned_deinit(Spawned *s) {
 
 /* A child belongs to the thread that made the child, and an orphan to the thread that the kernel chose. */
 static void kill_each_own_child(void (*fn)(pid_t child, void *arg), void *arg) {
-        DIR *d = opendir("/proc/self/task");
+        _cleanup_closedir_ DIR *d = opendir("/proc/self/task");
         struct dirent *e;
 
         while (d && (e = readdir(d)))
                 if (e->d_name[0] != '.')
                         clone_each_child((pid_t)strtol(e->d_name, NULL, 10), fn, arg);
-        if (d)
-                closedir(d);
 }
 
 /* arg: the depth. Processes below the greatest depth fall to the subreaper, and are found there. */
@@ -91,38 +89,20 @@ int spawn_kill(Spawned *s) {
         return 0;
 }
 
-#define STATUS_MAX 4096
-
-/* The text of /proc/PID/status, "" without such a process. */
-static void kill_read_status(pid_t pid, char ret[static STATUS_MAX]) {
-        if (proc_read_status(PROC_PATH("%d/status", pid), ret, STATUS_MAX) == 0)
-                *ret = 0;
-}
-
-static pid_t kill_pid_in(const char *status, const char *field) {
-        const char *at = strstr(status, field);
-
-        return at ? (pid_t)strtol(at + strlen(field), NULL, 10) : 0;
-}
-
 /* Only lethe-guards trace: a process held by another region's guard belongs to that region, and waits for its turn. */
 static bool kill_is_held_by_another(const char *status, pid_t guard) {
-        pid_t tracer = kill_pid_in(status, "\nTracerPid:\t");
-        char of[STATUS_MAX];
+        pid_t tracer = (pid_t)proc_number(status, "\nTracerPid:\t", 10);
 
-        if (tracer <= 0 || tracer == guard)
-                return false;
-        kill_read_status(tracer, of);
-        return kill_pid_in(of, "\nPPid:\t") == getpid();
+        return tracer > 0 && tracer != guard &&
+               (pid_t)proc_field(PROC_PATH("%d/status", tracer), "\nPPid:\t", 10) == getpid();
 }
 
 /* An orphan of a region: under a filter, without a way to gain privileges, and younger than the region. */
 static bool kill_is_orphan(pid_t pid, const Spawned *s, pid_t guard) {
-        char text[STATUS_MAX];
+        char text[4096];
         uint64_t ticks;
 
-        kill_read_status(pid, text);
-        return strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") &&
+        return proc_read_status(PROC_PATH("%d/status", pid), text, sizeof(text)) > 0 && strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") &&
                (ticks = proc_start_ticks(pid)) > 0 && ticks >= s->start_ticks && !kill_is_held_by_another(text, guard);
 }
 

@@ -277,17 +277,16 @@ static void plan_add_words(Plan *p, const PlanInput *in) {
 
 int plan_words(const PlanInput *in, Plan *ret) {
         const Grant *g = in->grant;
-        Plan p = {0};
+        _cleanup_(plan_deinit) Plan p = {0};
 
         p.spec.argv = calloc(strv_length(g->argv) + 1, sizeof(*p.spec.argv));
         p.spec.env = calloc(strv_length(g->env) + 2, sizeof(*p.spec.env));
         if (p.spec.argv && p.spec.env)
                 plan_add_words(&p, in);
-        if (!p.spec.argv || !p.spec.env || p.failed) {
-                plan_deinit(&p);
+        if (!p.spec.argv || !p.spec.env || p.failed)
                 return -ENOMEM;
-        }
         *ret = p;
+        p = (Plan){0};
         return 0;
 }
 
@@ -354,7 +353,7 @@ void plan_not_ahead(Plan *p) {
 
 int plan_make(const PlanInput *in, Plan *ret) {
         const Grant *g = in->grant;
-        Plan p = {0};
+        _cleanup_(plan_deinit) Plan p = {0};
         LaunchSpec *s = &p.spec;
 
         if (!in->later && plan_words(in, &p) < 0)
@@ -363,10 +362,8 @@ int plan_make(const PlanInput *in, Plan *ret) {
         s->entries = calloc(ENTRIES_OWN + g->n_files, sizeof(*s->entries));
         s->limits = calloc(16, sizeof(*s->limits));
         p.trees = calloc(4 + g->n_files, sizeof(*p.trees));
-        if (!s->entries || !s->limits || !p.trees) {
-                plan_deinit(&p);
+        if (!s->entries || !s->limits || !p.trees)
                 return -ENOMEM;
-        }
         s->tier = (uint8_t)in->tier;
         s->flags = (in->probe->root && (in->tier == TIER_NAMESPACES || in->probe->has_nobody) ? LAUNCH_CHANGE_IDS : 0) |
                    (g->proc && in->tier == TIER_NAMESPACES ? LAUNCH_PROC : 0) | (in->later ? LAUNCH_LATER : 0) |
@@ -403,11 +400,10 @@ int plan_make(const PlanInput *in, Plan *ret) {
         s->n_trees = (uint16_t)p.n_trees;
         if (in->later && g->interpreter && in->shim_dir && plan_add_ahead(&p, in) < 0)
                 p.failed = true;
-        if (p.failed) {
-                plan_deinit(&p);
+        if (p.failed)
                 return -ENOMEM;
-        }
         *ret = p;
+        p = (Plan){0};
         return 0;
 }
 

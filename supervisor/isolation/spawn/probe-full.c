@@ -149,22 +149,20 @@ static void probe_kernel(ProbeReport *r, const Probe *p) {
 
 static void probe_settings(ProbeReport *r) {
         RulesetFacts facts;
-        bool swap, zeroed;
         char v[256];
 
         probe_line("/proc/sys/kernel/core_pattern", v, sizeof(v));
         probe_add(r, "core-pattern", PROBE_OK, "a region's limit of core files (1 byte) keeps either kind from being "
                   "made", "", "%s", *v ? v : "none");
         kernel_facts(&facts);
-        swap = facts.swap;
-        zeroed = facts.init_on_free;
-        probe_add(r, "swap", swap ? PROBE_WARN : PROBE_OK, swap ? "a region's memory may be written to a disk" : "",
-                  swap ? "swapoff -a, or swap on an encrypted device" : "", "%s", swap ? "on" : "off");
-        probe_add(r, "init-on-free", zeroed ? PROBE_OK : PROBE_NOTE,
-                  zeroed ? "the kernel clears what a region frees"
+        probe_add(r, "swap", facts.swap ? PROBE_WARN : PROBE_OK,
+                  facts.swap ? "a region's memory may be written to a disk" : "",
+                  facts.swap ? "swapoff -a, or swap on an encrypted device" : "", "%s", facts.swap ? "on" : "off");
+        probe_add(r, "init-on-free", facts.init_on_free ? PROBE_OK : PROBE_NOTE,
+                  facts.init_on_free ? "the kernel clears what a region frees"
                          : "freed kernel memory (pipes, names, stacks) keeps its bytes until it is used "
                            "again; records say so",
-                  zeroed ? "" : "boot with init_on_free=1", "%s", zeroed ? "on" : "off");
+                  facts.init_on_free ? "" : "boot with init_on_free=1", "%s", facts.init_on_free ? "on" : "off");
         probe_line("/proc/sys/kernel/yama/ptrace_scope", v, sizeof(v));
         if (*v == '3') /* with 2 the guard still may: the guard has CAP_SYS_PTRACE over the region's user namespace */
                 probe_add(r, "yama", PROBE_FAIL,

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/thread.h"
 #include "schema/limits.h"
 #include "spawn/cache.h"
 #include "spawn/helper.h"
@@ -179,19 +180,14 @@ static int spawner_restart(Spawner *s, Diag *reterr) {
 }
 
 static int spawner_start_keeper(Spawner *s) {
-        pthread_attr_t attr;
         sigset_t all, before;
-        int e = pthread_attr_init(&attr);
+        int e;
 
-        if (e != 0)
-                return -e;
-        pthread_attr_setstacksize(&attr, STACK);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        e = pthread_create(&s->keeper, &attr, spawner_keeper, s);
+        e = thread_start(&s->keeper, STACK, spawner_keeper, s);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        pthread_attr_destroy(&attr);
-        return -e;
+        return e;
 }
 
 /* All regions of a template share one host user. The kernel counts inotify instances for the owner of each namespace

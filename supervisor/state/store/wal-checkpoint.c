@@ -3,6 +3,7 @@
  * (store_keep_ahead_in_loop()) has no thread until the loop reports the due time. */
 #include "store/store-internal.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -56,14 +57,11 @@ static void *wal_checkpoint_thread(void *arg) {
 static int wal_checkpoint_start(Store *s) {
         WalCheckpoint *c = calloc(1, sizeof(*c));
         pthread_condattr_t clock;
-        pthread_attr_t attr;
         sigset_t all, before;
         int e;
 
-        if (!c || pthread_attr_init(&attr) != 0) {
-                free(c);
+        if (!c)
                 return -ENOMEM;
-        }
         *c = (WalCheckpoint){.store = s, .lock = PTHREAD_MUTEX_INITIALIZER};
         pthread_condattr_init(&clock);
         pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -71,13 +69,12 @@ static int wal_checkpoint_start(Store *s) {
         pthread_condattr_destroy(&clock);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        e = pthread_attr_setstacksize(&attr, STACK) ?: pthread_create(&c->thread, &attr, wal_checkpoint_thread, c);
+        e = thread_start(&c->thread, STACK, wal_checkpoint_thread, c);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        pthread_attr_destroy(&attr);
-        if (e != 0) {
+        if (e < 0) {
                 pthread_cond_destroy(&c->wake);
                 free(c);
-                return -e;
+                return e;
         }
         s->checkpoint = c;
         return 0;
