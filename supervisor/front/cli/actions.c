@@ -10,17 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static const Action *actions_find(const Action *actions, size_t n, const char *name) {
-        for (size_t i = 0; i < n; i++)
-                if (strcmp(actions[i].name, name) == 0)
-                        return &actions[i];
-        return NULL;
+/* said: a word that is no action, or NULL. */
+static int actions_none(const char *verb, const char *said, const Action *actions, size_t n) {
+        char list[256] = "";
+
+        for (size_t i = 0, at = 0; i < n && at < sizeof(list); i++)
+                at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i > 0 ? ", " : "", actions[i].name);
+        return said ? cli_usage(verb, "'%s' is no action of the verb: %s", said, list)
+                    : cli_usage(verb, "which action? %s", list);
 }
 
 int actions_main(const char *verb, const char *help, const Action *actions, size_t n, const struct option *options,
                  int argc, char **argv) {
         ActionArgs a = {.verb = verb, .o.help = help};
-        const Action *action;
+        const Action *action = actions;
         int opt;
 
         while ((opt = store_next_option(&a.o, argc, argv, options)) > 0) {
@@ -32,11 +35,10 @@ int actions_main(const char *verb, const char *help, const Action *actions, size
         }
         if (opt < 0)
                 return a.o.code;
-        if (optind >= argc)
-                return cli_usage(verb, "which action?");
-        action = actions_find(actions, n, argv[optind]);
-        if (!action)
-                return cli_usage(verb, "'%s' is no action of the verb", argv[optind]);
+        while (optind < argc && action < actions + n && strcmp(action->name, argv[optind]) != 0)
+                action++;
+        if (optind >= argc || action == actions + n)
+                return actions_none(verb, argv[optind], actions, n);
         a.action = action->name;
         a.o.must_exist = !action->makes_store;
         a.argv = argv + optind + 1;

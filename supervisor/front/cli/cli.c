@@ -6,8 +6,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+
+#define FOLLOW_MSEC 100
 
 /* The facts for cli_end(), when a verb printed no object. */
 static struct {
@@ -206,4 +210,42 @@ int cli_write(const char *verb, const char *file, const char *text, size_t n) {
         return r < 0 ? cli_fail(verb, r == -ENOSPC || r == -EDQUOT ? EXIT_FULL : EXIT_NOT, "%s cannot be written: %s",
                                 file, strerror(-r))
                      : EXIT_OK;
+}
+
+int cli_write_json(const char *verb, const char *file, json_t *o) {
+        _cleanup_json_ json_t *owned = o;
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r = owned ? json_canonical(owned, &text, &n) : -ENOMEM;
+
+        if (r < 0)
+                return cli_fail(verb, EXIT_NOT, "%s", strerror(-r));
+        text[n++] = '\n'; /* replaces the NUL */
+        return cli_write(verb, file, text, n);
+}
+
+static volatile sig_atomic_t cli_stopped;
+
+static void cli_stop(int sig) {
+        cli_stopped = sig;
+}
+
+int cli_follow(const char *verb, int (*step)(void *userdata, bool *ret_end), void *userdata, int *ret_code) {
+        struct sigaction sa = {.sa_handler = cli_stop};
+        bool end = false;
+
+        sigaction(SIGINT, &sa, NULL);
+        sigaction(SIGTERM, &sa, NULL);
+        while (!end && !cli_stopped && !ferror(stdout)) {
+                struct pollfd gone = {.fd = STDOUT_FILENO};
+                int r = step(userdata, &end);
+
+                if (r != 0)
+                        return r;
+                if (fflush(stdout) != 0 || (!end && poll(&gone, 1, FOLLOW_MSEC) > 0 && /* the pipe's reader is gone */
+                                            (gone.revents & (POLLERR | POLLHUP))))
+                        break;
+        }
+        *ret_code = cli_stopped ? EXIT_OK : cli_done(verb, EXIT_OK);
+        return 0;
 }

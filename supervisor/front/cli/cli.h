@@ -65,10 +65,17 @@ int cli_end(int code);
 /* Writes a verb's output to `file`, or to standard output for NULL or "-". Returns EXIT_OK, or EXIT_NOT or EXIT_FULL
  * after a message. */
 int cli_write(const char *verb, const char *file, const char *text, size_t n);
+/* The same with a line of canonical JSON of o (stolen). */
+int cli_write_json(const char *verb, const char *file, json_t *o);
 /* Flushes standard output and reports a failure (a full disk, a closed pipe): returns code, or EXIT_NOT. */
 int cli_done(const char *verb, int code);
 /* Prints the text for --help; returns like cli_done(). */
 int cli_help(const char *verb, const char *text);
+
+/* Calls step() each 100 ms, for output that goes on, until an error of step(), *ret_end (false at the begin), SIGINT or
+ * SIGTERM, or the loss of standard output or its reader. Returns the error or 0; then *ret_code is the exit code, after
+ * a message. */
+int cli_follow(const char *verb, int (*step)(void *userdata, bool *ret_end), void *userdata, int *ret_code);
 
 /* Text for a terminal: characters that command the terminal (control characters, marks of writing direction) are
  * written as \uXXXX, an equal text in JSON. */
@@ -87,6 +94,12 @@ int cli_print_item(json_t *o);
 /* A member of o: NULL or 0 when absent or of another type. */
 static inline const char *cli_text(const json_t *o, const char *key) {
         return json_text(json_object_get(o, key));
+}
+static inline uint64_t cli_u64(const json_t *o, const char *key) {
+        uint64_t v = 0;
+
+        json_get_u64(json_object_get(o, key), &v);
+        return v;
 }
 static inline json_int_t cli_integer(const json_t *o, const char *key) {
         return json_integer_value(json_object_get(o, key));

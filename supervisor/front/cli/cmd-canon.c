@@ -17,10 +17,6 @@ static const char help[] =
         "  --state STATE     with list: open, resolved, active, invalidated or superseded\n"
         HELP_JSON "\nExit status: 0; 1 no such row or scope; 2 usage.\n";
 
-static int canon_scope(const ActionArgs *a, uint64_t *ret, Diag *reterr) {
-        return scope_find(a->t, action_scope(a), ret, reterr);
-}
-
 static int canon_bucket(const ActionArgs *a, const char *name, Kind *ret) {
         *ret = kind_from_name(name);
         if (kind_class(*ret) != CLASS_CANON)
@@ -33,7 +29,7 @@ static int canon_bucket(const ActionArgs *a, const char *name, Kind *ret) {
 
 static int canon_read_list(ActionArgs *a, Kind bucket, RecordState state, json_t **ret) {
         uint64_t scope;
-        int r = canon_scope(a, &scope, &a->d);
+        int r = scope_find(a->t, action_scope(a), &scope, &a->d);
 
         return r ?: belief_list(a->t, scope, bucket, state, ret);
 }
@@ -65,7 +61,7 @@ typedef int (*CanonReadFn)(Txn *t, uint64_t scope, Kind bucket, const char *id, 
 
 static int canon_read(ActionArgs *a, CanonReadFn read, Kind bucket, json_t **ret) {
         uint64_t scope;
-        int r = canon_scope(a, &scope, &a->d);
+        int r = scope_find(a->t, action_scope(a), &scope, &a->d);
 
         return r ?: read(a->t, scope, bucket, a->argv[1], ret, &a->d);
 }

@@ -162,11 +162,9 @@ static int capacity_add_registered(Mix *m, const char *dir) {
                 r = store_begin(store, false, &t, &d) ?: engine_skill_list(t, &rows, &n);
         if (r)
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : store_strerror(r));
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++)
                 fits = fits && capacity_add(m, rows[i].name, 0);
-                skill_row_deinit(&rows[i]);
-        }
-        free(rows);
+        skill_rows_free(rows, n);
         return fits ? 0 : cli_fail(VERB, EXIT_NOT, "more than %d skills", ROWS_MAX);
 }
 

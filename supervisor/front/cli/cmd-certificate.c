@@ -29,20 +29,14 @@ static const char help[] =
 
 static int certificate_print_key(Store *s, bool json, const char *file) {
         char pem[KEY_PEM_MAX], id[KEY_ID_MAX], vkey[VKEY_MAX];
-        _cleanup_json_ json_t *o = NULL;
-        _cleanup_free_ char *text = NULL;
-        size_t n;
 
         key_pem(store_public_key(s), pem);
         if (!json)
                 return cli_write("certificate", file, pem, strlen(pem));
         note_vkey(store_origin(s), store_public_key(s), vkey);
-        o = json_pack("{s:i, s:s, s:s, s:s, s:s}", "version", 1, "origin", store_origin(s), "keyid",
-                      key_id(store_public_key(s), id), "pem", pem, "vkey", vkey);
-        if (!o || json_canonical(o, &text, &n) < 0)
-                return cli_fail("certificate", EXIT_NOT, "%s", strerror(ENOMEM));
-        text[n++] = '\n'; /* replaces the NUL */
-        return cli_write("certificate", file, text, n);
+        return cli_write_json("certificate", file,
+                              json_pack("{s:i, s:s, s:s, s:s, s:s}", "version", 1, "origin", store_origin(s), "keyid",
+                                        key_id(store_public_key(s), id), "pem", pem, "vkey", vkey));
 }
 
 static const char *certificate_text(const json_t *statement, const char *a, const char *b) {

@@ -28,12 +28,8 @@ typedef struct Used {
 } Used;
 
 static void compact_used_deinit(Used *u) {
-        for (size_t i = 0; i < u->n_skills; i++)
-                skill_row_deinit(&u->skills[i]);
-        for (size_t i = 0; i < u->n_regions; i++)
-                region_row_deinit(&u->regions[i]);
-        free(u->skills);
-        free(u->regions);
+        skill_rows_free(u->skills, u->n_skills);
+        region_rows_free(u->regions, u->n_regions);
 }
 
 /* In use: registered, or of a region without a recorded end, whose release callbacks run from the copy. */

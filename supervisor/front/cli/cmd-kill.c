@@ -30,22 +30,15 @@ static const char help[] =
 #define LOOK_USEC 5000           /* interval of --wait */
 #define WAIT_MAX_USEC 60000000   /* the longest cancel bound of a manifest */
 
-/* Reads the region's row. Returns 0, ENGINE_E_NO_REGION, or 1000 after a message. */
+/* Returns EXIT_OK, -ESRCH when the region is not alive, or another exit code after a message. */
 static int kill_read_row(Store *s, const char *region, RegionRow *ret) {
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {0};
         int r = store_begin(s, false, &t, &d);
 
-        if (r == 0) {
-                r = engine_region_get(t, region, ret);
-                if (r == ENGINE_E_NO_REGION)
-                        return r;
-        }
-        if (r != 0) {
-                with_store_failed("kill", s, r, &d);
-                return 1000;
-        }
-        return 0;
+        if (r == 0 && (r = engine_region_get(t, region, ret)) == ENGINE_E_NO_REGION)
+                return -ESRCH;
+        return r == 0 ? EXIT_OK : with_store_failed("kill", s, r, &d);
 }
 
 static int kill_no_region(const char *region) {
@@ -123,10 +116,8 @@ static int kill_wait_for_end(Store *s, const char *region, bool *ret_orphan) {
                 _cleanup_(region_row_deinit) RegionRow row = {0};
                 int r = kill_read_row(s, region, &row);
 
-                if (r == ENGINE_E_NO_REGION)
-                        return EXIT_OK;
-                if (r != 0)
-                        return EXIT_NOT;
+                if (r != EXIT_OK)
+                        return r == -ESRCH ? EXIT_OK : r;
                 if (store_lock_is_free(s, row.supervisor_lock)) {
                         *ret_orphan = true;
                         return EXIT_OK;
@@ -164,9 +155,9 @@ static int kill_discard(Store *s, const char *region) {
 }
 
 int cmd_kill(int argc, char **argv) {
-        static const struct option options[] = {OPTION("store", 's'), OPTION("anchor", 'a'), OPTION_FLAG("help", 'h'),
-                                                OPTION_FLAG("wait", 'w'), OPTION_FLAG("discard", 'd'), OPTION_LAST,
-                                                {0}};
+        static const struct option options[] = {OPTION("store", 's'),         OPTION("anchor", STORE_ANCHOR),
+                                                OPTION_FLAG("help", 'h'),     OPTION_FLAG("wait", 'w'),
+                                                OPTION_FLAG("discard", 'd'),  OPTION_LAST, {0}};
         _cleanup_(region_row_deinit) RegionRow row = {0};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help};
@@ -188,8 +179,8 @@ int cmd_kill(int argc, char **argv) {
         if (r != EXIT_OK)
                 return r;
         r = kill_read_row(s, region, &row);
-        if (r != 0)
-                return r == ENGINE_E_NO_REGION ? kill_no_region(region) : EXIT_NOT;
+        if (r != EXIT_OK)
+                return r == -ESRCH ? kill_no_region(region) : r;
         if (drop && (r = kill_discard(s, region)) != EXIT_OK)
                 return r;
         r = kill_ask_daemon(s, &row);

@@ -42,8 +42,7 @@ int cmd_checkpoint(int argc, char **argv) {
                 free(root);
                 return cli_print("checkpoint", EXIT_OK, out);
         }
-        fwrite(note.p, 1, note.n, stdout);
-        return cli_done("checkpoint", EXIT_OK);
+        return cli_write("checkpoint", NULL, note.p, note.n);
 }
 
 static const char export_help[] = "Usage: lethe export [--json] [--store DIR] DIR\n\n"
@@ -94,33 +93,22 @@ static const char prove_help[] =
         "  --json            a JSON object: seq, entry (text), proof (text), vkey\n"
         "  -h, --help        print the help\n";
 
-static int prove_as_json(Txn *t, Store *s, uint64_t seq, const Buf *proof, Buf *ret) {
-        _cleanup_json_ json_t *out = NULL;
-        _cleanup_free_ char *text = NULL;
+static json_t *prove_json(Store *s, uint64_t seq, Bytes entry, const Buf *proof) {
         char vkey[VKEY_MAX];
-        size_t n;
-        Bytes e;
-        int r = ledger_get(t, seq, &e);
 
-        if (r < 0)
-                return r;
         note_vkey(store_origin(s), store_public_key(s), vkey);
-        out = json_pack("{s:i, s:o, s:s%, s:s%, s:s}", "version", 1, "seq", json_u64(seq), "entry", e.p, e.n, "proof",
-                        proof->data, proof->n, "vkey", vkey);
-        r = out ? json_canonical(out, &text, &n) : -ENOMEM;
-        if (r == 0)
-                r = buf_add(ret, text, n);
-        return r == 0 ? buf_add(ret, "\n", 1) : r;
+        return json_pack("{s:i, s:o, s:s%, s:s%, s:s}", "version", 1, "seq", json_u64(seq), "entry", entry.p, entry.n,
+                         "proof", proof->data, proof->n, "vkey", vkey);
 }
 
 int cmd_prove(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("output", 'o'), {0}};
-        _cleanup_buf_ Buf proof = {0}, json = {0};
+        _cleanup_buf_ Buf proof = {0};
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         StoreOptions o = {.help = prove_help, .letters = ":ho:"};
-        const Buf *out = &proof;
         uint64_t seq;
+        Bytes entry;
         Diag d = {0};
         int r;
 
@@ -133,12 +121,9 @@ int cmd_prove(int argc, char **argv) {
         r = with_store_read("prove", &o, &s, &t);
         if (r != EXIT_OK)
                 return r;
-        r = proof_build(t, seq, &proof, &d);
-        if (r == 0 && o.json) {
-                r = prove_as_json(t, s, seq, &proof, &json);
-                out = &json;
-        }
+        r = proof_build(t, seq, &proof, &d) ?: ledger_get(t, seq, &entry);
         if (r != 0)
                 return with_store_failed("prove", s, r, &d);
-        return cli_write("prove", o.value['o'], out->data, out->n);
+        return o.json ? cli_write_json("prove", o.value['o'], prove_json(s, seq, entry, &proof))
+                      : cli_write("prove", o.value['o'], proof.data, proof.n);
 }

@@ -8,8 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
 
 static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
@@ -21,16 +19,18 @@ static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
                            "  --json            each line is the entry as recorded, with seq added\n"
                            "  -h, --help        print the help\n";
 
-#define FOLLOW_USEC 100000 /* interval of --follow */
 #define TYPES_MAX 16
 #define LOG_E_NO_REGION 1
 
-typedef struct LogFilter {
+typedef struct LogCall {
         const char *region;
         const char *types[TYPES_MAX];
         size_t n_types;
         bool json;
-} LogFilter;
+        Store *store;
+        uint64_t next; /* the first entry that was not read yet */
+        Diag d;
+} LogCall;
 
 /* An entry with a member `key` of the value at the top must contain the needle: the search rejects most entries
  * without parsing. */
@@ -41,7 +41,7 @@ static bool log_mentions(Bytes e, const char *key, const char *value) {
         return n < (int)sizeof(needle) && memmem(e.p, e.n, needle, (size_t)n);
 }
 
-static bool log_wants_type(const LogFilter *f, Bytes e, const json_t *o) {
+static bool log_wants_type(const LogCall *f, Bytes e, const json_t *o) {
         bool any = f->n_types == 0;
 
         for (size_t i = 0; i < f->n_types && !any; i++)
@@ -68,7 +68,7 @@ static int log_add_fields(Txn *t, uint64_t seq, json_t *o) {
 }
 
 /* parsed: the entry as JSON, taken; or NULL. */
-static int log_show(Txn *t, const LogFilter *f, uint64_t seq, Bytes e, json_t *parsed) {
+static int log_show(Txn *t, const LogCall *f, uint64_t seq, Bytes e, json_t *parsed) {
         _cleanup_json_ json_t *o = parsed;
         _cleanup_free_ char *rest = NULL;
         const char *region;
@@ -107,78 +107,50 @@ static int log_show(Txn *t, const LogFilter *f, uint64_t seq, Bytes e, json_t *p
         return 0;
 }
 
-static int log_no_region(const char *region, Diag *reterr) {
-        return diag(reterr, LOG_E_NO_REGION, "region %s is not in this store's ledger", region);
-}
-
-/* Prints the region's entries from *next on. */
-static int log_print_region(Txn *t, const LogFilter *f, uint64_t *next, Diag *reterr) {
+/* Prints the region's entries from f->next on. */
+static int log_print_region(Txn *t, LogCall *f) {
         _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
         int r = region_events(t, f->region, &w);
 
         if (r == REGION_EVENTS_E_NONE)
-                return log_no_region(f->region, reterr);
+                return diag(&f->d, LOG_E_NO_REGION, "region %s is not in this store's ledger", f->region);
         while (r == 0 && !ferror(stdout)) {
                 _cleanup_json_ json_t *o = NULL;
                 uint64_t seq;
                 Bytes e;
 
                 r = region_events_next(&w, &seq, &e, &o);
-                if (r == 0 && seq >= *next) {
+                if (r == 0 && seq >= f->next) {
                         r = log_show(t, f, seq, e, TAKE_PTR(o));
-                        *next = seq + 1;
+                        f->next = seq + 1;
                 }
         }
         return r == -ENOENT ? 0 : r;
 }
 
-/* Prints the entries from *next on. */
-static int log_print_from(Store *s, const LogFilter *f, uint64_t *next, Diag *reterr) {
+/* Prints the entries from f->next on. */
+static int log_print_new(void *userdata, bool *ret_end) {
+        LogCall *f = userdata;
         _cleanup_walk_ LedgerWalk w = {0};
         _cleanup_txn_ Txn *t = NULL;
         uint64_t size, seq;
         Bytes e;
-        int r = store_begin(s, false, &t, reterr);
+        int r = store_begin(f->store, false, &t, &f->d);
 
         if (r != 0)
                 return r;
         if (f->region)
-                return log_print_region(t, f, next, reterr);
+                return log_print_region(t, f);
         r = ledger_state(t, &size, NULL);
-        if (r < 0 || size <= *next)
+        if (r < 0 || size <= f->next)
                 return r;
-        r = ledger_walk(t, *next, &w);
-        while (r == 0 && *next < size && !ferror(stdout)) {
+        r = ledger_walk(t, f->next, &w);
+        while (r == 0 && f->next < size && !ferror(stdout)) {
                 r = ledger_next(&w, &seq, &e) ?: log_show(t, f, seq, e, NULL);
                 if (r == 0)
-                        *next = seq + 1;
+                        f->next = seq + 1;
         }
         return r == -ENOENT ? -EUCLEAN : r;
-}
-
-static volatile sig_atomic_t log_stopped;
-
-static void log_stop(int sig) {
-        log_stopped = sig;
-}
-
-static int log_follow(Store *s, const LogFilter *f, uint64_t *next, Diag *reterr) {
-        struct sigaction sa = {.sa_handler = log_stop};
-
-        sigaction(SIGINT, &sa, NULL);
-        sigaction(SIGTERM, &sa, NULL);
-        while (!log_stopped && !ferror(stdout)) {
-                struct pollfd gone = {.fd = STDOUT_FILENO};
-                int r = log_print_from(s, f, next, reterr);
-
-                if (r != 0)
-                        return r;
-                if (fflush(stdout) != 0)
-                        return 0;
-                if (poll(&gone, 1, FOLLOW_USEC / 1000) > 0 && (gone.revents & (POLLERR | POLLHUP)))
-                        return 0; /* the reader of the pipe is gone */
-        }
-        return 0;
 }
 
 int cmd_log(int argc, char **argv) {
@@ -187,13 +159,10 @@ int cmd_log(int argc, char **argv) {
                 OPTION("since", 'S'), OPTION_FLAG("follow", 'f'), {0}};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help, .no_arguments = true, .letters = ":hf"};
-        LogFilter f = {0};
+        LogCall f = {0};
         RegionId region;
         RegionSelector selector;
-        bool go_on;
-        uint64_t next = 0;
-        Diag d = {0};
-        int r, opt;
+        int r, opt, code;
 
         while ((opt = store_next_option(&o, argc, argv, options)) > 0) {
                 o.value[opt] = optarg ?: "";
@@ -204,10 +173,9 @@ int cmd_log(int argc, char **argv) {
         }
         if (opt < 0)
                 return o.code;
-        if (o.value['S'] && count_parse(o.value['S'], &next) < 0)
+        if (o.value['S'] && count_parse(o.value['S'], &f.next) < 0)
                 return cli_usage("log", "--since '%s' is not an entry's number", o.value['S']);
         f.json = o.json;
-        go_on = o.value['f'];
         selector = (RegionSelector){.text = o.value['r'], .last = o.value['L']};
         r = selector_option("log", &selector) ?: with_store("log", &o, STORE_READ, &s);
         if (r == EXIT_OK && (selector.last || selector.text)) {
@@ -216,8 +184,9 @@ int cmd_log(int argc, char **argv) {
         }
         if (r != EXIT_OK)
                 return r;
-        r = go_on ? log_follow(s, &f, &next, &d) : log_print_from(s, &f, &next, &d);
+        f.store = s;
+        r = o.value['f'] ? cli_follow("log", log_print_new, &f, &code) : log_print_new(&f, NULL);
         if (r != 0)
-                return with_store_failed("log", s, r, &d);
-        return go_on && log_stopped ? EXIT_OK : cli_done("log", EXIT_OK);
+                return with_store_failed("log", s, r, &f.d);
+        return o.value['f'] ? code : cli_done("log", EXIT_OK);
 }

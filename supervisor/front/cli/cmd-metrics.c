@@ -48,7 +48,5 @@ int cmd_metrics(int argc, char **argv) {
                 return r == 0 ? EXIT_OK
                               : cli_fail("metrics", EXIT_NOT, "%s: cannot be written: %s", file, strerror(-r));
         }
-        if (fwrite(text.data, 1, text.n, stdout) != text.n)
-                return cli_fail("metrics", EXIT_NOT, "cannot write standard output");
-        return cli_done("metrics", EXIT_OK);
+        return cli_write("metrics", NULL, text.data, text.n);
 }

@@ -90,30 +90,21 @@ static int ps_print_all(Store *s, Txn *t, bool json) {
 }
 
 int cmd_ps(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, OPTION_FLAG("all", 'A'), {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTION_FLAG("all", 'a'), {0}};
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
-        StoreOptions o = {0};
+        StoreOptions o = {.help = help, .no_arguments = true, .letters = ":ha"};
         RegionRow *rows = NULL;
-        bool all = false;
         size_t n = 0;
         Diag d = {0};
-        int r, opt;
+        int r;
 
-        while ((opt = getopt_long(argc, argv, ":ha", options, NULL)) >= 0) {
-                if (opt == 'h')
-                        return cli_help("ps", help);
-                if (opt == 'A' || (opt == 'a' && !optarg)) /* --anchor has a value */
-                        all = true;
-                else if (!store_option(&o, opt, optarg))
-                        return store_option_wrong(argv);
-        }
-        if (optind < argc)
-                return cli_usage("ps", "'%s' is an extra argument", argv[optind]);
+        if (store_options(&o, argc, argv, options) < 0)
+                return o.code;
         r = with_store_read("ps", &o, &s, &t);
         if (r != EXIT_OK)
                 return r;
-        if (all)
+        if (o.value['a'])
                 return ps_print_all(s, t, o.json);
         r = engine_region_list(t, &rows, &n);
         if (r != 0)
@@ -128,8 +119,7 @@ int cmd_ps(int argc, char **argv) {
                         r = r == 0 ? ps_print_json(&rows[i], orphan) : r;
                 else
                         ps_print_text(&rows[i], orphan);
-                region_row_deinit(&rows[i]);
         }
-        free(rows);
+        region_rows_free(rows, n);
         return r < 0 ? with_store_failed("ps", s, r, &d) : cli_done("ps", EXIT_OK);
 }

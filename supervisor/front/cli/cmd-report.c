@@ -17,16 +17,15 @@ static const char help[] =
         "  -h, --help        print the help\n";
 
 static json_t *report_to_json(const ReportTotals *t, const char *file) {
-        json_t *o = json_pack("{s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "version", 1, "file", file, "holds", t->holds,
-                              "regions", json_u64(t->regions), "ended", json_u64(t->ended), "alive", json_u64(t->alive),
-                              "uncovered", json_u64(t->uncovered));
+        _cleanup_json_ json_t *o = json_pack(
+                "{s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "version", 1, "file", file, "holds", t->holds, "regions",
+                json_u64(t->regions), "ended", json_u64(t->ended), "alive", json_u64(t->alive), "uncovered",
+                json_u64(t->uncovered));
 
         for (RegionQuestion q = 0; o && q < REGION_QUESTIONS_N; q++)
-                if (json_object_set_new(o, region_questions[q].word, json_u64(t->answers[q])) < 0) {
-                        json_decref(o);
+                if (json_object_set_new(o, region_questions[q].word, json_u64(t->answers[q])) < 0)
                         return NULL;
-                }
-        return o;
+        return TAKE_PTR(o);
 }
 
 int cmd_report(int argc, char **argv) {

@@ -40,11 +40,11 @@ static json_t *skill_row_json(const SkillRow *row) {
 }
 
 /* Makes the store's copy of the skill before the event, so that no event is without a copy. */
-static int skill_add_copy(const Skill *s, const StoreOptions *o) {
+static int skill_add_copy(const Skill *s, const ActionArgs *a) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_skill_ Skill *copied = NULL;
         Diag d = {0};
-        int r = with_store(VERB, o, STORE_WRITE, &store);
+        int r = with_store(VERB, &a->o, STORE_WRITE, &store);
 
         if (r != EXIT_OK)
                 return r;
@@ -57,16 +57,16 @@ static int skill_add_copy(const Skill *s, const StoreOptions *o) {
                        : cli_fail(VERB, EXIT_NOT, "%s: changed during the registration", s->dir);
 }
 
-static int skill_add(const char *dir, const char *policy_file, const StoreOptions *o) {
+static int skill_add(ActionArgs *a) {
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_skill_ Skill *s = NULL;
         _cleanup_json_ json_t *files = NULL;
-        ActionArgs a = {.verb = VERB, .o = *o};
         const BundleFile *manifest;
+        SkillRecord record;
         uint64_t seq = 0;
         bool fresh = false;
         Diag d = {0};
-        int r = skill_load(dir, &s, &d) ?: skill_check_owner(s, &d);
+        int r = skill_load(a->argv[0], &s, &d) ?: skill_check_owner(s, &d);
 
         if (r)
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
@@ -74,7 +74,7 @@ static int skill_add(const char *dir, const char *policy_file, const StoreOption
                 return cli_fail(VERB, EXIT_NOT,
                                 "%s: the name in SKILL.md cannot be registered; `lethe validate` tells the rule",
                                 s->dir);
-        r = policy_load(policy_file, &policy, &d);
+        r = policy_load(a->o.value['p'], &policy, &d);
         if (r == 0 && (r = policy_allows_ask(policy, s, &d)) > 0)
                 diag_prefix(&d, "%s/" MANIFEST_NAME ": /teardown/discipline", s->dir);
         if (r)
@@ -85,57 +85,51 @@ static int skill_add(const char *dir, const char *policy_file, const StoreOption
         if (!files)
                 return cli_fail(VERB, EXIT_NOT, "out of memory");
         manifest = bundle_find(&s->bundle, MANIFEST_NAME);
-        r = skill_add_copy(s, o)
-                    ?: action_begin(&a, true)
-                    ?: action_end(&a, engine_skill_register(a.t, action_who(),
-                                                            &(SkillRecord){.name = s->md.name,
-                                                                           .folder = s->dir,
-                                                                           .digest = s->bundle.digest,
-                                                                           .files = files,
-                                                                           .manifest = manifest ? manifest->digest
-                                                                                                : NULL},
-                                                            &seq, &fresh));
-        return r ?: action_tell(&a,
+        record = (SkillRecord){.name = s->md.name, .folder = s->dir, .digest = s->bundle.digest, .files = files,
+                               .manifest = manifest ? manifest->digest : NULL};
+        r = skill_add_copy(s, a)
+                    ?: action_begin(a, true)
+                    ?: action_end(a, engine_skill_register(a->t, action_who(), &record, &seq, &fresh));
+        return r ?: action_tell(a,
                                 json_pack("{s:s, s:s, s:s, s:o, s:b}", "name", s->md.name, "digest", s->bundle.digest,
                                           "folder", s->dir, "seq", json_u64(seq), "new", fresh),
                                 "%s %s, event %" PRIu64 "\n%s", s->md.name,
                                 fresh ? "registered" : "was registered already", seq, s->bundle.digest);
 }
 
-static int skill_list(const StoreOptions *o) {
-        _cleanup_store_ Store *store = NULL;
-        _cleanup_txn_ Txn *t = NULL;
-        _cleanup_json_ json_t *a = json_array();
+static int skill_read_list(Txn *t, json_t *list) {
         SkillRow *rows = NULL;
         size_t n = 0;
-        int r = with_store_read(VERB, o, &store, &t);
+        int r = engine_skill_list(t, &rows, &n);
 
-        if (r != EXIT_OK)
-                return r;
-        r = engine_skill_list(t, &rows, &n);
-        if (r)
-                return with_store_failed(VERB, store, r, NULL);
-        if (!o->json && n == 0)
-                fprintf(stderr, "no skill is registered; register a skill by `lethe skill add DIR`\n");
-        for (size_t i = 0; i < n; i++) {
-                if (o->json)
-                        json_array_append_new(a, skill_row_json(&rows[i]));
-                else
-                        printf("%-24s %.19s  %s\n", rows[i].name, rows[i].digest, rows[i].folder);
-                skill_row_deinit(&rows[i]);
-        }
-        free(rows);
-        return o->json ? cli_print(VERB, EXIT_OK, json_pack("{s:i, s:O}", "version", 1, "skills", a)) : EXIT_OK;
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = json_array_append_new(list, skill_row_json(&rows[i])) < 0 ? -ENOMEM : 0;
+        skill_rows_free(rows, n);
+        return r;
 }
 
-static int skill_show(const char *name, const StoreOptions *o) {
+static void skill_print_row(const json_t *o) {
+        printf("%-24s %.19s  %s\n", cli_text(o, "name"), cli_text(o, "digest"), cli_text(o, "folder"));
+}
+
+static int skill_list(ActionArgs *a) {
+        _cleanup_json_ json_t *list = json_array();
+        int r = action_begin(a, false) ?: action_end(a, skill_read_list(a->t, list));
+
+        if (r == EXIT_OK && !a->o.json && json_array_size(list) == 0)
+                fprintf(stderr, "no skill is registered; register a skill by `lethe skill add DIR`\n");
+        return r ?: action_rows(a, json_pack("{s:O}", "skills", list), "skills", skill_print_row);
+}
+
+static int skill_show(ActionArgs *a) {
+        const char *name = a->argv[0];
         _cleanup_store_ Store *store = NULL;
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_skill_row_ SkillRow row = {0};
         _cleanup_skill_ Skill *s = NULL;
         char shown[256];
         Diag d = {0};
-        int r = with_store_read(VERB, o, &store, &t), changed;
+        int r = with_store_read(VERB, &a->o, &store, &t), changed;
 
         if (r != EXIT_OK)
                 return r;
@@ -148,7 +142,7 @@ static int skill_show(const char *name, const StoreOptions *o) {
         changed = registry_load_row(&row, &(const RegistryUse){0}, &s, &d);
         if (changed < 0)
                 return cli_fail(VERB, EXIT_NOT, "%s", strerror(-changed));
-        if (o->json) {
+        if (a->o.json) {
                 json_t *j = skill_row_json(&row);
 
                 if (j && (json_object_set(j, "files", row.files) < 0 ||
@@ -166,26 +160,16 @@ static int skill_show(const char *name, const StoreOptions *o) {
         if (s && s->md.description)
                 skill_print_text("description", s->md.description);
         printf("%-12s%s\n", "state", changed ? d.text : "unchanged since the registration");
-        return changed ? EXIT_NOT : EXIT_OK;
+        return cli_done(VERB, changed ? EXIT_NOT : EXIT_OK);
 }
 
 int cmd_skill(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("policy", 'p'), {0}};
-        StoreOptions o = {.help = help};
-        const char *action, *policy;
+        static const Action actions[] = {
+                {"add", "a single argument, DIR", 1, 1, "p", skill_add, true},
+                {"list", "", 0, 0, "", skill_list},
+                {"show", "a single argument, NAME", 1, 1, "", skill_show},
+        };
 
-        if (store_options(&o, argc, argv, options) < 0)
-                return o.code;
-        policy = o.value['p'];
-        action = argv[optind];
-        if (!action || (strcmp(action, "add") && strcmp(action, "list") && strcmp(action, "show")))
-                return cli_usage(VERB, "give add, list or show");
-        if (policy && strcmp(action, "add"))
-                return cli_usage(VERB, "--policy goes with add");
-        if (argc - optind != (strcmp(action, "list") ? 2 : 1))
-                return cli_usage(VERB, strcmp(action, "list") ? "%s takes a single argument" : "%s takes no argument",
-                                 action);
-        return cli_done(VERB, *action == 'a'   ? skill_add(argv[optind + 1], policy, &o)
-                              : *action == 'l' ? skill_list(&o)
-                                               : skill_show(argv[optind + 1], &o));
+        return actions_main(VERB, help, actions, ARRAY_SIZE(actions), options, argc, argv);
 }

@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
 
 static const char help[] =
@@ -36,15 +34,6 @@ static const char help[] =
         "  confidence:F/N    the value of the highest confidence, at least F\n\n" HELP_STORE
         "  --json            JSON objects with all members\n"
         "  -h, --help        print the help\n";
-
-#define WATCH_USEC 100000
-
-typedef struct SlotArgs {
-        ActionArgs in;
-        const char *name, *value;
-        int64_t expect;
-        uint64_t version, count;
-} SlotArgs;
 
 /* The text of `arg`, or of standard input, or of a file, as JSON. Returns EXIT_*. */
 static int slot_read_json(ActionArgs *a, const char *what, const char *arg, bool is_file, unsigned depth,
@@ -71,14 +60,7 @@ static int slot_read_json(ActionArgs *a, const char *what, const char *arg, bool
                             is_file || strcmp(arg, "-") == 0 ? "" : " (a string needs quotes: '\"text\"')", ret);
 }
 
-/* Members of belief/'s objects: 0 and "?" when absent. */
-static uint64_t slot_number(const json_t *o, const char *key) {
-        uint64_t v = 0;
-
-        json_get_u64(json_object_get(o, key), &v);
-        return v;
-}
-
+/* A member of belief/'s objects: "?" when absent. */
 static const char *slot_text(const json_t *o, const char *key) {
         return cli_text(o, key) ?: "?";
 }
@@ -94,16 +76,16 @@ static void slot_print_verdict(const json_t *v) {
         const char *who = cli_text(v, "who");
 
         printf("verdict %-6s seq %-8" PRIu64 " %s  %s, %zu proposal%s: ", slot_text(json_object_get(v, "rule"), "rule"),
-               slot_number(v, "seq"), slot_text(v, "time"), who ? who : "enough gathered", json_array_size(list),
+               cli_u64(v, "seq"), slot_text(v, "time"), who ? who : "enough gathered", json_array_size(list),
                json_array_size(list) == 1 ? "" : "s");
         if (json_is_null(json_object_get(v, "winner")))
                 printf("no value taken, %s\n", slot_text(v, "reason"));
         else
-                printf("version %" PRIu64 "\n", slot_number(v, "version") + 1);
+                printf("version %" PRIu64 "\n", cli_u64(v, "version") + 1);
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *p = json_array_get(list, i), *sure = json_object_get(p, "confidence");
 
-                printf("        %-14s seq %-8" PRIu64, slot_text(p, "verdict"), slot_number(p, "seq"));
+                printf("        %-14s seq %-8" PRIu64, slot_text(p, "verdict"), cli_u64(p, "seq"));
                 slot_print_skill(p);
                 if (sure)
                         printf("  confidence %g", json_number_value(sure));
@@ -118,54 +100,55 @@ static int slot_print_waiting(const json_t *o) {
 
         printf("  rule     ");
         r = print_json(stdout, rule);
-        printf("  gathered %zu of %" PRIu64 "\n", json_array_size(list), slot_number(rule, "of"));
+        printf("  gathered %zu of %" PRIu64 "\n", json_array_size(list), cli_u64(rule, "of"));
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *p = json_array_get(list, i);
 
-                printf("        seq %-8" PRIu64 " %s ", slot_number(p, "seq"), slot_text(p, "time"));
+                printf("        seq %-8" PRIu64 " %s ", cli_u64(p, "seq"), slot_text(p, "time"));
                 slot_print_skill(p);
                 putchar('\n');
         }
         return r;
 }
 
-static int slot_define(SlotArgs *a) {
+static int slot_define(ActionArgs *a) {
         _cleanup_json_ json_t *schema = NULL, *rule = NULL;
-        ActionArgs *in = &a->in;
+        const char *name = a->argv[0];
         uint64_t seq = 0;
         int r;
 
-        if (!in->o.value['S'])
+        if (!a->o.value['S'])
                 return cli_usage("slot", "define needs --schema FILE");
-        if (in->o.value['R']) {
+        if (a->o.value['R']) {
                 ArbitrationRule parsed;
 
-                if (arbitration_rule_parse_text(in->o.value['R'], &parsed, &in->d) != 0)
-                        return cli_usage("slot", "--arbitrate: %s", in->d.text);
+                if (arbitration_rule_parse_text(a->o.value['R'], &parsed, &a->d) != 0)
+                        return cli_usage("slot", "--arbitrate: %s", a->d.text);
                 rule = arbitration_rule_json(&parsed);
                 if (!rule)
                         return cli_fail("slot", EXIT_NOT, "%s", strerror(ENOMEM));
         }
-        r = slot_read_json(in, "the schema", in->o.value['S'], true, JSONSCHEMA_DEPTH_MAX, &schema)
-                    ?: action_begin(in, true)
-                    ?: action_end(in, engine_slot_define_ruled(in->t, action_who(), a->name, schema, rule, &seq, &in->d));
-        return r ?: action_tell(in, json_pack("{s:s, s:o}", "slot", a->name, "seq", json_u64(seq)),
-                                "%s is defined (seq %" PRIu64 ")", a->name, seq);
+        r = slot_read_json(a, "the schema", a->o.value['S'], true, JSONSCHEMA_DEPTH_MAX, &schema)
+                    ?: action_begin(a, true)
+                    ?: action_end(a, engine_slot_define_ruled(a->t, action_who(), name, schema, rule, &seq, &a->d));
+        return r ?: action_tell(a, json_pack("{s:s, s:o}", "slot", name, "seq", json_u64(seq)),
+                                "%s is defined (seq %" PRIu64 ")", name, seq);
 }
 
-static int slot_put(SlotArgs *a) {
+static int slot_put(ActionArgs *a) {
         _cleanup_json_ json_t *value = NULL;
-        ActionArgs *in = &a->in;
-        uint64_t seq = 0, version = 0;
-        int r = slot_read_json(in, "the value", a->value, false, JSON_DEPTH_DEFAULT, &value)
-                        ?: action_begin(in, true)
-                        ?: action_end(in, engine_slot_put(in->t, action_who(), a->name, value, a->expect, &seq, &version,
-                                                          &in->d));
+        uint64_t seq = 0, version = 0, expect = 0;
+        int r = action_number(a, "--expect", a->o.value['e'], &expect)
+                        ?: slot_read_json(a, "the value", a->argv[1], false, JSON_DEPTH_DEFAULT, &value)
+                        ?: action_begin(a, true)
+                        ?: action_end(a, engine_slot_put(a->t, action_who(), a->argv[0], value,
+                                                         a->o.value['e'] ? (int64_t)expect : -1, &seq, &version,
+                                                         &a->d));
 
-        return r ?: action_tell(in,
-                                json_pack("{s:s, s:o, s:o}", "slot", a->name, "slot_version", json_u64(version), "seq",
-                                          json_u64(seq)),
-                                "%s is at version %" PRIu64 " (seq %" PRIu64 ")", a->name, version, seq);
+        return r ?: action_tell(a,
+                                json_pack("{s:s, s:o, s:o}", "slot", a->argv[0], "slot_version", json_u64(version),
+                                          "seq", json_u64(seq)),
+                                "%s is at version %" PRIu64 " (seq %" PRIu64 ")", a->argv[0], version, seq);
 }
 
 /* Objects of belief/ use "version" for the slot's version; at the top of the output "version" is the format's. */
@@ -180,56 +163,56 @@ static int slot_print_value(json_t *o, bool json) {
         return slot_rename_version(o) < 0 ? -ENOMEM : print_json(stdout, o);
 }
 
-static int slot_get(SlotArgs *a) {
+static int slot_get(ActionArgs *a) {
         _cleanup_json_ json_t *o = NULL;
-        ActionArgs *in = &a->in;
-        int r = action_begin(in, false) ?: action_end(in, belief_slot_get(in->t, a->name, a->version, &o, &in->d));
+        uint64_t version = 0;
+        int r = cli_number("slot", "--version", a->o.value['v'], 1, COUNT_MOST, &version)
+                        ?: action_begin(a, false)
+                        ?: action_end(a, belief_slot_get(a->t, a->argv[0], version, &o, &a->d));
 
         if (r != EXIT_OK)
                 return r;
-        return slot_print_value(o, in->o.json) < 0 ? cli_fail("slot", EXIT_NOT, "out of memory")
-                                                   : cli_done("slot", EXIT_OK);
+        return slot_print_value(o, a->o.json) < 0 ? cli_fail("slot", EXIT_NOT, "out of memory")
+                                                  : cli_done("slot", EXIT_OK);
 }
 
 static void slot_print_row(const json_t *o) {
         const char *held = cli_text(json_object_get(o, "held"), "region");
         const json_t *rule = json_object_get(o, "rule");
 
-        printf("%-32s  version %-6" PRIu64 "%s%s", cli_text(o, "slot"), slot_number(o, "version"),
+        printf("%-32s  version %-6" PRIu64 "%s%s", cli_text(o, "slot"), cli_u64(o, "version"),
                held ? "  held by region " : "", held ? held : "");
         if (rule)
-                printf("  %s: %" PRIu64 " of %" PRIu64 " gathered", cli_text(rule, "rule"), slot_number(o, "gathered"),
-                       slot_number(rule, "of"));
+                printf("  %s: %" PRIu64 " of %" PRIu64 " gathered", cli_text(rule, "rule"), cli_u64(o, "gathered"),
+                       cli_u64(rule, "of"));
         putchar('\n');
 }
 
-static int slot_list(SlotArgs *a) {
-        ActionArgs *in = &a->in;
+static int slot_list(ActionArgs *a) {
         json_t *list = NULL;
-        int r = action_begin(in, false) ?: action_end(in, belief_slot_list(in->t, &list));
+        int r = action_begin(a, false) ?: action_end(a, belief_slot_list(a->t, &list));
 
-        return r ?: action_rows(in, json_pack("{s:o}", "slots", list), "slots", slot_print_row);
+        return r ?: action_rows(a, json_pack("{s:o}", "slots", list), "slots", slot_print_row);
 }
 
-static int slot_decide(SlotArgs *a) {
+static int slot_decide(ActionArgs *a) {
         _cleanup_json_ json_t *verdict = NULL;
-        ActionArgs *in = &a->in;
         uint64_t seq = 0;
-        int r = action_begin(in, true)
-                        ?: action_end(in, engine_slot_decide(in->t, action_who(), a->name, &seq, &verdict, &in->d));
+        int r = action_begin(a, true)
+                        ?: action_end(a, engine_slot_decide(a->t, action_who(), a->argv[0], &seq, &verdict, &a->d));
 
         if (r != EXIT_OK)
                 return r;
-        if (json_object_set_new(verdict, "seq", json_u64(seq)) < 0 || (in->o.json && slot_rename_version(verdict) < 0))
+        if (json_object_set_new(verdict, "seq", json_u64(seq)) < 0 || (a->o.json && slot_rename_version(verdict) < 0))
                 return cli_fail("slot", EXIT_NOT, "out of memory");
-        if (in->o.json)
+        if (a->o.json)
                 return cli_print("slot", EXIT_OK, TAKE_PTR(verdict));
         if (json_is_null(json_object_get(verdict, "winner")))
-                printf("no value is taken for %s: %s (seq %" PRIu64 ")\n", a->name,
+                printf("no value is taken for %s: %s (seq %" PRIu64 ")\n", a->argv[0],
                        slot_text(verdict, "reason"), seq);
         else
-                printf("%s is at version %" PRIu64 " (verdict at seq %" PRIu64 ")\n", a->name,
-                       slot_number(verdict, "version") + 1, seq);
+                printf("%s is at version %" PRIu64 " (verdict at seq %" PRIu64 ")\n", a->argv[0],
+                       cli_u64(verdict, "version") + 1, seq);
         return cli_done("slot", EXIT_OK);
 }
 
@@ -250,21 +233,20 @@ static int slot_read_all(Txn *t, const char *name, json_t **ret, json_t **ret_ve
         return r;
 }
 
-static int slot_show(SlotArgs *a) {
+static int slot_show(ActionArgs *a) {
         _cleanup_json_ json_t *o = NULL, *verdict = NULL;
-        ActionArgs *in = &a->in;
-        int r = action_begin(in, false) ?: action_end(in, slot_read_all(in->t, a->name, &o, &verdict, &in->d));
+        int r = action_begin(a, false) ?: action_end(a, slot_read_all(a->t, a->argv[0], &o, &verdict, &a->d));
 
         if (r != EXIT_OK)
                 return r;
-        if (in->o.json)
+        if (a->o.json)
                 return cli_print("slot", EXIT_OK, TAKE_PTR(o));
-        printf("%s\n  version  %" PRIu64 "\n  defined  seq %" PRIu64 "\n", a->name, slot_number(o, "slot_version"),
-               slot_number(o, "defined"));
+        printf("%s\n  version  %" PRIu64 "\n  defined  seq %" PRIu64 "\n", a->argv[0], cli_u64(o, "slot_version"),
+               cli_u64(o, "defined"));
         if (json_object_get(o, "held"))
                 printf("  held     by region %s, version %" PRIu64 "\n",
                        slot_text(json_object_get(o, "held"), "region"),
-                       slot_number(json_object_get(o, "held"), "version"));
+                       cli_u64(json_object_get(o, "held"), "version"));
         if (!json_object_get(o, "verdict")) /* the slot has no rule */
                 return cli_done("slot", EXIT_OK);
         r = slot_print_waiting(o);
@@ -273,126 +255,91 @@ static int slot_show(SlotArgs *a) {
         return r < 0 ? cli_fail("slot", EXIT_NOT, "out of memory") : cli_done("slot", EXIT_OK);
 }
 
-static int slot_history(SlotArgs *a) {
+static int slot_history(ActionArgs *a) {
         _cleanup_json_ json_t *list = NULL, *verdicts = NULL;
-        ActionArgs *in = &a->in;
         size_t next = 0, i;
         json_t *o;
-        int r = action_begin(in, false)
-                        ?: action_end(in, belief_slot_history(in->t, a->name, &list, &in->d)
-                                                  ?: belief_verdict_list(in->t, a->name, &verdicts, &in->d));
+        int r = action_begin(a, false)
+                        ?: action_end(a, belief_slot_history(a->t, a->argv[0], &list, &a->d)
+                                                  ?: belief_verdict_list(a->t, a->argv[0], &verdicts, &a->d));
 
-        if (r != EXIT_OK || in->o.json)
-                return r ?: action_print(in, json_pack("{s:s, s:O, s:O}", "slot", a->name, "history", list, "verdicts",
-                                                       verdicts));
+        if (r != EXIT_OK || a->o.json)
+                return r ?: action_print(a, json_pack("{s:s, s:O, s:O}", "slot", a->argv[0], "history", list,
+                                                      "verdicts", verdicts));
         json_array_foreach(list, i, o) {
-                for (; slot_number(json_array_get(verdicts, next), "seq") < slot_number(o, "seq") &&
+                for (; cli_u64(json_array_get(verdicts, next), "seq") < cli_u64(o, "seq") &&
                        next < json_array_size(verdicts);
                      next++)
                         slot_print_verdict(json_array_get(verdicts, next));
                 printf("version %-6" PRIu64 " seq %-8" PRIu64 " %s  %s%s  %" PRIu64 " bytes  sha256 %s\n",
-                       slot_number(o, "version"), slot_number(o, "seq"), cli_text(o, "time"),
+                       cli_u64(o, "version"), cli_u64(o, "seq"), cli_text(o, "time"),
                        cli_text(o, "region") ? "region " : "", cli_text(o, "region") ?: slot_text(o, "who"),
-                       slot_number(o, "bytes"), cli_text(o, "sha256"));
+                       cli_u64(o, "bytes"), cli_text(o, "sha256"));
         }
         for (; next < json_array_size(verdicts); next++)
                 slot_print_verdict(json_array_get(verdicts, next));
         return cli_done("slot", EXIT_OK);
 }
 
-static volatile sig_atomic_t slot_stopped;
+typedef struct SlotWatch {
+        ActionArgs *a;
+        Store *store;
+        uint64_t seen;        /* the version last printed, or of the begin */
+        uint64_t left, count; /* versions to print; count 0: no end */
+        Diag d;
+} SlotWatch;
 
-static void slot_stop(int sig) {
-        slot_stopped = sig;
-}
-
-/* Prints each version after *seen. */
-static int slot_print_since(Store *s, const SlotArgs *a, uint64_t *seen, uint64_t *printed, Diag *reterr) {
+/* Prints each version after w->seen. */
+static int slot_print_since(void *userdata, bool *ret_end) {
+        SlotWatch *w = userdata;
         _cleanup_txn_ Txn *t = NULL;
         uint64_t version;
-        int r = store_begin(s, false, &t, reterr) ?: belief_slot_version(t, a->name, &version, reterr);
+        int r = store_begin(w->store, false, &t, &w->d) ?: belief_slot_version(t, w->a->argv[0], &version, &w->d);
 
-        while (r == 0 && *seen < version && (a->count == 0 || *printed < a->count)) {
+        while (r == 0 && w->seen < version && !*ret_end) {
                 _cleanup_json_ json_t *o = NULL;
 
-                r = belief_slot_get(t, a->name, *seen + 1, &o, reterr) ?: slot_print_value(o, a->in.o.json);
-                ++*seen;
-                ++*printed;
+                r = belief_slot_get(t, w->a->argv[0], ++w->seen, &o, &w->d) ?: slot_print_value(o, w->a->o.json);
+                *ret_end = w->count > 0 && --w->left == 0;
         }
         return r;
 }
 
-static int slot_watch(SlotArgs *a) {
-        struct sigaction sa = {.sa_handler = slot_stop};
+static int slot_watch(ActionArgs *a) {
         _cleanup_store_ Store *s = NULL;
-        uint64_t seen = 0, printed = 0;
-        Diag d = {0};
+        SlotWatch w = {.a = a};
         Txn *t;
-        int r = with_store("slot", &a->in.o, STORE_READ, &s);
+        int r = cli_number("slot", "--count", a->o.value['n'], 1, COUNT_MOST, &w.count)
+                        ?: with_store("slot", &a->o, STORE_READ, &s),
+            code;
 
         if (r != EXIT_OK)
                 return r;
-        sigaction(SIGINT, &sa, NULL);
-        sigaction(SIGTERM, &sa, NULL);
-        r = store_begin(s, false, &t, &d);
+        w.store = s;
+        w.left = w.count;
+        r = store_begin(s, false, &t, &w.d);
         if (r == 0) {
-                r = belief_slot_version(t, a->name, &seen, &d);
+                r = belief_slot_version(t, a->argv[0], &w.seen, &w.d);
                 store_abort(t);
         }
-        while (r == 0 && !slot_stopped && (a->count == 0 || printed < a->count)) {
-                struct pollfd gone = {.fd = STDOUT_FILENO};
-
-                r = slot_print_since(s, a, &seen, &printed, &d);
-                if (fflush(stdout) != 0 || ferror(stdout))
-                        break;
-                if ((a->count == 0 || printed < a->count) && poll(&gone, 1, WATCH_USEC / 1000) > 0 &&
-                    (gone.revents & (POLLERR | POLLHUP)))
-                        break; /* the reader of the pipe is gone */
-        }
-        return r != 0 ? action_failed(&a->in, s, r, &d) : slot_stopped ? EXIT_OK : cli_done("slot", EXIT_OK);
+        r = r ?: cli_follow("slot", slot_print_since, &w, &code);
+        return r != 0 ? action_failed(a, s, r, &w.d) : code;
 }
-
-static const struct SlotAction {
-        const char *name;
-        int (*fn)(SlotArgs *a);
-        int n_arguments; /* behind the action */
-} actions[] = {
-        {"define", slot_define, 1},   {"put", slot_put, 2},     {"get", slot_get, 1},   {"list", slot_list, 0},
-        {"history", slot_history, 1}, {"watch", slot_watch, 1}, {"show", slot_show, 1}, {"decide", slot_decide, 1},
-};
 
 int cmd_slot(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("schema", 'S'), OPTION("arbitrate", 'R'),
                                                 OPTION("expect", 'e'), OPTION("version", 'v'), OPTION("count", 'n'),
                                                 {0}};
-        SlotArgs a = {.in.verb = "slot", .in.o.help = help, };
-        const char **value = a.in.o.value;
-        uint64_t v;
-        int n;
+        static const Action actions[] = {
+                {"define", "1 argument, NAME", 1, 1, "SR", slot_define, true},
+                {"put", "2 arguments, NAME and VALUE|-", 2, 2, "e", slot_put},
+                {"get", "1 argument, NAME", 1, 1, "v", slot_get},
+                {"list", "", 0, 0, "", slot_list},
+                {"show", "1 argument, NAME", 1, 1, "", slot_show},
+                {"history", "1 argument, NAME", 1, 1, "", slot_history},
+                {"decide", "1 argument, NAME", 1, 1, "", slot_decide},
+                {"watch", "1 argument, NAME", 1, 1, "n", slot_watch},
+        };
 
-        if (store_options(&a.in.o, argc, argv, options) < 0)
-                return a.in.o.code;
-        if (value['e'] && count_parse(value['e'], &v) < 0)
-                return cli_usage("slot", "--expect '%s' is not a version's number", value['e']);
-        a.expect = value['e'] ? (int64_t)v : -1;
-        if (value['v'] && (count_parse(value['v'], &a.version) < 0 || a.version == 0))
-                return cli_usage("slot", "--version '%s' is not a version's number", value['v']);
-        if (value['n'] && (count_parse(value['n'], &a.count) < 0 || a.count == 0))
-                return cli_usage("slot", "--count '%s': must be a whole number from 1", value['n']);
-        if (optind == argc)
-                return cli_usage("slot", "define, put, get, list, show, history, decide or watch?");
-        n = argc - optind - 1;
-        a.name = n > 0 ? argv[optind + 1] : NULL;
-        a.value = n > 1 ? argv[optind + 2] : NULL;
-        for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
-                if (strcmp(argv[optind], actions[i].name) == 0) {
-                        if (n != actions[i].n_arguments)
-                                return cli_usage("slot", "%s takes %d argument%s, not %d", actions[i].name,
-                                                 actions[i].n_arguments, actions[i].n_arguments == 1 ? "" : "s", n);
-                        a.in.action = actions[i].name;
-                        a.in.o.must_exist = actions[i].fn != slot_define;
-                        return actions[i].fn(&a);
-                }
-        return cli_usage("slot", "'%s' is no action: define, put, get, list, show, history, decide, watch",
-                         argv[optind]);
+        return actions_main("slot", help, actions, ARRAY_SIZE(actions), options, argc, argv);
 }

@@ -39,18 +39,15 @@ static int validate_print_json(const char *dir, const Skill *s, const Findings *
 
 static void validate_print_teardown(const json_t *o) {
         char size[SIZE_TEXT_MAX], takes[SIZE_TEXT_MAX], bound[SIZE_TEXT_MAX], text[DISCIPLINE_TEXT_MAX];
-        uint64_t bytes = 0, processes = 0, usec = 0, within = 0;
+        const uint64_t processes = cli_u64(o, "processes");
         Discipline d = DISCIPLINE_ZERO;
 
-        json_get_u64(json_object_get(o, "memory_bytes"), &bytes);
-        json_get_u64(json_object_get(o, "processes"), &processes);
-        json_get_u64(json_object_get(o, "predicted_usec"), &usec);
-        json_get_u64(json_object_get(o, "bound_usec"), &within);
         while (d < DISCIPLINE_NONE && !json_text_is(json_object_get(o, "discipline"), discipline_name(d)))
                 d++;
         printf("teardown: of %s (%s) and %" PRIu64 " process%s about %s; the cancel bound is %s, %s\n",
-               size_format(bytes, size), discipline_format(d, (unsigned)cli_integer(o, "passes"), text), processes,
-               processes == 1 ? "" : "es", duration_format(usec, takes), duration_format(within, bound),
+               size_format(cli_u64(o, "memory_bytes"), size),
+               discipline_format(d, (unsigned)cli_integer(o, "passes"), text), processes, processes == 1 ? "" : "es",
+               duration_format(cli_u64(o, "predicted_usec"), takes), duration_format(cli_u64(o, "bound_usec"), bound),
                json_is_true(json_object_get(o, "declared")) ? "declared" : "computed");
 }
 

@@ -88,10 +88,9 @@ int cmd_verify(int argc, char **argv) {
         if (r == AUDIT_E_BROKEN)
                 return verify_damaged(&o, &audited);
         if (r == 0)
-                r = store_begin(s, false, &t, &d) ?: audit_state(t, &found, &d);
-        if (r != 0)
-                return verify_no_answer(with_store_failed("verify", s, r, &d));
-        r = verify_add_copies(store_dir(s), found);
+                r = store_begin(s, false, &t, &d)
+                            ?: audit_state(t, &found, &d)
+                            ?: verify_add_copies(store_dir(s), found);
         if (r != 0)
                 return verify_no_answer(with_store_failed("verify", s, r, &d));
         first = json_object_get(found, "first");
@@ -109,11 +108,11 @@ int cmd_verify(int argc, char **argv) {
 
 int cmd_rebuild(int argc, char **argv) {
         _cleanup_store_ Store *s = NULL;
+        _cleanup_txn_ Txn *t = NULL;
         StoreOptions o = {.help = rebuild_help, .must_exist = true};
         uint64_t applied = 0, left = 0;
         FoldResult f;
         Diag d = {0};
-        Txn *t;
         int r;
 
         if (store_only_options(&o, argc, argv) < 0)
@@ -121,15 +120,10 @@ int cmd_rebuild(int argc, char **argv) {
         r = with_store("rebuild", &o, STORE_WRITE, &s);
         if (r != EXIT_OK)
                 return r;
-        r = store_begin(s, true, &t, &d);
-        if (r != 0)
-                return with_store_failed("rebuild", s, r, &d);
-        r = engine_fold_rebuild(t, &f, &d) ?: engine_retry_dead_letters(t, &applied, &left);
-        if (r != 0) {
-                store_abort(t);
-                return with_store_failed("rebuild", s, r, &d);
-        }
-        r = store_commit(t, &d);
+        r = store_begin(s, true, &t, &d)
+                    ?: engine_fold_rebuild(t, &f, &d)
+                    ?: engine_retry_dead_letters(t, &applied, &left)
+                    ?: store_commit(TAKE_PTR(t), &d);
         if (r != 0)
                 return with_store_failed("rebuild", s, r, &d);
         if (o.json)

@@ -24,27 +24,13 @@ static const char help[] =
 
 /* The events of a region that explain its end. */
 typedef struct Story {
-        /* owned, with "seq"; NULL: absent */
-        json_t *allocated, *denied, *released, *recovered, *ended, *refused;
-        json_t *slots; /* array of slot.* events */
+        /* with "seq", borrowed from `events`; NULL: absent */
+        const json_t *allocated, *denied, *released, *recovered, *ended, *refused;
+        json_t *events, *slots; /* arrays; slots: of slot.* events */
 } Story;
 
-static const struct {
-        const char *type;
-        size_t at; /* offset in Story */
-} why_places[] = {
-        {"region.allocated", offsetof(Story, allocated)}, {"region.denied", offsetof(Story, denied)},
-        {"region.released", offsetof(Story, released)},   {"region.recovered", offsetof(Story, recovered)},
-        {"invocation.ended", offsetof(Story, ended)},     {"region.refused", offsetof(Story, refused)},
-};
-
-static json_t **why_story_place(Story *s, size_t i) {
-        return (void *)((char *)s + why_places[i].at);
-}
-
 static void why_story_deinit(Story *s) {
-        for (size_t i = 0; i < ARRAY_SIZE(why_places); i++)
-                json_decref(*why_story_place(s, i));
+        json_decref(s->events);
         json_decref(s->slots);
 }
 
@@ -86,8 +72,15 @@ static int why_add_verdict(Txn *t, uint64_t gathered, json_t *o, Diag *reterr) {
 
 /* Only signed events are told. */
 static int why_story_take(Story *s, Txn *t, uint64_t seq, Bytes entry, json_t *o, Diag *reterr) {
+        const struct {
+                const char *type;
+                const json_t **place;
+        } places[] = {
+                {"region.allocated", &s->allocated}, {"region.denied", &s->denied},
+                {"region.released", &s->released},   {"region.recovered", &s->recovered},
+                {"invocation.ended", &s->ended},     {"region.refused", &s->refused},
+        };
         const char *type = cli_text(o, "type");
-        json_t **place = NULL;
         int r;
 
         if (!type)
@@ -97,18 +90,18 @@ static int why_story_take(Story *s, Txn *t, uint64_t seq, Bytes entry, json_t *o
                 return r;
         if (json_object_set_new(o, "seq", json_u64(seq)) < 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < ARRAY_SIZE(why_places); i++)
-                if (strcmp(why_places[i].type, type) == 0)
-                        place = why_story_place(s, i);
-        if (place) {
-                json_decref(*place);
-                *place = json_incref(o);
-        } else if (strncmp(type, "slot.", 5) == 0) {
-                if (json_array_append(s->slots, o) < 0)
-                        return -ENOMEM;
-                return strcmp(type, "slot.gathered") == 0 ? why_add_verdict(t, seq, o, reterr) : 0;
-        }
-        return 0;
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+                if (strcmp(places[i].type, type) == 0) {
+                        if (json_array_append(s->events, o) < 0)
+                                return -ENOMEM;
+                        *places[i].place = o;
+                        return 0;
+                }
+        if (strncmp(type, "slot.", 5) != 0)
+                return 0;
+        if (json_array_append(s->slots, o) < 0)
+                return -ENOMEM;
+        return strcmp(type, "slot.gathered") == 0 ? why_add_verdict(t, seq, o, reterr) : 0;
 }
 
 static int why_story_read(Store *s, const char *region, Story *ret, Diag *reterr) {
@@ -116,9 +109,10 @@ static int why_story_read(Store *s, const char *region, Story *ret, Diag *reterr
         _cleanup_txn_ Txn *t = NULL;
         int r = store_begin(s, false, &t, reterr);
 
+        ret->events = json_array();
         ret->slots = json_array();
         if (r == 0)
-                r = ret->slots ? region_events(t, region, &w) : -ENOMEM;
+                r = ret->events && ret->slots ? region_events(t, region, &w) : -ENOMEM;
         if (r == REGION_EVENTS_E_NONE)
                 return 0;
         while (r == 0) {
@@ -131,22 +125,24 @@ static int why_story_read(Store *s, const char *region, Story *ret, Diag *reterr
         return r == -ENOENT ? 0 : r;
 }
 
+/* NULL: the resource is none of lethe.json's budgets. */
+static const BudgetField *why_budget(const char *resource) {
+        for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                if (strcmp(budget_fields[i].name, resource) == 0)
+                        return &budget_fields[i];
+        return NULL;
+}
+
 /* The rule behind an end, in the words of lethe.json: owned or NULL. */
 static char *why_rule(const Story *s) {
-        const char *resource = cli_text(s->ended, "limiting_resource"), *outcome = cli_text(s->ended, "outcome");
-        char *out = NULL;
-        int n = -1;
+        const char *resource = cli_text(s->ended, "limiting_resource");
+        char *out;
 
-        if (resource) {
-                for (size_t i = 0; i < BUDGET_FIELDS; i++)
-                        if (strcmp(budget_fields[i].name, resource) == 0)
-                                n = asprintf(&out, "budgets.%s", resource);
-                if (n < 0)
-                        n = asprintf(&out, "%s", resource);
-        } else if (outcome && strcmp(outcome, "denied") == 0) {
-                n = asprintf(&out, "%s", s->denied ? "on_denial" : "policy");
-        }
-        return n < 0 ? NULL : out;
+        if (resource)
+                return asprintf(&out, "%s%s", why_budget(resource) ? "budgets." : "", resource) < 0 ? NULL : out;
+        if (json_text_is(json_object_get(s->ended, "outcome"), "denied"))
+                return strdup(s->denied ? "on_denial" : "policy");
+        return NULL;
 }
 
 /* A member of an event, or null. */
@@ -204,14 +200,12 @@ static void why_print_allows(const Story *s, const BudgetField *f) {
 static void why_print_budget(const Story *s) {
         static const char *const numbers[] = {"limit", "used", "lent", "asked", "refused"};
         const char *resource = cli_text(s->ended, "limiting_resource"), *sep = ":";
-        const BudgetField *field = NULL;
+        const BudgetField *field;
         uint64_t v;
 
         if (!resource || json_get_u64(json_object_get(s->ended, "limit"), &v) < 0)
                 return;
-        for (size_t i = 0; i < BUDGET_FIELDS; i++)
-                if (strcmp(budget_fields[i].name, resource) == 0)
-                        field = &budget_fields[i];
+        field = why_budget(resource);
         printf("  %-10s  %s%s", "rule", field ? "budgets." : "", resource);
         for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
                 char text[BUDGET_TEXT_MAX];
@@ -232,11 +226,10 @@ static void why_print_budget(const Story *s) {
 
 static void why_print_denials(const Story *s) {
         const json_t *list = json_object_get(s->denied, "denials");
+        const uint64_t n = cli_u64(s->released, "denials");
 
         if (json_array_size(list) == 0) {
-                uint64_t n;
-
-                if (json_get_u64(json_object_get(s->released, "denials"), &n) == 0 && n > 0)
+                if (n > 0)
                         printf("  %-10s  %" PRIu64 " times; not recorded in detail at lineage detail stats\n", "denied",
                                n);
                 return;
@@ -379,12 +372,10 @@ static void why_print_refusal(const Story *s, const char *region) {
 
 static void why_print_story(const Story *s, const char *region) {
         const json_t *skill = json_object_get(s->allocated, "skill"), *t = json_object_get(s->released, "teardown");
-        const char *name = cli_text(skill, "name"), *digest = cli_text(skill, "digest"),
-                   *tier = cli_text(s->allocated, "tier");
-        uint64_t a = 0, b = 0, c = 0;
+        const char *digest = cli_text(skill, "digest"), *tier = cli_text(s->allocated, "tier");
 
         printf("region %s\n", region);
-        why_print_line("skill", name ? name : "?");
+        why_print_line("skill", cli_text(skill, "name") ?: "?");
         if (digest)
                 why_print_line("", digest);
         if (tier)
@@ -401,12 +392,10 @@ static void why_print_story(const Story *s, const char *region) {
         why_print_slots(s);
         if (t)
                 why_print_teardown(t);
-        json_get_u64(json_object_get(s->allocated, "seq"), &a);
-        if (s->ended && json_get_u64(json_object_get(s->released, "seq"), &b) == 0 &&
-            json_get_u64(json_object_get(s->ended, "seq"), &c) == 0)
-                printf("  %-10s  allocated %" PRIu64 ", released %" PRIu64 ", ended %" PRIu64 "\n", "ledger", a, b, c);
-        else
-                printf("  %-10s  allocated %" PRIu64 "\n", "ledger", a);
+        printf("  %-10s  allocated %" PRIu64, "ledger", cli_u64(s->allocated, "seq"));
+        if (s->ended)
+                printf(", released %" PRIu64 ", ended %" PRIu64, cli_u64(s->released, "seq"), cli_u64(s->ended, "seq"));
+        putchar('\n');
 }
 
 int cmd_why(int argc, char **argv) {

@@ -191,9 +191,7 @@ static int selector_find(const char *verb, Store *s, const RegionSelector *selec
                 selector_youngest(t, rows, n, ret);
         else if (r == 0)
                 r = selector->last ? selector_last(t, ret) : selector_search(t, selector, rows, n, &f);
-        for (size_t i = 0; i < n; i++)
-                region_row_deinit(&rows[i]);
-        free(rows);
+        region_rows_free(rows, n);
         if (r != 0)
                 return with_store_failed(verb, s, r, &d);
         if (!selector->last && !*f.named && f.n_begins > 1)

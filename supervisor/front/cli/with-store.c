@@ -9,12 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-bool store_option(StoreOptions *o, int option, const char *arg) {
+/* Takes the options of each verb about the store. True when the option is taken. */
+static bool store_option(StoreOptions *o, int option, const char *arg) {
         switch (option) {
         case 's':
                 o->store = arg;
                 return true;
-        case 'a':
+        case STORE_ANCHOR:
                 anchor_set_path(arg);
                 return true;
         case 'j':
@@ -26,7 +27,8 @@ bool store_option(StoreOptions *o, int option, const char *arg) {
         }
 }
 
-int store_option_wrong(char **argv) {
+/* After getopt_long() (short options begin with ":") met an unknown option or an option without its value. */
+static int store_option_wrong(char **argv) {
         /* Within several letters behind one '-', getopt moves to the next argument only after the last letter. */
         const char *wrong = argv[optind - 1], *at = argv[optind];
 

@@ -5,7 +5,9 @@
 #include "store/store.h"
 
 /* Options of each verb about the store; first in the verb's list of long options. */
-#define OPTIONS_STORE OPTION("store", 's'), OPTION("anchor", 'a'), OPTION_FLAG("json", 'j'), OPTION_FLAG("help", 'h')
+#define STORE_ANCHOR 1 /* --anchor has no letter */
+#define OPTIONS_STORE                                                                                                  \
+        OPTION("store", 's'), OPTION("anchor", STORE_ANCHOR), OPTION_FLAG("json", 'j'), OPTION_FLAG("help", 'h')
 #define HELP_JSON "  --json            print JSON\n  -h, --help        print the help\n"
 #define HELP_STORE                                                                                                     \
         "  --store DIR       the store (default: $LETHE_STORE, else the XDG state folder)\n"                           \
@@ -21,12 +23,6 @@ typedef struct StoreOptions {
         bool must_exist; /* a verb that changes existing data makes no store: a missing store is a wrong folder */
         const char *value[128]; /* of store_options(), by letter: "" for an option without a value, NULL: not given */
 } StoreOptions;
-/* Takes 's', 'a' and 'j'. True when the option is taken. */
-bool store_option(StoreOptions *o, int option, const char *arg);
-/* After getopt_long() (short options begin with ":") met an unknown option or an option without its value: prints a
- * message and returns EXIT_USAGE. */
-int store_option_wrong(char **argv);
-
 /* Reads the next option: takes the options of the store, prints the help and refuses wrong options. Returns the letter
  * of any other option, 0 at the end, or -1 when the verb is to end with o->code. */
 int store_next_option(StoreOptions *o, int argc, char **argv, const struct option *options);

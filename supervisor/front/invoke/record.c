@@ -38,9 +38,8 @@ static int check_of_skill(Txn *t, const Grant *g, Diag *reterr) {
                 const char *name = json_text(json_object_get(json_object_get(rows[i].detail, "skill"), "name"));
 
                 same += name && strcmp(name, g->skill_name) == 0;
-                region_row_deinit(&rows[i]);
         }
-        free(rows);
+        region_rows_free(rows, n);
         if (e == 0 && same >= g->max_of_skill)
                 return diag(reterr, RECORD_E_LIMIT,
                             "%" PRIu64 " regions of skill %s are alive: policy allows %" PRIu64

@@ -200,12 +200,6 @@ static int recover_record_left(Store *s, const RegionRow *seen, unsigned tasks, 
         return e == ENGINE_E_NO_REGION ? 0 : e > 0 ? RECOVER_E_STORE : e; /* another start was faster */
 }
 
-static void recover_free_rows(RegionRow *rows, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                region_row_deinit(&rows[i]);
-        free(rows);
-}
-
 /* The youngest first: a region below was allocated after the region above. */
 static int recover_by_age(const void *a, const void *b) {
         uint64_t x = 0, y = 0;
@@ -303,7 +297,7 @@ static int recover_rows(Store *s, const Policy *policy, Spawner *spawner, unsign
                         e = 0;
                 }
         }
-        recover_free_rows(rows, n);
+        region_rows_free(rows, n);
         return e;
 }
 
@@ -317,7 +311,7 @@ int recover_all(Store *s, const Policy *policy, Spawner *spawner, bool quiet, Di
         guard_sweep(store_dir(s), recover_not_over, s);
         e = recover_list_rows(s, &rows, &n, reterr);
         left = e == 0 && recover_any_is_dead(s, rows, n);
-        recover_free_rows(rows, n);
+        region_rows_free(rows, n);
         if (e == 0 && (e = engine_retry_dead_letters_at_start(s, reterr)) > 0)
                 e = RECOVER_E_STORE;
         if (e == 0 && left)
@@ -361,7 +355,7 @@ static int recover_below(Store *s, const char *region, Diag *reterr) {
                 if (e == RECOVER_E_LEFT || e == RECOVER_E_NONE)
                         e = 0;
         }
-        recover_free_rows(rows, n);
+        region_rows_free(rows, n);
         return e;
 }
 

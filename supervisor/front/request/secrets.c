@@ -338,13 +338,9 @@ static int secrets_skills(SecretsList *l, Store *store, Diag *reterr) {
         size_t n = 0;
         int r = store_begin_at_once(store, &t, reterr) ?: engine_skill_list(t, &rows, &n);
 
-        for (size_t i = 0; i < n; i++) {
-                if (r == 0)
-                        r = secrets_add(l, rows[i].folder, (Hidden){.what = "a registered skill", .skill = true},
-                                        false);
-                skill_row_deinit(&rows[i]);
-        }
-        free(rows);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = secrets_add(l, rows[i].folder, (Hidden){.what = "a registered skill", .skill = true}, false);
+        skill_rows_free(rows, n);
         return r > 0 ? diag(reterr, GRANT_E_REFUSED, "registered skills cannot be listed and so cannot be hidden: %s",
                             reterr->text)
                      : r;

@@ -155,11 +155,9 @@ static int tables_check_regions(Audit *a) {
         size_t n = 0;
         int r = engine_region_list(a->txn, &rows, &n);
 
-        for (size_t i = 0; i < n; i++) {
-                r = r ?: tables_check_region(a, &rows[i]);
-                region_row_deinit(&rows[i]);
-        }
-        free(rows);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = tables_check_region(a, &rows[i]);
+        region_rows_free(rows, n);
         return r == 0 ? tables_count(a, TABLE_REGION, a->report->alive) : r;
 }
 

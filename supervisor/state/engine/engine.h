@@ -121,6 +121,7 @@ typedef struct RegionRow {
         json_t *detail;           /* owned; from the start: skill, tier, time … */
 } RegionRow;
 void region_row_deinit(RegionRow *r);
+void region_rows_free(RegionRow *rows, size_t n);
 /* The number of regions that counts against max_regions. */
 int engine_region_count(Txn *t, uint64_t *ret);
 int engine_region_list(Txn *t, RegionRow **ret, size_t *ret_n); /* all living, by id */

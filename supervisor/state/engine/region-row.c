@@ -80,6 +80,12 @@ void region_row_deinit(RegionRow *r) {
         *r = (RegionRow){0};
 }
 
+void region_rows_free(RegionRow *rows, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                region_row_deinit(&rows[i]);
+        free(rows);
+}
+
 static int region_row_decode(const char *id, json_t *row, RegionRow *ret) {
         RegionRow out = {.cgroup = json_text(json_object_get(row, "cgroup")),
                          .scratch = json_text(json_object_get(row, "scratch"))};
@@ -133,9 +139,7 @@ int engine_region_list(Txn *t, RegionRow **ret, size_t *ret_n) {
                         n++;
         }
         if (r != -ENOENT) {
-                while (n > 0)
-                        region_row_deinit(&rows[--n]);
-                free(rows);
+                region_rows_free(rows, n);
                 return r;
         }
         *ret = rows;

@@ -15,6 +15,12 @@ void skill_row_deinit(SkillRow *r) {
         *r = (SkillRow){0};
 }
 
+void skill_rows_free(SkillRow *rows, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                skill_row_deinit(&rows[i]);
+        free(rows);
+}
+
 static int skill_row_read(Txn *t, Bytes v, SkillRow *ret) {
         _cleanup_skill_row_ SkillRow row = {0};
         const json_t *skill, *manifest;
@@ -67,9 +73,7 @@ int engine_skill_list(Txn *t, SkillRow **ret, size_t *ret_n) {
                 *ret_n = n;
                 return 0;
         }
-        for (size_t i = 0; i < n; i++)
-                skill_row_deinit(&rows[i]);
-        free(rows);
+        skill_rows_free(rows, n);
         return r;
 }
 

@@ -30,6 +30,7 @@ typedef struct SkillRow {
         json_t *files;        /* as registered; owned */
 } SkillRow;
 void skill_row_deinit(SkillRow *r);
+void skill_rows_free(SkillRow *rows, size_t n);
 #define _cleanup_skill_row_ _cleanup_(skill_row_deinit)
 
 /* Returns 0, -ENOENT for an unknown name, -EUCLEAN, -errno. */
