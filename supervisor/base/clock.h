@@ -3,10 +3,15 @@
 
 #include "base/util.h"
 
+#include <time.h>
+
 #define CLOCK_TEXT_MAX 32
 
 uint64_t clock_real_usec(void);      /* since 1970, CLOCK_REALTIME */
 uint64_t clock_mono_usec(void);      /* CLOCK_MONOTONIC */
+static inline struct timespec clock_timespec(uint64_t usec) {
+        return (struct timespec){(time_t)(usec / 1000000), (long)(usec % 1000000) * 1000};
+}
 /* RFC 3339 in UTC with six decimals: 2026-11-21T10:29:41.000123Z. Returns out. */
 const char *clock_format(uint64_t real_usec, char out[static CLOCK_TEXT_MAX]);
 /* Reads the output of clock_format(). Returns 0 or -EINVAL. */

@@ -15,6 +15,26 @@ bool json_text_is(const json_t *v, const char *text) {
         return s && strcmp(s, text) == 0;
 }
 
+json_t *json_sorted(const json_t *list, int (*compare)(const void *a, const void *b)) {
+        size_t most = json_array_size(list) + json_object_size(list), n = 0; /* one of both is 0 */
+        _cleanup_free_ json_t **v = calloc(most + 1, sizeof(json_t *));
+        _cleanup_json_ json_t *sorted = json_array();
+        const char *key;
+        json_t *one;
+
+        if (!v || !sorted)
+                return NULL;
+        for (; n < json_array_size(list); n++)
+                v[n] = json_array_get(list, n);
+        json_object_foreach((json_t *)list, key, one)
+                v[n++] = one;
+        qsort(v, n, sizeof(json_t *), compare);
+        for (size_t i = 0; i < n; i++)
+                if (json_array_append(sorted, v[i]) < 0)
+                        return NULL;
+        return TAKE_PTR(sorted);
+}
+
 const char *json_bytes(const json_t *v) {
         return json_string_value(v);
 }

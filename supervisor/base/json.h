@@ -51,6 +51,10 @@ bool json_text_is(const json_t *v, const char *text);
 /* The json_string_length() bytes of a string and a NUL, lent; may hold U+0000. NULL when v is not a string. */
 const char *json_bytes(const json_t *v);
 
+/* A new array of the elements of an array, or of the values of an object, in the order of compare() (as of qsort(), for
+ * json_t *const *). NULL: out of memory. */
+json_t *json_sorted(const json_t *list, int (*compare)(const void *a, const void *b));
+
 /* Sets a member; the name is a literal of the source and needs no check. Takes v over; -1 also when v is NULL. */
 #define json_put(o, name, v) json_object_setn_new_nocheck((o), "" name, sizeof("" name) - 1, (v))
 

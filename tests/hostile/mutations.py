@@ -784,7 +784,7 @@ MUTATIONS = [
              "who is named may have what is named run", cases="../serve/clients.py", before="skills are there"),
     Mutation("serve: only what is a client's own", [(FOREIGN, "return !c->peer->foreign || c->peer == j->peer;", "return true;")], "nobody reaches anothers region",
              cases="../serve/clients.py", before="skills are there"),
-    Mutation("serve: a client's uid", [("supervisor/front/serve/peer.c", "return p->uid == cred->uid && ", "return ")], "nobody reaches anothers region", cases="../serve/clients.py", before="skills are there"),
+    Mutation("serve: a client's uid", [(FOREIGN, "return p->uid == cred->uid && ", "return ")], "nobody reaches anothers region", cases="../serve/clients.py", before="skills are there"),
     Mutation("serve: descriptors of another user", [("supervisor/front/serve/client.c", "n = c->peer->foreign ? client_receive_foreign(c, &m) : recvmsg(", "n = recvmsg(")],
              "the daemon speaks on no socket of theirs", cases="../serve/rights.py", before="skills are there"),
     Mutation("serve: what another user sent is closed by nobody who has work", [("supervisor/front/serve/discard.c", "if (!discard_has_fds(fd)) {", "if (1) {")],

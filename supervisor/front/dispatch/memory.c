@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const Kind families[MEMORY_FAMILIES] = {KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL}; /* as memory_family_words */
+static_assert(ARRAY_SIZE(memory_families) == MEMORY_FAMILIES, "as memory_family_words");
 
 /* A request's target, and the region's right to the target. */
 typedef struct MemoryTarget {
@@ -41,7 +41,7 @@ static int memory_take_scope(const Dispatch *d, const char *scope, MemoryAccess 
 
 static bool memory_may(const MemoryTarget *of, MemoryAccess a, Kind k) {
         for (unsigned i = 0; i < MEMORY_FAMILIES; i++)
-                if (families[i] == k)
+                if (memory_families[i] == k)
                         return memory_right_has(of->right, a, i);
         return false;
 }
@@ -63,7 +63,7 @@ static MemoryBound memory_bound(const MemoryTarget *of) {
 
         for (unsigned i = 0; i < MEMORY_FAMILIES; i++)
                 if (memory_right_has(of->right, MEMORY_READ, i))
-                        b.classes |= 1U << kind_class(families[i]);
+                        b.classes |= 1U << kind_class(memory_families[i]);
         return b;
 }
 

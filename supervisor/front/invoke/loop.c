@@ -42,7 +42,7 @@ int loop_once(Loop *l) {
         if (first != LOOP_NEVER) {
                 now = clock_mono_usec();
                 first = first > now ? first - now : 0;
-                wait = (struct timespec){(time_t)(first / 1000000), (long)(first % 1000000) * 1000};
+                wait = clock_timespec(first);
                 wait_or_null = &wait;
         }
         for (size_t i = 0; i < l->n_fds; i++)

@@ -369,7 +369,7 @@ static void *pool_thread(void *arg) {
                         continue;
                 }
                 at = clock_mono_usec() + (p->looks ? QUIET_USEC : LOOK_USEC);
-                until = (struct timespec){.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000) * 1000};
+                until = clock_timespec(at);
                 pthread_cond_timedwait(&p->wake, &p->lock, &until);
         }
         while (p->n_kinds > 0)

@@ -16,12 +16,7 @@
 const char *const stream_names[SERVE_STREAMS] = {"stdin", "stdout", "stderr"};
 
 size_t stream_number(const json_t *name) {
-        const char *text = json_text(name);
-        size_t i = 0;
-
-        while (i < SERVE_STREAMS && (!text || strcmp(stream_names[i], text) != 0))
-                i++;
-        return i;
+        return name_index(stream_names, SERVE_STREAMS, json_text(name) ?: "");
 }
 
 static void flow_end(Flow *f) {

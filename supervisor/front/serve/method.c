@@ -298,7 +298,7 @@ static int method_from_json(int e) {
 /* The envelope. */
 static int method_judge(json_t *o, const json_t **ret_id, const char **ret_method, json_t **ret_params, Diag *reterr) {
         static const char *const known[] = {"jsonrpc", "id", "method", "params"};
-        const char *key, *version = json_text(json_object_get(o, "jsonrpc"));
+        const char *key;
         const json_t *id = json_object_get(o, "id");
         json_t *v;
 
@@ -310,17 +310,12 @@ static int method_judge(json_t *o, const json_t **ret_id, const char **ret_metho
                 return diag(reterr, SERVE_E_INVALID_REQUEST,
                             "id: must be a string of at most %d bytes, an integer within 2^53-1, or null", ID_MAX);
         *ret_id = id;
-        json_object_foreach(o, key, v) {
-                bool is = false;
-
-                for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-                        is |= strcmp(key, known[i]) == 0;
-                if (!is)
+        json_object_foreach(o, key, v)
+                if (name_index(known, ARRAY_SIZE(known), key) == ARRAY_SIZE(known))
                         return diag(reterr, SERVE_E_INVALID_REQUEST,
                                     "\"%s\": a request has jsonrpc, id, method and params, and nothing else",
                                     DIAG_QUOTED(key));
-        }
-        if (!version || strcmp(version, "2.0") != 0)
+        if (!json_text_is(json_object_get(o, "jsonrpc"), "2.0"))
                 return diag(reterr, SERVE_E_INVALID_REQUEST, "jsonrpc: must be \"2.0\"");
         *ret_method = json_text(json_object_get(o, "method"));
         if (!*ret_method)

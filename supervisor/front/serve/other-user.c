@@ -1,25 +1,68 @@
-/* Runs: lethe-serve. Requests of users other than the daemon's own and root, if `clients` of the policy allows the
+/* Runs: lethe-serve. The processes behind the connections: pid and uid, as reported by the kernel (SO_PEERCRED).
+ *
+ * Requests of users other than the daemon's own and root, if `clients` of the policy allows the
  * user: for registered skills, with arguments of the client and standard streams over the connection. The daemon uses
  * its rights for no name from such a client: no folder, program, file, variable, store, anchor or policy; and uses no
  * descriptor from the client. The client sees and ends jobs of its user, and does not govern the daemon. */
 #include "serve/serve.h"
 
+#include "base/owner.h"
+
+#include <signal.h>
 #include <string.h>
 
 #define NOT_YOURS SERVE_E_NOT_ALLOWED
 
+bool peer_is(const Peer *p, const struct ucred *cred) {
+        return p->uid == cred->uid && (p->foreign || p->pid == cred->pid);
+}
+
+bool peer_is_foreign(const struct ucred *cred) {
+        return cred->uid != 0 && cred->uid != geteuid();
+}
+
+/* kill(2) compares users as the kernel knows them: allowed for processes of the daemon's own user and, with CAP_KILL,
+ * for processes of users mapped into the namespace. */
+bool peer_is_known(const struct ucred *cred) {
+        return !owner_is_anybody(cred->uid) || (cred->pid > 0 && kill(cred->pid, 0) == 0);
+}
+
+Peer *peer_use(Server *s, const struct ucred *cred) {
+        Peer *p;
+
+        LIST_FOREACH(p, &s->peers, all)
+                if (peer_is(p, cred))
+                        break;
+        if (!p) {
+                p = calloc(1, sizeof(*p));
+                if (!p)
+                        return NULL;
+                *p = (Peer){.pid = cred->pid, .uid = cred->uid, .foreign = peer_is_foreign(cred)};
+                TAILQ_INIT(&p->jobs);
+                LIST_INSERT_HEAD(&s->peers, p, all);
+        }
+        p->users++;
+        return p;
+}
+
+void peer_drop(Server *s, Peer *p) {
+        if (--p->users > 0)
+                return;
+        LIST_REMOVE(p, all);
+        free(p);
+}
+
 int other_user_may_call(const Client *c, const char *method, Diag *reterr) {
         static const char *const those[] = {"run", "cancel", "input", "kill", "ps", "ping"};
-        bool is = false;
 
         if (!c->peer->foreign)
                 return 0;
         if (!policy_client(c->server->policy->policy, c->peer->uid, NULL))
                 return diag(reterr, NOT_YOURS, "the daemon's policy does not name user %u any more",
                             (unsigned)c->peer->uid);
-        for (size_t i = 0; i < ARRAY_SIZE(those); i++)
-                is |= strcmp(method, those[i]) == 0;
-        return is ? 0 : diag(reterr, NOT_YOURS, "%s is for the daemon's own user and root", method);
+        if (name_index(those, ARRAY_SIZE(those), method) < ARRAY_SIZE(those))
+                return 0;
+        return diag(reterr, NOT_YOURS, "%s is for the daemon's own user and root", method);
 }
 
 int other_user_still_may(const Policy *policy, uid_t uid, const json_t *params, Diag *reterr) {

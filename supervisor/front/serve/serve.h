@@ -249,7 +249,10 @@ void fd_set_close(FdSet *f);
 /* No further answers; the client is freed after its last answer was read. */
 void client_finish(Client *c);
 
-/* peer.c */
+/* method.c: a request of a client; takes the client's descriptors when needed. */
+void method_call(Client *c, const char *line, size_t n);
+
+/* other-user.c */
 bool peer_is(const Peer *p, const struct ucred *cred);
 bool peer_is_foreign(const struct ucred *cred); /* neither root nor the daemon's own user */
 /* Whether the uid identifies a user: all users not mapped into a user namespace have the same uid there. */
@@ -257,10 +260,7 @@ bool peer_is_known(const struct ucred *cred);
 Peer *peer_use(Server *s, const struct ucred *cred); /* or NULL */
 void peer_drop(Server *s, Peer *p);
 
-/* method.c: a request of a client; takes the client's descriptors when needed. */
-void method_call(Client *c, const char *line, size_t n);
-
-/* other-user.c: requests of another user. Each returns 0 or SERVE_E_NOT_ALLOWED with a message. */
+/* Requests of another user. Each returns 0 or SERVE_E_NOT_ALLOWED with a message. */
 int other_user_may_call(const Client *c, const char *method, Diag *reterr);
 int other_user_may_run(const Client *c, const json_t *params, Diag *reterr);
 /* Judges a request allowed before by another policy. */

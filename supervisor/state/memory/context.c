@@ -22,9 +22,7 @@ static int context_core(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
 
                 r = ruleset_rules(t, scope, kernels[k].kind, 0, &rules, NULL, &version, reterr);
                 json_array_foreach(rules, i, rule) {
-                        const char *lifecycle = json_text(json_object_get(rule, "lifecycle"));
-
-                        if (r == 0 && lifecycle && strcmp(lifecycle, "active") == 0 &&
+                        if (r == 0 && json_text_is(json_object_get(rule, "lifecycle"), "active") &&
                             json_array_append_new(a, json_pack("{s:s, s:O, s:O}", "kernel", kernels[k].name, "id",
                                                                json_object_get(rule, "id"), "statement",
                                                                json_object_get(rule, "statement"))) < 0)
@@ -53,29 +51,19 @@ static int context_row(Txn *t, const Record *rec, json_t *a) {
 }
 
 static int context_by_seq_down(const void *a, const void *b) {
-        uint64_t x = 0, y = 0;
+        uint64_t x = json_number(*(json_t *const *)a, "seq"), y = json_number(*(json_t *const *)b, "seq");
 
-        json_get_u64(json_object_get(*(json_t *const *)a, "seq"), &x);
-        json_get_u64(json_object_get(*(json_t *const *)b, "seq"), &y);
         return (x < y) - (x > y);
 }
 
 static int context_newest(json_t **list, size_t most) {
-        size_t n = json_array_size(*list);
-        _cleanup_free_ json_t **v = calloc(n + 1, sizeof(*v));
-        _cleanup_json_ json_t *a = json_array();
+        json_t *sorted = json_sorted(*list, context_by_seq_down);
 
-        if (!v || !a)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++)
-                v[i] = json_array_get(*list, i);
-        qsort(v, n, sizeof(*v), context_by_seq_down);
-        for (size_t i = 0; i < n && i < most; i++)
-                if (json_array_append(a, v[i]) < 0)
-                        return -ENOMEM;
         json_decref(*list);
-        *list = TAKE_PTR(a);
-        return 0;
+        *list = sorted;
+        while (json_array_size(sorted) > most)
+                json_array_remove(sorted, json_array_size(sorted) - 1);
+        return sorted ? 0 : -ENOMEM;
 }
 
 static int context_belief(Txn *t, uint64_t scope, size_t lane, json_t **ret) {
@@ -129,8 +117,8 @@ static int context_lane_rows(Txn *t, const char *scope, Kind kind, const MemoryQ
         return r;
 }
 
-static int context_lane(Txn *t, const char *scope, const char *name, Kind kind, const MemoryQuery *query, unsigned lane,
-                        json_t *lanes, Diag *reterr) {
+static int context_lane(Txn *t, const char *scope, Kind kind, const MemoryQuery *query, unsigned lane, json_t *lanes,
+                        Diag *reterr) {
         _cleanup_json_ json_t *rows = NULL, *records = json_array();
         json_t *o;
         size_t i;
@@ -150,8 +138,8 @@ static int context_lane(Txn *t, const char *scope, const char *name, Kind kind, 
                                       "score", json_object_get(o, "score"))) < 0)
                         r = -ENOMEM;
         }
-        if (r == 0 && json_array_append_new(
-                              lanes, json_pack("{s:s, s:b, s:O}", "lane", name, "advisory", 1, "records", records)) < 0)
+        if (r == 0 && json_array_append_new(lanes, json_pack("{s:s, s:b, s:O}", "lane", class_name(kind_class(kind)),
+                                                             "advisory", 1, "records", records)) < 0)
                 r = -ENOMEM;
         return r;
 }
@@ -168,10 +156,6 @@ static int context_query(const char *query, unsigned lane, uint64_t now, MemoryQ
 
 int memory_context(Txn *t, const char *scope, const char *query, unsigned lane, uint64_t now, json_t **ret,
                    Diag *reterr) {
-        static const struct {
-                const char *name;
-                Kind kind;
-        } lanes[] = {{"memory", KIND_MEMORY}, {"knowledge", KIND_KNOWLEDGE}, {"skill", KIND_SKILL}};
         _cleanup_json_ json_t *truth = NULL, *rows = NULL, *advice = json_array();
         _cleanup_query_ MemoryQuery q = QUERY_NULL;
         uint64_t number;
@@ -181,8 +165,8 @@ int memory_context(Txn *t, const char *scope, const char *query, unsigned lane, 
                 r = context_query(query, lane, now, &q, reterr);
         if (r == 0)
                 r = context_core(t, scope, &truth, reterr) ?: context_belief(t, number, lane, &rows);
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lanes); i++)
-                r = context_lane(t, scope, lanes[i].name, lanes[i].kind, query ? &q : NULL, lane, advice, reterr);
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(memory_families); i++)
+                r = context_lane(t, scope, memory_families[i], query ? &q : NULL, lane, advice, reterr);
         if (r != 0)
                 return r;
         *ret = json_pack("{s:s, s:O, s:O, s:O}", "scope", scope, "core", truth, "belief", rows, "advisory", advice);

@@ -5,26 +5,18 @@
 #include "memory/refs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-
-#define NAMED_MAX (32 + RECORD_ID_MAX)
-
-static const char *digest_name(const char *kind, const char *id, char out[static NAMED_MAX]) {
-        snprintf(out, NAMED_MAX, "%.31s/%.64s", kind, id);
-        return out;
-}
 
 /* The scanned records by name, because there may be as many candidates as records. */
 static int digest_index(const json_t *scan, json_t **ret) {
         const json_t *records = json_object_get(scan, "records");
         _cleanup_json_ json_t *all = json_object();
-        char name[NAMED_MAX];
+        char name[MEMORY_NAME_MAX];
 
         for (size_t i = 0; all && i < json_array_size(records); i++) {
                 json_t *o = json_array_get(records, i);
 
-                if (json_object_set(all, digest_name(json_str(o, "kind"), json_str(o, "id"), name), o) < 0)
+                if (json_object_set(all, memory_name(json_str(o, "kind"), json_str(o, "id"), name), o) < 0)
                         return -ENOMEM;
         }
         *ret = TAKE_PTR(all);
@@ -51,9 +43,9 @@ static int digest_read_step(const Digest *d, uint64_t scope, const json_t *o, si
 }
 
 static bool digest_is_named(const Digest *d, const PassStep *s) {
-        char name[NAMED_MAX];
+        char name[MEMORY_NAME_MAX];
 
-        digest_name(kind_name(s->key.kind), s->key.id, name);
+        memory_name(kind_name(s->key.kind), s->key.id, name);
         for (size_t i = 0; i < d->n_names; i++)
                 if (strcmp(d->names[i], name) == 0 || strcmp(d->names[i], s->key.id) == 0)
                         return true;
@@ -100,14 +92,14 @@ static int digest_run_record(const Digest *d, const json_t *candidates, const js
                               *removal = memory_reason_names(d->automatic_removal), *o = NULL;
         _cleanup_json_ json_t *alone = NULL, *scanned = NULL;
         const json_t *pass = json_object_get(d->scan, "pass");
-        char name[NAMED_MAX];
+        char name[MEMORY_NAME_MAX];
 
         if (!list || !policy || !removal || digest_index(d->scan, &scanned) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(candidates); i++) {
                 _cleanup_json_ json_t *one = json_copy(json_array_get(candidates, i));
                 const json_t *seen =
-                        json_object_get(scanned, digest_name(json_str(one, "kind"), json_str(one, "id"), name));
+                        json_object_get(scanned, memory_name(json_str(one, "kind"), json_str(one, "id"), name));
 
                 if (!one ||
                     (seen && (json_object_set(one, "in", json_object_get(seen, "in")) < 0 ||

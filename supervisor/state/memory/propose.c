@@ -157,28 +157,21 @@ static int propose_compare(const void *a, const void *b) {
 
 /* Sorts the list and keeps at most `most` bytes. */
 static int propose_sort(const json_t *list, size_t most, json_t **ret, bool *ret_cut) {
-        size_t n = json_array_size(list);
-        _cleanup_free_ json_t **v = calloc(n + 1, sizeof(*v));
-        _cleanup_json_ json_t *out = json_array();
-        int r = v && out ? 0 : -ENOMEM;
+        json_t *sorted = json_sorted(list, propose_compare);
+        size_t n = json_array_size(sorted), fit = 0;
 
-        for (size_t i = 0; r == 0 && i < n; i++)
-                v[i] = json_array_get(list, i);
-        if (r == 0)
-                qsort(v, n, sizeof(*v), propose_compare);
-        for (size_t i = 0; r == 0 && i < n; i++) {
-                size_t bytes = json_dumpb(v[i], NULL, 0, JSON_COMPACT) + 1;
+        for (; fit < n; fit++) {
+                size_t bytes = json_dumpb(json_array_get(sorted, fit), NULL, 0, JSON_COMPACT) + 1;
 
-                if (bytes > most) {
-                        *ret_cut = true;
+                if (bytes > most)
                         break;
-                }
                 most -= bytes;
-                r = json_array_append(out, v[i]) < 0 ? -ENOMEM : 0;
         }
-        if (r == 0)
-                *ret = TAKE_PTR(out);
-        return r;
+        *ret_cut |= fit < n;
+        while (n > fit)
+                json_array_remove(sorted, --n);
+        *ret = sorted;
+        return sorted ? 0 : -ENOMEM;
 }
 
 int propose(const json_t *scan, json_t **ret) {

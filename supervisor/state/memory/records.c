@@ -4,11 +4,14 @@
 #include "record/event.h"
 #include "refs/graph.h"
 #include "engine/payload.h"
+#include "memory/refs.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define TEXT_MAX 120
+
+const Kind memory_families[] = {KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL};
 
 bool memory_is_family(Kind k) {
         Class c = kind_class(k);
@@ -17,15 +20,11 @@ bool memory_is_family(Kind k) {
 }
 
 int memory_family(const char *name, Kind *ret, Diag *reterr) {
-        static const struct {
-                const char *name;
-                Kind kind;
-        } brief[] = {{"memory", KIND_MEMORY}, {"knowledge", KIND_KNOWLEDGE}, {"skill", KIND_SKILL}};
         Kind k = kind_from_name(name);
 
-        for (size_t i = 0; i < ARRAY_SIZE(brief); i++)
-                if (strcmp(brief[i].name, name) == 0)
-                        k = brief[i].kind;
+        for (size_t i = 0; i < ARRAY_SIZE(memory_families); i++)
+                if (strcmp(class_name(kind_class(memory_families[i])), name) == 0)
+                        k = memory_families[i];
         if (!memory_is_family(k))
                 return diag(reterr, ENGINE_E_BAD_OPERATION,
                             "\"%s\" is none of memory_substrate, knowledge_projections, skill_artifacts%s",
@@ -130,9 +129,7 @@ static int records_refs_out(Txn *t, const RecordKey *k, json_t *list) {
         int r = ref_walk(t, k, false, &w);
 
         while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0)
-                if (json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "kind", kind_name(ref.target.kind),
-                                                          "id", ref.target.id, "strength",
-                                                          ref.strong ? "strong" : "weak", "role", ref.role)) < 0)
+                if (json_array_append_new(list, memory_edge(&ref.target, &ref, NULL)) < 0)
                         r = -ENOMEM;
         return r == -ENOENT ? 0 : r;
 }

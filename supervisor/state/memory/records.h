@@ -7,10 +7,11 @@
 #include "engine/scope.h"
 #include "memory/query.h"
 
-/* Tells whether records of the kind are saved, archived and deleted one by one (memory, knowledge, skill). */
+/* The kinds whose records are saved, archived and deleted one by one: memory, knowledge, skill. */
+extern const Kind memory_families[3];
 bool memory_is_family(Kind k);
-/* The kind of a family's name, with a message for every other name (M-1): kernels have a verb, and notes are the way
- * into governed memory. Returns 0, ENGINE_E_BAD_OPERATION. */
+/* The kind of a family's name, or of its class, with a message for every other name (M-1): kernels have a verb, and
+ * notes are the way into governed memory. Returns 0, ENGINE_E_BAD_OPERATION. */
 int memory_family(const char *name, Kind *ret, Diag *reterr);
 /* The key of a record, which need not exist. Returns 0, ENGINE_E_NO_SCOPE, ENGINE_E_BAD_NAME for an invalid id. */
 int memory_key(Txn *t, const char *scope, Kind kind, const char *id, RecordKey *ret, Diag *reterr);

@@ -7,8 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *refs_state_word(RecordState s) {
+const char *memory_end_state(RecordState s) {
         return s == RECORD_NONE ? "deleted" : record_state_name(s);
+}
+
+json_t *memory_edge(const RecordKey *end, const Ref *ref, const char *state) {
+        return json_pack("{s:s, s:s, s:s, s:s, s:s*}", "kind", kind_name(end->kind), "id", end->id, "strength",
+                         ref->strong ? "strong" : "weak", "role", ref->role, "state", state);
 }
 
 int memory_edge_granted(Txn *t, const Ref *ref, json_t *edge) {
@@ -18,18 +23,14 @@ int memory_edge_granted(Txn *t, const Ref *ref, json_t *edge) {
 }
 
 static int refs_add_edge(Txn *t, const RecordKey *end, const Ref *ref, RecordState state, json_t *list) {
-        json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "kind", kind_name(end->kind), "id", end->id, "strength",
-                              ref->strong ? "strong" : "weak", "role", ref->role, "state", refs_state_word(state),
-                              "seq", json_u64(ref->seq));
+        json_t *o = memory_edge(end, ref, memory_end_state(state));
 
-        return json_array_append_new(list, o) < 0 ? -ENOMEM : memory_edge_granted(t, ref, o);
+        if (json_array_append_new(list, o) < 0 || json_object_set_new(o, "seq", json_u64(ref->seq)) < 0)
+                return -ENOMEM;
+        return memory_edge_granted(t, ref, o);
 }
 
-static bool refs_is_gone(RecordState s) {
-        return s == RECORD_NONE || s == RECORD_REMOVED;
-}
-
-static int refs_edges(Txn *t, const RecordKey *k, bool incoming, bool only_broken, json_t **ret) {
+int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, bool only_broken, json_t **ret) {
         _cleanup_json_ json_t *a = json_array();
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
@@ -40,17 +41,13 @@ static int refs_edges(Txn *t, const RecordKey *k, bool incoming, bool only_broke
                 RecordState state;
 
                 r = graph_state(t, end, &state);
-                if (r == 0 && (!only_broken || refs_is_gone(state)))
+                if (r == 0 && (!only_broken || state == RECORD_NONE || state == RECORD_REMOVED))
                         r = refs_add_edge(t, end, &ref, state, a);
         }
         if (r != -ENOENT)
                 return r;
         *ret = TAKE_PTR(a);
         return 0;
-}
-
-int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, json_t **ret) {
-        return refs_edges(t, k, incoming, false, ret);
 }
 
 int memory_blockers(Txn *t, const RecordKey *k, json_t **ret) {
@@ -75,13 +72,13 @@ int memory_dependents(Txn *t, const RecordKey *k, json_t **ret) {
         size_t n = 0;
         int r = a ? graph_dependents(t, k, &v, &n) : -ENOMEM;
 
-        for (size_t i = 0; r == 0 && i < n; i++)
-                if (json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:b}", "kind",
-                                                       kind_name(v[i].ref.source.kind), "id", v[i].ref.source.id,
-                                                       "strength", v[i].ref.strong ? "strong" : "weak", "role",
-                                                       v[i].ref.role, "depth", (int)v[i].depth, "state",
-                                                       refs_state_word(v[i].state), "holds", (int)v[i].holds)) < 0)
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                json_t *o = memory_edge(&v[i].ref.source, &v[i].ref, memory_end_state(v[i].state));
+
+                if (json_array_append_new(a, o) < 0 || json_object_set_new(o, "depth", json_integer(v[i].depth)) < 0 ||
+                    json_object_set_new(o, "holds", json_boolean(v[i].holds)) < 0)
                         r = -ENOMEM;
+        }
         if (r == 0)
                 *ret = TAKE_PTR(a);
         return r;
@@ -93,9 +90,9 @@ int memory_refs(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
         RecordKey k;
         int r = memory_key(t, scope, kind, id, &k, reterr)
                 ?: graph_state(t, &k, &state)
-                ?: refs_edges(t, &k, false, false, &out)
-                ?: refs_edges(t, &k, true, false, &in)
-                ?: refs_edges(t, &k, false, true, &broken)
+                ?: memory_refs_of(t, &k, false, false, &out)
+                ?: memory_refs_of(t, &k, true, false, &in)
+                ?: memory_refs_of(t, &k, false, true, &broken)
                 ?: memory_blockers(t, &k, &block)
                 ?: memory_dependents(t, &k, &deps);
 
@@ -106,16 +103,18 @@ int memory_refs(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
                             "there is no record %s of %s in scope %s, and nothing refers to one", id, kind_name(kind),
                             scope);
         *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id",
-                         id, "state", refs_state_word(state), "outgoing", out, "incoming", in, "broken", broken,
+                         id, "state", memory_end_state(state), "outgoing", out, "incoming", in, "broken", broken,
                          "blockers", block, "dependents", deps);
         return *ret ? 0 : -ENOMEM;
 }
 
-#define NAME_MAX_ (32 + RECORD_ID_MAX)
-
-static const char *refs_name(const RecordKey *k, char out[static NAME_MAX_]) {
-        snprintf(out, NAME_MAX_, "%.31s/%s", kind_name(k->kind), k->id);
+const char *memory_name(const char *kind, const char *id, char out[static MEMORY_NAME_MAX]) {
+        snprintf(out, MEMORY_NAME_MAX, "%.31s/%.64s", kind, id);
         return out;
+}
+
+static const char *refs_name(const RecordKey *k, char out[static MEMORY_NAME_MAX]) {
+        return memory_name(kind_name(k->kind), k->id, out);
 }
 
 typedef struct RefsReach {
@@ -128,7 +127,7 @@ typedef struct RefsReach {
 } RefsReach;
 
 static int refs_reach_node(RefsReach *s, const RecordKey *k, unsigned depth) {
-        char name[NAME_MAX_];
+        char name[MEMORY_NAME_MAX];
         RecordState state;
         int r;
 
@@ -143,7 +142,7 @@ static int refs_reach_node(RefsReach *s, const RecordKey *k, unsigned depth) {
         if (r == 0 &&
             (json_object_set_new(s->seen, name, json_true()) < 0 ||
              json_array_append_new(s->nodes, json_pack("{s:s, s:s, s:s, s:i}", "kind", kind_name(k->kind), "id", k->id,
-                                                       "state", refs_state_word(state), "depth", (int)depth)) < 0))
+                                                       "state", memory_end_state(state), "depth", (int)depth)) < 0))
                 r = -ENOMEM;
         s->v[s->n] = *k;
         s->depth[s->n++] = depth;
@@ -156,7 +155,7 @@ static int refs_reach_from(RefsReach *s, const RecordKey *k, unsigned depth, boo
         int r = ref_walk(s->t, k, incoming, &w);
 
         while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0) {
-                char from[NAME_MAX_], to[NAME_MAX_];
+                char from[MEMORY_NAME_MAX], to[MEMORY_NAME_MAX];
 
                 if (json_array_size(s->edges) == 4 * REFS_NODES_MAX) {
                         s->cut = true;
@@ -206,7 +205,7 @@ int memory_broken(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
                 json_t *o;
                 size_t i;
 
-                r = refs_edges(t, &rec.key, false, true, &list);
+                r = memory_refs_of(t, &rec.key, false, true, &list);
                 json_array_foreach(list, i, o) {
                         if (json_object_set(o, "to_kind", json_object_get(o, "kind")) < 0 ||
                             json_object_set(o, "to_id", json_object_get(o, "id")) < 0 ||

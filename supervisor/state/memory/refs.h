@@ -7,10 +7,17 @@
 #define REFS_NODES_MAX 1000 /* of a traversal; a larger result is cut, and says so */
 
 /* Array of {"kind","id","strength","role","state","seq","granted"?}: the far end of each edge of the record, by kind,
- * id and role. state: of the far end, "deleted" when absent. granted: false on an edge of role supersedes without the
- * right to end its target (graph_supersedes()), else absent. */
-int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, json_t **ret);
+ * id and role. only_broken: only edges to a removed or deleted record. state: of the far end, "deleted" when absent.
+ * granted: false on an edge of role supersedes without the right to end its target (graph_supersedes()), else absent. */
+int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, bool only_broken, json_t **ret);
 
+/* {"kind","id","strength","role","state"?}: an edge, by its far end. New reference or NULL. */
+json_t *memory_edge(const RecordKey *end, const Ref *ref, const char *state_or_null);
+/* The state of an edge's end, "deleted" for RECORD_NONE. */
+const char *memory_end_state(RecordState s);
+/* "kind/id". Returns out. */
+#define MEMORY_NAME_MAX (32 + RECORD_ID_MAX)
+const char *memory_name(const char *kind, const char *id, char out[static MEMORY_NAME_MAX]);
 /* Puts the member "granted" into the object of an edge. */
 int memory_edge_granted(Txn *t, const Ref *ref, json_t *edge);
 

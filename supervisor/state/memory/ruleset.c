@@ -54,29 +54,10 @@ static int ruleset_event(Txn *t, const Record *rec, uint64_t version, uint64_t *
 }
 
 static int ruleset_by_id(const void *a, const void *b) {
-        return strcmp(json_text(json_object_get(*(json_t *const *)a, "id")),
-                      json_text(json_object_get(*(json_t *const *)b, "id")));
+        return strcmp(json_str(*(json_t *const *)a, "id"), json_str(*(json_t *const *)b, "id"));
 }
 
-/* The rules of a map id -> rule, in order. */
-static json_t *ruleset_list(json_t *map) {
-        _cleanup_free_ json_t **v = calloc(json_object_size(map) + 1, sizeof(json_t *));
-        _cleanup_json_ json_t *a = json_array();
-        const char *id;
-        json_t *rule;
-        size_t n = 0;
-
-        if (!v || !a)
-                return NULL;
-        json_object_foreach(map, id, rule)
-                v[n++] = rule;
-        qsort(v, n, sizeof(json_t *), ruleset_by_id);
-        for (size_t i = 0; i < n; i++)
-                if (json_array_append(a, v[i]) < 0)
-                        return NULL;
-        return TAKE_PTR(a);
-}
-
+/* id -> rule; json_sorted() gives the rules back. */
 static json_t *ruleset_map(const json_t *rules) {
         _cleanup_json_ json_t *map = json_object();
         json_t *rule;
@@ -104,7 +85,7 @@ int ruleset_rules(Txn *t, const char *scope, Kind kind, uint64_t version, json_t
         if (r != 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         map = ruleset_map(json_object_get(json_object_get(body, "payload"), "rules"));
-        rules = map ? ruleset_list(map) : NULL;
+        rules = map ? json_sorted(map, ruleset_by_id) : NULL;
         refs = json_object_get(body, "refs") ? json_incref(json_object_get(body, "refs")) : json_array();
         if (!rules || !refs)
                 return -ENOMEM;
@@ -115,19 +96,18 @@ int ruleset_rules(Txn *t, const char *scope, Kind kind, uint64_t version, json_t
         return 0;
 }
 
-/* All ids of up to three maps, in order. */
+/* All ids of three maps, in order. */
 static json_t *ruleset_ids(json_t *a, json_t *b, json_t *c) {
         _cleanup_json_ json_t *all = json_object();
 
-        if (!all || json_object_update(all, a) < 0 || json_object_update(all, b) < 0 ||
-            (c && json_object_update(all, c) < 0))
+        if (!all || json_object_update(all, a) < 0 || json_object_update(all, b) < 0 || json_object_update(all, c) < 0)
                 return NULL;
-        return ruleset_list(all);
+        return json_sorted(all, ruleset_by_id);
 }
 
 int ruleset_diff(const json_t *from, const json_t *to, json_t **ret) {
         _cleanup_json_ json_t *a = ruleset_map(from), *b = ruleset_map(to),
-                              *ids = a && b ? ruleset_ids(a, b, NULL) : NULL, *diff = json_array();
+                              *ids = a && b ? ruleset_ids(a, b, b) : NULL, *diff = json_array();
         json_t *one;
         size_t i;
 
@@ -192,7 +172,7 @@ static int ruleset_apply(const json_t *rules, const json_t *patch, json_t **ret,
                 if (json_object_set(map, id, v) < 0 || json_object_set(seen, id, v) < 0)
                         return -ENOMEM;
         }
-        *ret = ruleset_list(map);
+        *ret = json_sorted(map, ruleset_by_id);
         return *ret ? 0 : -ENOMEM;
 }
 
@@ -237,7 +217,7 @@ static int ruleset_merge(const json_t *base, const json_t *mine, const json_t *t
                 if (took && json_object_set(merged, id, took) < 0)
                         return -ENOMEM;
         }
-        *ret_rules = ruleset_list(merged);
+        *ret_rules = json_sorted(merged, ruleset_by_id);
         if (!*ret_rules)
                 return -ENOMEM;
         *ret_conflicts = TAKE_PTR(conflicts);
@@ -312,6 +292,19 @@ static void ruleset_side_deinit(RulesetSide *s) {
         json_decref(s->refs);
 }
 
+/* ruleset_merge() of the rules, and of the references; *ret_conflicts: of the rules first. */
+static int ruleset_merge_both(const RulesetSide *base, const RulesetSide *mine, const RulesetSide *theirs,
+                              const json_t *resolve, RulesetSide *ret, json_t **ret_conflicts, size_t *ret_n_rules) {
+        _cleanup_json_ json_t *of_refs = NULL;
+        int r = ruleset_merge(base->rules, mine->rules, theirs->rules, resolve, &ret->rules, ret_conflicts)
+                ?: ruleset_merge(base->refs, mine->refs, theirs->refs, resolve, &ret->refs, &of_refs);
+
+        if (r < 0)
+                return r;
+        *ret_n_rules = json_array_size(*ret_conflicts);
+        return json_array_extend(*ret_conflicts, of_refs) < 0 ? -ENOMEM : 0;
+}
+
 /* Lists the changes since the patch's base version, and refuses the patch. */
 static int ruleset_refuse_stale(const RulesetPatch *p, uint64_t now, const RulesetSide *base, const RulesetSide *theirs,
                                 json_t **ret_conflicts, Diag *reterr) {
@@ -335,19 +328,18 @@ static int ruleset_refuse_stale(const RulesetPatch *p, uint64_t now, const Rules
 /* `resolve` may name only rules and references that both sides changed. */
 static int ruleset_check_resolve(const json_t *resolve, const RulesetSide *base, const RulesetSide *mine,
                                  const RulesetSide *theirs, Diag *reterr) {
-        _cleanup_json_ json_t *rules = NULL, *refs = NULL, *left = NULL, *left_refs = NULL;
+        _cleanup_(ruleset_side_deinit) RulesetSide merged = {0};
+        _cleanup_json_ json_t *left = NULL;
         const char *id;
         json_t *side;
+        size_t n_rules;
         int r;
 
         if (!resolve)
                 return 0;
         if (!json_is_object(resolve))
                 return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve is not an object {\"ID\":\"mine\"|\"theirs\"}");
-        r = ruleset_merge(base->rules, mine->rules, theirs->rules, NULL, &rules, &left)
-                ?: ruleset_merge(base->refs, mine->refs, theirs->refs, NULL, &refs, &left_refs);
-        if (r == 0 && json_array_extend(left, left_refs) < 0)
-                r = -ENOMEM;
+        r = ruleset_merge_both(base, mine, theirs, NULL, &merged, &left, &n_rules);
         if (r < 0)
                 return r;
         json_object_foreach((json_t *)resolve, id, side) {
@@ -372,22 +364,17 @@ static int ruleset_check_resolve(const json_t *resolve, const RulesetSide *base,
 /* taken as written when no newer version exists, or when an entry is invalid (refused later) */
 static int ruleset_merge_sides(const RulesetPatch *p, const RulesetSide *base, const RulesetSide *mine,
                                const RulesetSide *theirs, RulesetSide *ret, json_t **ret_conflicts, Diag *reterr) {
-        _cleanup_json_ json_t *conflicts = NULL, *of_refs = NULL;
-        size_t n;
+        _cleanup_json_ json_t *conflicts = NULL;
+        size_t n_rules, n;
         int r = ruleset_check_resolve(p->resolve, base, mine, theirs, reterr)
-                ?: ruleset_merge(base->rules, mine->rules, theirs->rules, p->resolve, &ret->rules, &conflicts)
-                ?: ruleset_merge(base->refs, mine->refs, theirs->refs, p->resolve, &ret->refs, &of_refs);
+                ?: ruleset_merge_both(base, mine, theirs, p->resolve, ret, &conflicts, &n_rules);
 
-        if (r != 0)
-                return r;
-        if (json_array_extend(conflicts, of_refs) < 0)
-                return -ENOMEM;
         n = json_array_size(conflicts);
-        if (n == 0)
-                return 0;
+        if (r != 0 || n == 0)
+                return r;
         diag(reterr, ENGINE_E_CONFLICT,
              "%zu %s%s changed on both sides, first \"%s\": say for each whether mine or theirs", n,
-             n > json_array_size(of_refs) ? "rule" : "reference", n == 1 ? " was" : "s were",
+             n_rules > 0 ? "rule" : "reference", n == 1 ? " was" : "s were",
              json_text(json_object_get(json_array_get(conflicts, 0), "id")));
         *ret_conflicts = TAKE_PTR(conflicts);
         return ENGINE_E_CONFLICT;

@@ -15,10 +15,10 @@ static int scan_edge(Txn *t, const RecordKey *end, const Ref *ref, json_t *list)
         if (r < 0 && r != -ENOENT)
                 return r;
         event = r == 0 && rec.state == RECORD_ARCHIVED ? json_object_get(rec.row, "closed") : NULL;
-        o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:O*}", "kind", kind_name(end->kind), "id", end->id, "strength",
-                      ref->strong ? "strong" : "weak", "role", ref->role, "state",
-                      r == 0 ? record_state_name(rec.state) : "deleted", "event", event);
-        return json_array_append_new(list, o) < 0 ? -ENOMEM : memory_edge_granted(t, ref, o);
+        o = memory_edge(end, ref, memory_end_state(r == 0 ? rec.state : RECORD_NONE));
+        if (json_array_append_new(list, o) < 0 || (event && json_object_set(o, "event", event) < 0))
+                return -ENOMEM;
+        return memory_edge_granted(t, ref, o);
 }
 
 static int scan_edges(Txn *t, const RecordKey *k, bool incoming, json_t *list) {

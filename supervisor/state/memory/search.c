@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const Kind families[] = {KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL};
 static const MemoryBound unbounded = {.classes = UINT_MAX, .records = SIZE_MAX, .text = SIZE_MAX};
 
 /* A running search; rows: the found rows, in the order of the hits. */
@@ -55,14 +54,14 @@ static int search_accept(void *user, uint8_t kind, uint64_t number, const char *
 }
 
 static int search_ranked(Search *s) {
-        uint8_t looked[ARRAY_SIZE(families)];
+        uint8_t looked[ARRAY_SIZE(memory_families)];
         RankHit hits[QUERY_LIMIT_MAX];
         size_t n = 0, n_kinds = 0;
         int r;
 
-        for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-                if (s->left.classes & 1U << kind_class(families[i]))
-                        looked[n_kinds++] = (uint8_t)families[i];
+        for (size_t i = 0; i < ARRAY_SIZE(memory_families); i++)
+                if (s->left.classes & 1U << kind_class(memory_families[i]))
+                        looked[n_kinds++] = (uint8_t)memory_families[i];
         r = rank_bm25(s->t,
                       &(RankQuery){.scope = s->scope, .kinds = looked, .n_kinds = n_kinds, .fields = 1U << INDEX_TEXT,
                                    .terms = s->q->terms, .n_terms = s->q->n_terms, .most = s->q->limit,
@@ -83,49 +82,43 @@ static int search_begin(Txn *t, const char *scope, const MemoryQuery *q, const M
 /* The order of rank_bm25() for equal scores: by id, then by the numbers of the families. */
 static int search_compare_rows(const void *a, const void *b) {
         const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-        int r = strcmp(json_text(json_object_get(x, "id")), json_text(json_object_get(y, "id")));
 
-        return r ? r
-                 : (int)kind_from_name(json_text(json_object_get(x, "kind"))) -
-                               (int)kind_from_name(json_text(json_object_get(y, "kind")));
+        return strcmp(json_str(x, "id"), json_str(y, "id"))
+                ?: (int)kind_from_name(json_str(x, "kind")) - (int)kind_from_name(json_str(y, "kind"));
 }
 
 /* The first matches of a family, in order of their ids. */
-static int search_first(Search *s, Kind kind, json_t *rows[static QUERY_LIMIT_MAX], size_t *ret_n) {
+static int search_first(Search *s, Kind kind, json_t *rows) {
         _cleanup_record_walk_ RecordWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
+        const size_t most = json_array_size(rows) + s->q->limit;
         int r = record_walk(s->t, s->scope, kind, &w);
 
-        *ret_n = 0;
-        while (r == 0 && *ret_n < s->q->limit && (r = record_walk_next(&w, &rec)) == 0) {
+        while (r == 0 && json_array_size(rows) < most && (r = record_walk_next(&w, &rec)) == 0) {
+                _cleanup_json_ json_t *row = NULL;
                 size_t looked;
 
-                r = memory_row(s->t, &s->filter, s->q, &rec, &rows[*ret_n], &looked);
-                if (r > 0) {
-                        r = json_object_set_new(rows[*ret_n], "score", json_real(0)) < 0 ? -ENOMEM : 0;
-                        ++*ret_n;
-                }
+                r = memory_row(s->t, &s->filter, s->q, &rec, &row, &looked);
+                if (r > 0)
+                        r = json_object_set_new(row, "score", json_real(0)) < 0 || json_array_append(rows, row) < 0
+                                    ? -ENOMEM
+                                    : 0;
         }
         return r == -ENOENT ? 0 : r;
 }
 
 /* A query of fields alone: no order of relevance exists, so all rows have the same score (M-14). */
 static int search_unranked(Search *s) {
-        json_t *found[ARRAY_SIZE(families) * QUERY_LIMIT_MAX];
-        size_t n = 0, more;
-        int r = 0;
+        _cleanup_json_ json_t *found = json_array(), *sorted = NULL;
+        int r = found ? 0 : -ENOMEM;
 
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++) {
-                r = search_first(s, families[i], found + n, &more);
-                n += more;
-        }
-        if (r == 0)
-                qsort(found, n, sizeof(*found), search_compare_rows);
-        for (size_t i = 0; i < n; i++) {
-                if (r == 0 && i < s->q->limit && json_array_append(s->rows, found[i]) < 0)
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(memory_families); i++)
+                r = search_first(s, memory_families[i], found);
+        if (r == 0 && !(sorted = json_sorted(found, search_compare_rows)))
+                r = -ENOMEM;
+        for (size_t i = 0; r == 0 && i < MIN(json_array_size(sorted), (size_t)s->q->limit); i++)
+                if (json_array_append(s->rows, json_array_get(sorted, i)) < 0)
                         r = -ENOMEM;
-                json_decref(found[i]);
-        }
         return r;
 }
 
@@ -207,7 +200,7 @@ int memory_page(Txn *t, const char *scope, const RecordFilter *f, const MemoryBo
         SearchPage p = {.filter = f, .left = *bound, .limit = limit, .list = list};
         _cleanup_creation_walk_ CreationWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
-        Kind readable[ARRAY_SIZE(families)];
+        Kind readable[ARRAY_SIZE(memory_families)];
         uint64_t number, from = 0;
         size_t n = 0;
         int r = list ? scope_find(t, scope, &number, reterr) : -ENOMEM;
@@ -215,9 +208,9 @@ int memory_page(Txn *t, const char *scope, const RecordFilter *f, const MemoryBo
         *next = 0;
         if (r == 0 && after)
                 r = search_parse_place(after, &from, reterr);
-        for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-                if (bound->classes & 1U << kind_class(families[i]))
-                        readable[n++] = families[i];
+        for (size_t i = 0; i < ARRAY_SIZE(memory_families); i++)
+                if (bound->classes & 1U << kind_class(memory_families[i]))
+                        readable[n++] = memory_families[i];
         if (r == 0)
                 r = creation_walk(t, number, readable, n, f->states & 1U << RECORD_REMOVED, from, &w);
         while (r == 0 && !p.full && (r = creation_walk_next(&w, &rec)) == 0)

@@ -21,7 +21,7 @@ static int view_lineage(Txn *t, const Record *rec, json_t **ret) {
         _cleanup_change_walk_ ChangeWalk w = {0};
         uint64_t seq;
         Op op;
-        int r = events ? memory_refs_of(t, &rec->key, true, &in) : -ENOMEM;
+        int r = events ? memory_refs_of(t, &rec->key, true, false, &in) : -ENOMEM;
 
         if (r == 0)
                 r = change_walk(t, &rec->key, &w);
@@ -43,17 +43,16 @@ static int view_invalidation(Txn *t, const RecordKey *k, json_t **ret) {
         int r = a ? ref_walk(t, k, false, &w) : -ENOMEM;
 
         while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0) {
-                RecordState state;
                 const char *cause;
+                RecordState state;
+                json_t *o;
 
                 r = graph_state(t, &ref.target, &state);
-                cause = state == RECORD_NONE ? "deleted" : record_state_name(state);
-                if (state == RECORD_ARCHIVED)
-                        cause = "weakened";
-                if (r == 0 && state != RECORD_ACTIVE && state != RECORD_OPEN &&
-                    json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", kind_name(ref.target.kind),
-                                                       "id", ref.target.id, "strength", ref.strong ? "strong" : "weak",
-                                                       "role", ref.role, "cause", cause)) < 0)
+                if (r < 0 || record_state_live(state))
+                        continue;
+                o = memory_edge(&ref.target, &ref, NULL);
+                cause = state == RECORD_ARCHIVED ? "weakened" : memory_end_state(state);
+                if (json_array_append_new(a, o) < 0 || json_object_set_new(o, "cause", json_string(cause)) < 0)
                         r = -ENOMEM;
         }
         if (r != -ENOENT)

@@ -98,6 +98,13 @@ static int open_find(Store *s, bool make, Diag *reterr) {
         }
 }
 
+/* A row of table meta with n bytes. Returns 0, -EUCLEAN, -errno. */
+static int open_meta(Txn *t, const char *name, size_t n, Bytes *ret) {
+        int r = table_get(t, TABLE_META, BYTES_STR(name), ret);
+
+        return r == -ENOENT || (r == 0 && ret->n != n) ? -EUCLEAN : r;
+}
+
 static int open_identify(Store *s, Diag *reterr) {
         Txn *t;
         Bytes v;
@@ -105,9 +112,7 @@ static int open_identify(Store *s, Diag *reterr) {
 
         if (r != 0)
                 return r;
-        r = table_get(t, TABLE_META, BYTES_STR("version"), &v);
-        if (r == 0 && v.n != 8)
-                r = -EUCLEAN;
+        r = open_meta(t, "version", 8, &v);
         if (r == 0) {
                 MDB_envinfo info;
                 struct stat st;
@@ -116,9 +121,7 @@ static int open_identify(Store *s, Diag *reterr) {
                 mdb_env_info(s->env, &info);
                 if (mdb_env_get_fd(s->env, &fd) == 0 && fstat(fd, &st) == 0)
                         fault_guard_map(s, v.p, (size_t)st.st_size, info.me_mapsize);
-                r = table_get(t, TABLE_META, BYTES_STR("public"), &v);
-                if (r == 0 && v.n != 32)
-                        r = -EUCLEAN;
+                r = open_meta(t, "public", 32, &v);
         }
         if (r == 0) {
                 memcpy(s->public_key, v.p, 32);
@@ -126,17 +129,16 @@ static int open_identify(Store *s, Diag *reterr) {
         }
         store_abort(t);
         /* A snapshot is read from memory: there LMDB's EIO means an earlier broken page in the same transaction. */
-        return store_refusal(s, r == -ENOENT || r == -EIO ? -EUCLEAN : r, "table meta", reterr);
+        return store_refusal(s, r == -EIO ? -EUCLEAN : r, "table meta", reterr);
 }
 
 int store_is_newest(Txn *t, bool *ret) {
         Bytes v;
-        int r = table_get(t, TABLE_META, BYTES_STR("version"), &v);
+        int r = open_meta(t, "version", 8, &v);
 
-        if (r < 0 || v.n != 8)
-                return r < 0 && r != -ENOENT ? r : -EUCLEAN;
-        *ret = be64_get(v.p) == STORE_VERSION;
-        return 0;
+        if (r == 0)
+                *ret = be64_get(v.p) == STORE_VERSION;
+        return r;
 }
 
 int store_made_newest(Txn *t) {

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <time.h>
 
 #define STACK (256 * 1024)
 
@@ -21,24 +20,13 @@ typedef struct WalCheckpoint {
         bool left, stop;
 } WalCheckpoint;
 
-static struct timespec wal_checkpoint_time(void) {
-        struct timespec t;
-
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        t.tv_sec += wal_checkpoint_after_usec / 1000000;
-        t.tv_nsec += (long)(wal_checkpoint_after_usec % 1000000) * 1000;
-        t.tv_sec += t.tv_nsec / 1000000000L;
-        t.tv_nsec %= 1000000000L;
-        return t;
-}
-
 /* On a failure, the next writer or reader reports the reason. */
 static void *wal_checkpoint_thread(void *arg) {
         WalCheckpoint *c = arg;
 
         pthread_mutex_lock(&c->lock);
         while (!c->stop) {
-                struct timespec until = wal_checkpoint_time();
+                struct timespec until = clock_timespec(clock_mono_usec() + wal_checkpoint_after_usec);
                 bool due = c->left;
 
                 if (!due)
@@ -58,7 +46,7 @@ static int wal_checkpoint_start(Store *s) {
         WalCheckpoint *c = calloc(1, sizeof(*c));
         pthread_condattr_t clock;
         sigset_t all, before;
-        int e;
+        int r;
 
         if (!c)
                 return -ENOMEM;
@@ -69,12 +57,12 @@ static int wal_checkpoint_start(Store *s) {
         pthread_condattr_destroy(&clock);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        e = thread_start(&c->thread, STACK, wal_checkpoint_thread, c);
+        r = thread_start(&c->thread, STACK, wal_checkpoint_thread, c);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (e < 0) {
+        if (r < 0) {
                 pthread_cond_destroy(&c->wake);
                 free(c);
-                return e;
+                return r;
         }
         s->checkpoint = c;
         return 0;

@@ -1,4 +1,4 @@
-#include "store/wal-head.h"
+#include "store/wal.h"
 #include "base/log.h"
 
 #include <endian.h>

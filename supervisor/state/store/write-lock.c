@@ -337,8 +337,7 @@ int gate_take(Gate *g, int dir_fd, const char *dir) {
                 return 0;
         for (e = pthread_mutex_trylock(&g->page->mutex); e == EBUSY || e == ETIMEDOUT;) {
                 uint64_t now = clock_mono_usec(), until = now + GATE_STEP_USEC;
-                const struct timespec at = {.tv_sec = (time_t)(until / 1000000),
-                                            .tv_nsec = (long)(until % 1000000) * 1000};
+                const struct timespec at = clock_timespec(until);
 
                 w.began = w.began ? w.began : now;
                 r = gate_look(g, dir, &w, now);
