@@ -64,9 +64,9 @@ int copy_remove(int folder, const char *name) {
         /* Some file systems skip entries of a folder during removal: emptied again while names are left. */
         for (unsigned tries = 0; tries < REMOVE_TRIES; tries++) {
                 e = folder_empty(fd, NULL, NULL);
-                if (e == 0 && unlinkat(folder, name, AT_REMOVEDIR) < 0)
-                        e = errno == ENOENT ? 0 : -errno;
-                if (e != -ENOTEMPTY)
+                if (e == 0 && unlinkat(folder, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+                        e = -errno;
+                if (e != -ENOTEMPTY && e != -ENOENT) /* ENOENT: `compact` removes the same copy */
                         return e;
         }
         return e;

@@ -134,7 +134,8 @@ static int copy_releases(const Grant *g, Grant *to) {
 }
 
 int grant_copy_untold(const Grant *g, Grant *ret) {
-        _cleanup_grant_ Grant c = {.cancel_bound_usec = g->cancel_bound_usec, .teardown_usec = g->teardown_usec};
+        _cleanup_grant_ Grant c = {.cancel_bound_usec = g->cancel_bound_usec, .teardown_usec = g->teardown_usec,
+                                   .cancel_most_usec = g->cancel_most_usec, .mapping_nsec = g->mapping_nsec};
         int r = memory_rights_copy(g->memory, g->n_memory, &c.memory);
 
         c.n_memory = r == 0 ? g->n_memory : 0;

@@ -393,9 +393,10 @@ static void budget_last_look(RegionBudget *b) {
 }
 
 void region_budget_over(RegionBudget *b, bool killed) {
-        if (killed)
+        if (killed) {
                 budget_last_look(b);
-        else
+                budget_look_mapped(b); /* may raise the bound */
+        } else
                 budget_look_full(b);
         b->over = true;
 }

@@ -63,10 +63,20 @@ static uint64_t proc_status_mapped(const char *text) {
                proc_status_kib(text, "\nVmSwap:");
 }
 
+/* True for a child of vfork(2) before its execve, in the parent's memory: already counted with the parent. */
+static bool proc_shares_memory_of(pid_t teller, pid_t parent) {
+        return syscall(SYS_kcmp, teller, parent, KCMP_VM, 0UL, 0UL) == 0;
+}
+
 uint64_t proc_mapped_bytes(pid_t pid) {
+        const pid_t told = tables_teller(pid), teller = told > 0 ? told : pid;
+        uint64_t f[2];
         char text[4096];
 
-        return proc_read_status(PROC_PATH("%d/status", pid), text, sizeof(text)) ? proc_status_mapped(text) : 0;
+        return proc_stat(pid, f, ARRAY_SIZE(f)) && !proc_shares_memory_of(teller, (pid_t)f[1]) &&
+                               proc_read_status(PROC_PATH("%d/status", teller), text, sizeof(text))
+                       ? proc_status_mapped(text)
+                       : 0;
 }
 
 static ProcEntry *proc_tree_entry(ProcTree *t, pid_t pid, uint64_t start_ticks) {
@@ -160,11 +170,6 @@ static uint64_t proc_anon_noise(void) {
 /* During execve the kernel charges the process with the new program's arguments, not mapped anywhere yet. */
 static uint64_t proc_unmapped_bytes(uint64_t charged, uint64_t mapped) {
         return charged > mapped + proc_anon_noise() ? charged - mapped : 0;
-}
-
-/* True for a child of vfork(2) before its execve, in the parent's memory: already counted with the parent. */
-static bool proc_shares_memory_of(pid_t teller, pid_t parent) {
-        return syscall(SYS_kcmp, teller, parent, KCMP_VM, 0UL, 0UL) == 0;
 }
 
 /* The kernel grows a stack at each fault below. Without an answer, the kernel's default limit counts. */

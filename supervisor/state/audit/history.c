@@ -143,6 +143,7 @@ static int history_take_event(RegionFacts *f, const char *type, const json_t *o,
                 f->released = seq;
                 f->released_usec = usec;
                 f->teardown = json_incref(json_object_get(o, "teardown"));
+                f->bound_usec = f->bound_usec ? MAX(f->bound_usec, json_number(f->teardown, "bound_usec")) : 0;
                 f->usage = json_incref(json_object_get(o, "usage"));
         } else if (strcmp(type, "region.recovered") == 0)
                 f->recovered = seq;
