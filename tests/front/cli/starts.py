@@ -17,7 +17,7 @@ WHO = sys.argv[3] if len(sys.argv) > 3 else "root"
 
 if begin_holding():
     NAMED = {n: hold(n, "LOOKUP:slow", "closed") for n in ("volume", "manifest", "rule", "policy", "store", "anchor", "receipt", "exec", "skill", "socket", "inner")}
-    ROOTS = {n: hold("r-" + n, "GETATTR:.", "closed") for n in ("volume", "store", "skill")}
+    ROOTS = {n: hold("r-" + n, r, "closed") for n, r in (("volume", "GETATTR:."), ("store", "GETATTR:."), ("skill", "READDIR:."))}
     READS = {n: hold("d-" + n, *r) for n, r in (("exec", ["READ:true"]), ("open", ["OPEN:true"]), ("skill", ["OPENDIR:."]))}
     STREAMS = {n: hold("s-" + n, r) for n, r in (("in", "READ:data"), ("out", "WRITE:data"), ("err", "WRITE:data"))}
     SIGNALLED = {n: hold("t-" + n, "LOOKUP:slow", "READ:true", "closed") for n in ("exec", "policy", "volume", "store", "content")}
