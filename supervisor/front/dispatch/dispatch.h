@@ -65,6 +65,7 @@ uint64_t dispatch_notes(const Dispatch *d);
  * end and before its event. With keep, all in order, where a late refusal leaves mutation.refused; else
  * memory.discarded with count and reason. May be called again when t was aborted. Returns 0, -errno. */
 int dispatch_memory_end(Dispatch *d, Txn *t, bool keep, const char *reason);
+bool dispatch_holds_memory(const Dispatch *d);
 /* The result of dispatch_memory_end(), for the receipt:
  * {"held","committed","discarded","refused":[{"op","scope","kind","id","code"}]}; NULL: no write was held. Borrowed. */
 const json_t *dispatch_memory_ended(const Dispatch *d);

@@ -51,6 +51,10 @@ uint64_t dispatch_notes(const Dispatch *d) {
         return d->notes;
 }
 
+bool dispatch_holds_memory(const Dispatch *d) {
+        return d->n_memory > 0;
+}
+
 const json_t *dispatch_memory_ended(const Dispatch *d) {
         return d->memory_end;
 }

@@ -322,14 +322,14 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *
                 e = dispatch_reads_end(dispatch, t);
         if (e == 0)
                 e = engine_region_discards(t, r->id, discards);
-        if (e == 0 && dispatch)
+        if (e == 0 && dispatch && dispatch_holds_memory(dispatch))
                 e = dispatch_memory_end(dispatch, t, end.keep && !*discards,
                                         end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)
                 /* memory is visible to others with the answer */
-                e = record_commit(TAKE_PTR(t), dispatch && dispatch_memory_ended(dispatch) ? NULL : ret_rest, reterr);
+                e = record_commit(TAKE_PTR(t), dispatch && dispatch_holds_memory(dispatch) ? NULL : ret_rest, reterr);
         if (e == 0 && !outcome_is_breach(r->outcome))
                 snprintf(r->discarded, sizeof(r->discarded), "%s", end.why ?: discards);
         return store_code(e);

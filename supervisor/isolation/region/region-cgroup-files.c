@@ -39,7 +39,7 @@ int group_open(const char *dir, const char *file, int flags) {
 }
 
 /* fd: a descriptor, or -errno to return. */
-static int group_write_fd(int fd, const char *fmt, va_list ap) {
+__attribute__((format(printf, 2, 0))) static int group_write_fd(int fd, const char *fmt, va_list ap) {
         char text[256];
 
         if (fd < 0)

@@ -108,11 +108,14 @@ static int uids_set(uint32_t uid, short type) {
 }
 
 static int uids_try(uint32_t uid) {
+        uint32_t *taken = uids_taken;
+
         for (size_t i = 0; i < uids_n_taken; i++)
                 if (uids_taken[i] == uid)
                         return -EAGAIN;
-        if (!GROW(uids_taken, uids_n_taken))
+        if (!GROW(taken, uids_n_taken))
                 return -ENOMEM;
+        uids_taken = taken;
         if (uids_set(uid, F_WRLCK) < 0)
                 return errno == EACCES || errno == EAGAIN ? -EAGAIN : -errno;
         uids_taken[uids_n_taken++] = uid;

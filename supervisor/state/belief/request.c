@@ -172,12 +172,12 @@ static int request_read_payload(BeliefRequest *r, const char *name, json_t *v, D
         return 0; /* the members are checked later, when bucket and operation are known to fit */
 }
 
-static int request_read_reference(BeliefRequest *r, const char *, json_t *v, Diag *) {
+static int request_read_reference(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
         r->reference = json_bytes(v);
         return 0;
 }
 
-static int request_read_rationale(BeliefRequest *r, const char *, json_t *v, Diag *) {
+static int request_read_rationale(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
         r->rationale = json_bytes(v);
         return 0;
 }
