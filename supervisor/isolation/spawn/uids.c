@@ -107,15 +107,11 @@ static int uids_set(uint32_t uid, short type) {
         return fcntl(uids_fd, F_OFD_SETLK, &l) == 0 ? 0 : -errno;
 }
 
+/* The list has room for one more. */
 static int uids_try(uint32_t uid) {
-        uint32_t *taken = uids_taken;
-
         for (size_t i = 0; i < uids_n_taken; i++)
                 if (uids_taken[i] == uid)
                         return -EAGAIN;
-        if (!GROW(taken, uids_n_taken))
-                return -ENOMEM;
-        uids_taken = taken;
         if (uids_set(uid, F_WRLCK) < 0)
                 return errno == EACCES || errno == EAGAIN ? -EAGAIN : -errno;
         uids_taken[uids_n_taken++] = uid;
@@ -126,6 +122,8 @@ static int uids_find(const UidRange *r, uint32_t *ret, Diag *reterr) {
         uint32_t from = 0;
         int e;
 
+        if (!GROW(uids_taken, uids_n_taken))
+                return -ENOMEM;
         while (uids_n_recent > 0) {
                 uint32_t uid = uids_recent[--uids_n_recent];
 
