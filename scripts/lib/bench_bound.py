@@ -14,6 +14,7 @@ MEMORY = (("0.2 MB", 200000), ("10 MB", 10000000), ("100 MB", 100000000), ("500 
 WAYS = ((1, ""), (10, ""), (100, ""), (100, "apart"), (100, "shared"), (1000, ""), (1000, "apart"), (1000, "shared"))
 DISCIPLINES = ("zero", "multipass:3")
 DECLARED = "250ms"  # what a skill declares that wants to be refused where the usual bound is too short
+SHARED_MOST = 100000000000  # bytes that the processes map together
 TRIES = 3           # budgets of a row
 EACH = 300000       # bytes that a process takes beside what it holds
 REGION = ("hold", "lethe-worker")
@@ -139,6 +140,8 @@ def bound(args, work):
                     name = " ".join(("%s, %s, %d" % (size, discipline, n), how)).strip()
                     if how == "apart" and n == 1000 and discipline != "zero":
                         continue  # each execve is overwritten before it is made: the start alone takes minutes
+                    if how == "shared" and n * held > SHARED_MOST:
+                        continue  # fork and teardown alone take minutes
                     if held * 6 // 5 + n * EACH > left:
                         print("%s does not fit the machine: left out" % name, file=sys.stderr)
                         continue
