@@ -26,7 +26,7 @@
 #define RATE_THREADS 8
 #define RATE_TINY (64UL << 10)  /* of each of several processes */
 #define RATE_SEVERAL 16
-#define RATE_TRIES 3
+#define RATE_TRIES(often) ((often) ? 2 : 3) /* a try of little memory is short, and varies more */
 #define RATE_PASSES 3
 #define RATE_AGE_USEC 86400000000ULL
 
@@ -206,7 +206,7 @@ static bool rate_try(size_t n, size_t bytes, bool common, const Wipe *often, Rat
                 .looked = UINT64_MAX, .wiped = UINT64_MAX, .once = UINT64_MAX, .often = UINT64_MAX, .gone = UINT64_MAX};
         bool ok = true;
 
-        for (int i = 0; ok && i < RATE_TRIES; i++) {
+        for (int i = 0; ok && i < RATE_TRIES(often); i++) {
                 RateChild c[RATE_SEVERAL] = {};
                 RateEnd e;
 
@@ -277,7 +277,7 @@ static bool rate_measure(WipeRate *ret) {
                 return false;
         ok = rate_try(1, RATE_SMALL, false, &often, &small) &&
              rate_try(RATE_SEVERAL, RATE_TINY, false, NULL, &several) &&
-             rate_try(1, RATE_SMALL, true, NULL, &common);
+             rate_try(1, RATE_SMALL / 3, true, NULL, &common);
         large = small;
         ok = ok && (threads == 1 || rate_try(1, threads * RATE_LARGE, false, &often, &large));
         wipe_deinit(&often);
