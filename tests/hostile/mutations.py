@@ -680,7 +680,7 @@ MUTATIONS = [
              "a_machine_twice_as_fast", runner="isolation/policy/test-policy-admit"),
     Mutation("admission: without frames processes of a family end one by one (I-72)", [("supervisor/isolation/policy/admit.c", "rate->one_by_one && processes > 1", "0")],
              "what_a_teardown_is_made_of", runner="isolation/policy/test-policy-admit"),
-    Mutation("teardown: the recorded peak is the region's", [("supervisor/isolation/region/region-budget-tick.c", "        if (!b->peak_known && region_cgroup_memory_peak(b->cgroup, &v) == 0) {", "        if (b->over && region_cgroup_memory_peak(b->cgroup, &v) == 0) {")],
+    Mutation("teardown: the recorded peak is the region's", [("supervisor/isolation/region/region-budget-tick.c", "b->peak_known = b->peak_known || budget_take_peak(b);", "b->peak_known = false;")],
              "the_peak_is_that_of_the_region_alone", runner="isolation/region/test-region-cgroup"),
     Mutation("admission: pages mapped by many processes are counted (I-72)", [("supervisor/isolation/region/region-budget-tick.c", "if (processes < 2 || g->mapping_nsec == 0)", "if (processes < 2 || g->mapping_nsec > 0)")],
              "admission: pages that fork has in common", cases="ranges.py"),

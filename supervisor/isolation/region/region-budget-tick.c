@@ -323,14 +323,20 @@ Budget region_budget_left(RegionBudget *b, uint64_t now) {
         };
 }
 
-/* A new limit needs a new peak. */
-static void budget_note_peak(RegionBudget *b) {
+/* Returns false when the group's peak cannot be read. */
+static bool budget_take_peak(RegionBudget *b) {
         uint64_t v;
 
-        if (!b->cgroup->v2 && region_cgroup_memory_peak(b->cgroup, &v) == 0) {
-                b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
+        if (region_cgroup_memory_peak(b->cgroup, &v) < 0)
+                return false;
+        b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
+        return true;
+}
+
+/* A new limit needs a new peak. */
+static void budget_note_peak(RegionBudget *b) {
+        if (!b->cgroup->v2 && budget_take_peak(b))
                 region_cgroup_peak_anew(b->cgroup);
-        }
 }
 
 int region_budget_limit(RegionBudget *b) {
@@ -402,12 +408,7 @@ void region_budget_over(RegionBudget *b, bool killed) {
 }
 
 void region_budget_unlimit(RegionBudget *b) {
-        uint64_t v;
-
-        if (!b->peak_known && region_cgroup_memory_peak(b->cgroup, &v) == 0) {
-                b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
-                b->peak_known = true;
-        }
+        b->peak_known = b->peak_known || budget_take_peak(b);
         region_cgroup_unlimit(b->cgroup);
 }
 
@@ -421,10 +422,8 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
                 r = region_budget_tasks_event(b);
         if (r.outcome == OUTCOME_NONE)
                 r = budget_look_scratch(b, FILES_AT_THE_END);
-        if (region_cgroup_memory_peak(b->cgroup, &v) < 0)
-                v = worker_max_rss;
-        if (!b->peak_known)
-                b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
+        if (!b->peak_known && !budget_take_peak(b))
+                b->peak_memory_bytes = MAX(b->peak_memory_bytes, worker_max_rss + b->reserved);
         if (region_cgroup_cpu_usec(b->cgroup, &v) == 0)
                 b->cpu_usec = v;
         else

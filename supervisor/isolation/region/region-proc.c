@@ -58,11 +58,6 @@ uint64_t proc_data_bytes(pid_t pid) {
         return proc_field(PROC_PATH("%d/status", teller > 0 ? teller : pid), "\nVmData:", 10) * 1024;
 }
 
-static uint64_t proc_status_mapped(const char *text) {
-        return proc_status_kib(text, "\nRssAnon:") + proc_status_kib(text, "\nRssShmem:") +
-               proc_status_kib(text, "\nVmSwap:");
-}
-
 /* True for a child of vfork(2) before its execve, in the parent's memory: already counted with the parent. */
 static bool proc_shares_memory_of(pid_t teller, pid_t parent) {
         return syscall(SYS_kcmp, teller, parent, KCMP_VM, 0UL, 0UL) == 0;
@@ -75,7 +70,8 @@ uint64_t proc_mapped_bytes(pid_t pid) {
 
         return proc_stat(pid, f, ARRAY_SIZE(f)) && !proc_shares_memory_of(teller, (pid_t)f[1]) &&
                                proc_read_status(PROC_PATH("%d/status", teller), text, sizeof(text))
-                       ? proc_status_mapped(text)
+                       ? proc_status_kib(text, "\nRssAnon:") + proc_status_kib(text, "\nVmSwap:") +
+                                 proc_status_kib(text, "\nRssShmem:")
                        : 0;
 }
 
@@ -223,14 +219,15 @@ static int proc_look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_ar
                 }
                 if (proc_read_status(PROC_PATH("%d/status", teller), text, sizeof(text))) {
                         const uint64_t anon = proc_status_kib(text, "\nRssAnon:") + proc_status_kib(text, "\nVmSwap:"),
+                                       shmem = proc_status_kib(text, "\nRssShmem:"),
                                        tables = proc_status_kib(text, "\nVmPTE:");
 
                         t->processes += tables > 0; /* a dead process has none */
                         t->table_bytes += tables;
                         t->most_anon_bytes = MAX(t->most_anon_bytes, anon);
                         t->resident_bytes += (shared ? shared + proc_unmapped_bytes(anon, mapped) : anon) + tables;
-                        t->shmem_bytes += proc_status_kib(text, "\nRssShmem:");
-                        t->mapped_bytes += proc_status_mapped(text);
+                        t->shmem_bytes += shmem;
+                        t->mapped_bytes += anon + shmem;
                         t->all_data_bytes += proc_status_kib(text, "\nVmData:") + proc_stack_bytes(teller);
                 }
         }

@@ -25,7 +25,7 @@
 #define TURN_USEC 5000 /* the most time of a guard's look */
 #define LOOK_MS 200 /* how often progress is checked without an answer */
 
-/* One byte of the lock file, chosen by the region's id: two regions with an equal byte only wait for each other. */
+/* A byte of the lock file, chosen by the region's id: two regions with an equal byte only wait for each other. */
 static struct flock guard_lock_of(const char *region, short type) {
         uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
 

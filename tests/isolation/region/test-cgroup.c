@@ -219,7 +219,7 @@ static void eat_more(void) {
         pause();
 }
 
-/* What the overwriting takes when the limit is gone is not the region's. */
+/* Memory that the overwriting takes when the limit is gone is not the region's. */
 Test(region_cgroup, the_peak_is_that_of_the_region_alone) { // I-24, I-81
         const Grant grant = {.budget = small()};
         RegionBudget b;
