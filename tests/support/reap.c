@@ -318,14 +318,29 @@ static int prepare(char *ret_reports, size_t n) {
         return 0;
 }
 
-static pid_t start(char **argv, const sigset_t *mask, int out, int err) {
-        pid_t us = getpid(), pid = fork();
+/* Criterion binds /tmp/criterion_PID.sock and aborts when another user's interrupted test left a socket of that name. */
+static bool is_taken(pid_t pid) {
+        struct stat st;
+        char name[64];
 
+        snprintf(name, sizeof(name), "/tmp/criterion_%d.sock", (int)pid);
+        return geteuid() != 0 && lstat(name, &st) == 0 && st.st_uid != geteuid();
+}
+
+static pid_t start(char **argv, const sigset_t *mask, int out, int err) {
+        pid_t us = getpid(), pid;
+
+        while ((pid = fork()) > 0 && is_taken(pid)) {
+                kill(pid, SIGKILL);
+                waitpid(pid, NULL, 0);
+        }
         if (pid != 0)
                 return pid;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != us)
                 _exit(125);
+        if (is_taken(getpid()))
+                pause(); /* for the kill */
         sigprocmask(SIG_SETMASK, mask, NULL);
         dup2(out, STDOUT_FILENO);
         dup2(err, STDERR_FILENO);
