@@ -35,6 +35,13 @@ int main(int argc, char **argv) {
                 fprintf(stderr, "==1==ERROR: AddressSanitizer: heap-use-after-free\n");
         if (strcmp(way, "overflow") == 0 && most + 1 == 7) /* a finding only in a build with -fsanitize=undefined */
                 puts("#");
+        if (strcmp(way, "taken") == 0) { /* as Criterion: needs the socket's name for its own pid */
+                char name[64];
+
+                snprintf(name, sizeof(name), "/tmp/criterion_%d.sock", (int)getpid());
+                if (access(name, F_OK) == 0)
+                        abort();
+        }
         if (strcmp(way, "dies") == 0)
                 raise(SIGKILL);
         if (strcmp(way, "too-few") == 0)
