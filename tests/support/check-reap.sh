@@ -28,8 +28,10 @@ expect 3 status 'ok - control'
 # Names of sockets that root left for the first pids of a PID namespace: the test gets a later pid.
 nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
 if [ "$(id -u)" = 0 ] && unshare --pid --fork true 2>/dev/null && $nobody test -x "$misbehave"; then
-        names=$(for pid in 2 3 4 5 6 7 8 9; do echo "/tmp/criterion_$pid.sock"; done)
-        for name in $names; do [ -e "$name" ] || { : >"$name" && made="$made $name"; }; done
+        for pid in 2 3 4 5 6 7 8 9; do
+                name=/tmp/criterion_$pid.sock
+                [ -e "$name" ] || { : >"$name" && made="$made $name"; }
+        done
         reap="unshare --pid --fork --mount-proc $nobody env TMPDIR=/tmp $reap"
         expect 0 taken 'ok - control'
         reap=$1

@@ -339,8 +339,8 @@ static pid_t start(char **argv, const sigset_t *mask, int out, int err) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != us)
                 _exit(125);
-        if (is_taken(getpid()))
-                pause(); /* for the kill */
+        if (is_taken(getpid())) /* no output before the kill */
+                _exit(125);
         sigprocmask(SIG_SETMASK, mask, NULL);
         dup2(out, STDOUT_FILENO);
         dup2(err, STDERR_FILENO);
