@@ -46,6 +46,12 @@
 /* Sections: typed working state of a region, kept by the supervisor. */
 #define SECTIONS_MAX 64                    /* of a region */
 #define SECTION_BYTES_MAX (512 * 1024)     /* of canonical JSON, each */
+/* Sessions: turns that follow one another (protocol.md, section 11). */
+#define SESSION_IDLE_STANDARD_USEC 1800000000ULL
+#define SESSION_IDLE_MOST_USEC (24ULL * 3600 * 1000000)
+#define SESSION_TURNS_MOST 1000000
+#define SESSION_WAITING_MAX 16 /* turns of a session that wait for the present turn */
+#define CARRY_WRITES_MAX 4096  /* carry.write requests of a turn, refused ones included */
 #define SECTION_BYTES_STANDARD (64 * 1024) /* without a size in the manifest */
 #define HANDLES_MAX 1024                   /* of a region, open at once */
 

@@ -70,6 +70,7 @@ int cli_write_json(const char *verb, const char *file, json_t *o);
 /* Flushes standard output and reports a failure (a full disk, a closed pipe): returns code, or EXIT_NOT. */
 int cli_done(const char *verb, int code);
 /* Prints the text for --help; returns like cli_done(). */
+int cmd_run_turn(int argc, char **argv); /* cmd-run.c: `lethe session turn` */
 int cli_help(const char *verb, const char *text);
 
 /* Calls step() each 100 ms, for output that goes on, until an error of step(), *ret_end (false at the begin), SIGINT or

@@ -143,7 +143,7 @@ static int kill_discard(Store *s, const char *region) {
 
                 if (r == 0)
                         r = engine_region_get(t, top, &row);
-                above = r == 0 ? cli_text(row.detail, "parent") : NULL;
+                above = r == 0 && !cli_text(row.detail, "turn_of") ? cli_text(row.detail, "parent") : NULL;
                 if (above)
                         snprintf(top, sizeof(top), "%s", above);
         } while (above);

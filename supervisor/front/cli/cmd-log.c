@@ -1,4 +1,5 @@
 /* Runs: CLI. */
+#include "base/id.h"
 #include "base/size.h"
 #include "belief/region-events.h"
 #include "cli/region-selector.h"
@@ -13,6 +14,7 @@
 static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
                            "Prints the ledger's entries, oldest first: number, time, type, region, and the other members of\n"
                            "the entry.\n\n" HELP_STORE "  --region REGION   only events of the region: its id, the beginning of an id, or a name\n" HELP_LAST
+                           "  --session SESSION only events of the session and of its turns\n"
                            "  --type TYPE       only events of the type, such as slot.written; may be given several times\n"
                            "  --since SEQ       from entry SEQ on\n"
                            "  -f, --follow      goes on as entries are appended, until interrupted\n"
@@ -23,9 +25,10 @@ static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
 #define LOG_E_NO_REGION 1
 
 typedef struct LogCall {
-        const char *region;
+        const char *region, *session;
         const char *types[TYPES_MAX];
         size_t n_types;
+        json_t *turns; /* of the session: object region -> true; owned */
         bool json;
         Store *store;
         uint64_t next; /* the first entry that was not read yet */
@@ -39,6 +42,28 @@ static bool log_mentions(Bytes e, const char *key, const char *value) {
         int n = snprintf(needle, sizeof(needle), "\"%s\":\"%s\"", key, value);
 
         return n < (int)sizeof(needle) && memmem(e.p, e.n, needle, (size_t)n);
+}
+
+/* An event of the session's region, an event that names the session, or an event of a region that is a turn. */
+static bool log_is_of_session(LogCall *f, Bytes e) {
+        _cleanup_json_ json_t *o = NULL;
+        const char *region;
+
+        if (!f->session)
+                return true;
+        if (log_mentions(e, "region", f->session) || log_mentions(e, "session", f->session)) {
+                if (log_mentions(e, "type", "region.allocated") &&
+                    json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o) == 0 &&
+                    (region = cli_text(o, "region")))
+                        json_object_set_new(f->turns, region, json_true());
+                return true;
+        }
+        if (json_object_size(f->turns) == 0 || json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o) != 0)
+                return false;
+        region = cli_text(o, "region");
+        if (cli_text(o, "parent") && json_object_get(f->turns, cli_text(o, "parent")) && region)
+                json_object_set_new(f->turns, region, json_true()); /* a sub-skill of a turn */
+        return region && json_object_get(f->turns, region);
 }
 
 static bool log_wants_type(const LogCall *f, Bytes e, const json_t *o) {
@@ -146,7 +171,9 @@ static int log_print_new(void *userdata, bool *ret_end) {
                 return r;
         r = ledger_walk(t, f->next, &w);
         while (r == 0 && f->next < size && !ferror(stdout)) {
-                r = ledger_next(&w, &seq, &e) ?: log_show(t, f, seq, e, NULL);
+                r = ledger_next(&w, &seq, &e);
+                if (r == 0 && log_is_of_session(f, e))
+                        r = log_show(t, f, seq, e, NULL);
                 if (r == 0)
                         f->next = seq + 1;
         }
@@ -156,7 +183,7 @@ static int log_print_new(void *userdata, bool *ret_end) {
 int cmd_log(int argc, char **argv) {
         static const struct option options[] = {
                 OPTIONS_STORE,        OPTION("region", 'r'),      OPTION_LAST, OPTION("type", 't'),
-                OPTION("since", 'S'), OPTION_FLAG("follow", 'f'), {0}};
+                OPTION("since", 'S'), OPTION("session", 'N'), OPTION_FLAG("follow", 'f'), {0}};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help, .no_arguments = true, .letters = ":hf"};
         LogCall f = {0};
@@ -176,6 +203,11 @@ int cmd_log(int argc, char **argv) {
         if (o.value['S'] && count_parse(o.value['S'], &f.next) < 0)
                 return cli_usage("log", "--since '%s' is not an entry's number", o.value['S']);
         f.json = o.json;
+        f.session = o.value['N'];
+        if (f.session && (o.value['r'] || o.value['L'] || !region_id_valid(f.session)))
+                return cli_usage("log", "--session takes a session's id, and does not go with --region or --last");
+        if (f.session)
+                f.turns = json_object();
         selector = (RegionSelector){.text = o.value['r'], .last = o.value['L']};
         r = selector_option("log", &selector) ?: with_store("log", &o, STORE_READ, &s);
         if (r == EXIT_OK && (selector.last || selector.text)) {

@@ -1,10 +1,12 @@
 /* Runs: CLI, with the supervisor in it. */
+#include "base/id.h"
 #include "base/log.h"
 #include "base/path-lookup.h"
 #include "base/watchdog.h"
 #include "cli/cli.h"
 #include "cli/front.h"
 #include "cli/serve-client.h"
+#include "cli/session-host.h"
 #include "request/resolve-request.h"
 #include "recover/recover.h"
 #include "request/paths.h"
@@ -99,6 +101,8 @@ static bool run_values_take(RunValues *values, int option, const char *arg) {
 }
 
 #define HEAP_BYTES (512 * 1024)
+static bool cmd_run_is_turn; /* `lethe session turn` */
+
 #define RUN_AGAIN (-2) /* in a child of front.h: the child would read a file that another process serves */
 
 typedef struct RunCommand {
@@ -239,10 +243,18 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         e = traceparent ? trace_take_in(traceparent, &c->ask.request.trace) : 0;
         if (e == -EIO)
                 return cmd_run_wrong(c, "no random numbers are to be had");
+        if (cmd_run_is_turn && (c->exec || cmd_run_value(c, RUN_DRY_RUN) || cmd_run_value(c, RUN_POLICY_FILE)))
+                return cmd_run_wrong(c, "--exec, --dry-run and --policy do not go with a turn: the session has a skill and a "
+                                        "policy");
         if (!c->exec) {
                 if (optind >= argc)
                         return cmd_run_wrong(c, "no program to run: give SKILL, DIR or --exec PROGRAM");
                 c->ask.skill = argv[optind++];
+                if (cmd_run_is_turn) {
+                        c->through.session = c->ask.skill;
+                        if (!region_id_valid(c->ask.skill))
+                                return cmd_run_wrong(c, "'%s' is not a session's id", c->ask.skill);
+                }
                 if (!*c->ask.skill)
                         return cmd_run_wrong(c, "SKILL is empty");
                 if (optind < argc && strcmp(argv[optind], "--") == 0)
@@ -275,6 +287,16 @@ static int cmd_run_signalled(int signals, int code) {
                                                                                            : code;
 }
 
+static int cmd_run_at_host(RunCommand *c, int signals) {
+        const HostPlace p = {.store = c->path, .anchor = anchor_said(), .socket = cmd_run_value(c, RUN_SOCKET)};
+        _cleanup_close_ int fd = -1;
+        Diag d = {};
+        int e = session_host_of(&p, c->through.session, &fd, &d);
+
+        return e != 0 ? cmd_run_refuse(c, NULL, false, EXIT_LETHE, &d, e)
+                      : serve_client_turn(&c->through, &c->ask, &c->run, c->path, fd, signals);
+}
+
 static int cmd_run_once(RunCommand *c, int signals) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_policy_ Policy *policy = NULL;
@@ -285,6 +307,8 @@ static int cmd_run_once(RunCommand *c, int signals) {
         Diag d = {};
         int e;
 
+        if (cmd_run_is_turn)
+                return cmd_run_at_host(c, signals);
         /* with --foreign: a daemon decides about its folders alone */
         if (!dry_run && !policy_file && !cmd_run_value(c, RUN_NO_SERVE) && !c->ask.foreign &&
             (e = serve_client_run(&c->through, &c->ask, c->exec, &c->run, c->path, cmd_run_value(c, RUN_SOCKET),
@@ -382,4 +406,9 @@ int cmd_run(int argc, char **argv) {
         return front_run(cmd_run_command, argc, argv,
                          usec > 0 ? MIN((uint64_t)FRONT_USEC, MAX(usec, (uint64_t)FRONT_LEAST_USEC)) : FRONT_USEC,
                          receipt ? cmd_run_refused_in_front : NULL);
+}
+
+int cmd_run_turn(int argc, char **argv) {
+        cmd_run_is_turn = true;
+        return cmd_run(argc, argv);
 }

@@ -58,7 +58,8 @@ static json_t *selector_first(Txn *t, const char *id) {
 static bool selector_has_parent(Txn *t, const char *id) {
         _cleanup_json_ json_t *o = selector_first(t, id);
 
-        return json_object_get(o, "parent") != NULL;
+        return json_text_is(json_object_get(o, "tier"), "session") ||
+               (json_object_get(o, "parent") && !json_object_get(o, "session"));
 }
 
 /* The living region with the latest request. Regions that a daemon keeps ready come last. */
@@ -67,7 +68,8 @@ static void selector_youngest(Txn *t, const RegionRow *rows, size_t n, char ret[
                 _cleanup_json_ json_t *o = selector_first(t, rows[i - 1].region);
                 const json_t *program = json_object_get(json_object_get(o, "grant"), "program");
 
-                if (json_object_get(o, "parent"))
+                if (json_text_is(json_object_get(o, "tier"), "session") ||
+                    (json_object_get(o, "parent") && !json_object_get(o, "session")))
                         continue;
                 if (program || !*ret)
                         strcpy(ret, rows[i - 1].region);

@@ -242,7 +242,8 @@ static json_t *serve_client_foreign_request(const ServeClient *t, const SkillReq
 
         if (!args)
                 return NULL;
-        params = json_pack("{s:s, s:o, s:O*, s:[s*, s, s], s:b, s:b, s:b, s:s*}", "skill", a->skill, "args", args,
+        params = json_pack("{s:s, s:o, s:O*, s:[s*, s, s], s:b, s:b, s:b, s:s*}", t->session ? "session" : "skill",
+                           t->session ?: a->skill, "args", args,
                            "options", t->options, "stream", input ? "stdin" : NULL, "stdout", "stderr", "receipt",
                            o->receipt != NULL, "verbose", o->verbose, "quiet", o->quiet, "traceparent",
                            a->request.trace.set ? getenv("TRACEPARENT") : NULL);
@@ -265,13 +266,13 @@ static json_t *serve_client_request(const ServeClient *t, const SkillRequest *a,
                 json_decref(args);
                 return NULL;
         }
-        params = json_pack("{s:s, s:o, s:s, s:O*, s:[s, s, s], s:b, s:b, s:b, s:o*, s:o*, s:s, s:s*, s:s, s:s*}",
-                           exec ? "exec" : "skill", exec ?: a->skill, "args", args, "cwd", cwd, "options", t->options,
+        params = json_pack("{s:s, s:o, s:s, s:O*, s:[s, s, s], s:b, s:b, s:b, s:o*, s:o*, s:s, s:s*, s:s*, s:s*}",
+                           exec ? "exec" : t->session ? "session" : "skill", exec ?: t->session ?: a->skill, "args", args, "cwd", cwd, "options", t->options,
                            "stdio", "stdin", "stdout", "stderr", "receipt", o->receipt != NULL, "verbose", o->verbose,
                            "quiet", o->quiet,
                            /* omitted for daemons of older versions */
                            "promote", o->promote ? json_true() : NULL, "names_store", serve_client_names_store(store), "store",
-                           store, "anchor", anchor_said(), "policy", policy ?: "", "traceparent",
+                           store, "anchor", anchor_said(), "policy", t->session ? NULL : policy ?: "", "traceparent",
                            a->request.trace.set ? getenv("TRACEPARENT") : NULL);
         return json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", "run", "params", params);
 }
@@ -312,7 +313,7 @@ static int serve_client_tell(const ServeClient *t, const SkillRequest *a, const 
         const char *why = cli_text(refusal, "message"), *outcome = cli_text(receipt, "outcome");
         Diag d = {};
 
-        if (error && serve_client_must_run_alone(-cli_integer(error, "code"))) {
+        if (error && !t->session && serve_client_must_run_alone(-cli_integer(error, "code"))) {
                 serve_client_tell_refused(t, o, -cli_integer(error, "code"), cli_text(error, "message"));
                 return -1;
         }
@@ -458,4 +459,20 @@ int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec, co
                 return -1;
         e = serve_call_receive(fd, signals, &liveness, &line);
         return serve_client_answer(t, a, exec, o, e, &line, &liveness);
+}
+
+int serve_client_turn(ServeClient *t, const SkillRequest *a, const RunOptions *o, const char *store, int fd,
+                      int signals) {
+        _cleanup_liveness_ Liveness liveness = {.probe = -1};
+        _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
+        _cleanup_close_ int own = -1;
+        int e;
+
+        front_take_streams();
+        liveness_begin(&liveness, fd, NULL);
+        e = serve_call_send(fd, serve_client_request(t, a, NULL, o, store, NULL),
+                            (const int[]){serve_client_input(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
+        e = e ?: serve_call_receive(fd, signals, &liveness, &line);
+        e = serve_client_answer(t, a, NULL, o, e, &line, &liveness);
+        return e >= 0 ? e : serve_client_failed(a, NULL, o, "the session's host ended before the turn");
 }

@@ -10,6 +10,7 @@
 typedef struct ServeClient {
         json_t *options; /* in the order of the command line */
         bool cannot;     /* an option that no request can express */
+        const char *session; /* the run is a turn of it: SKILL and program are the session's; or NULL */
         bool named_store; /* by --store or LETHE_STORE */
 } ServeClient;
 
@@ -19,4 +20,7 @@ void serve_client_option(ServeClient *t, const char *name, const char *value_or_
  * signals: a signalfd. */
 int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec_or_null, const RunOptions *o,
                      const char *store, const char *socket_or_null, int signals);
+/* The same at the session's host, connected to fd; always an exit code. */
+int serve_client_turn(ServeClient *t, const SkillRequest *a, const RunOptions *o, const char *store, int fd,
+                      int signals);
 void serve_client_deinit(ServeClient *t);

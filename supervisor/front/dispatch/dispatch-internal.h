@@ -1,7 +1,7 @@
 /* Runs: supervisor. Shared by the dispatch's files: the Dispatch, and the shape of a method's handler.
  *
  *        line -> line.c: frame (pure) -> permit table -> hello.c slot.c log.c run.c handle.c -> reply.c
- *                                                        note.c memory.c write-buffer.c reads.c
+ *                                                        note.c memory.c write-buffer.c reads.c carry.c
  *                \-> refuse.c: counts and records refusals and traces of handles */
 #pragma once
 
@@ -62,6 +62,9 @@ struct Dispatch {
         json_t *memory_end;                 /* see dispatch_memory_ended() */
         DispatchReads belief, remembered;
         uint64_t memory_reads, memory_records; /* requests of memory reads to the store; records answered */
+        const DispatchTurn *turn; /* borrowed; NULL: no turn of a session */
+        json_t *carries, *carried; /* held carry.write: name -> {"value","version"}; those that count in the end */
+        uint64_t carry_writes;    /* requests */
         bool discards;       /* no proposal of the region will be kept, and each answer says so */
         bool recorded; /* the engine has recorded the current refusal (slot.refused, mutation.refused) */
         uint64_t violations;

@@ -24,6 +24,21 @@ void dispatch_free(Dispatch *d);
 struct Vault;
 void dispatch_use_vault(Dispatch *d, struct Vault *vault);
 
+/* The region is a turn of a session: what it finds, and what it may carry on (I-48). */
+typedef struct DispatchTurn {
+        const char *session;    /* borrowed, like the two below */
+        const json_t *sections; /* object name -> {"schema","bytes"} */
+        const json_t *values;   /* object name -> {"value","version"}, as at the turn's start */
+        uint64_t number;        /* set with region.allocated */
+        json_t *carried;        /* set at the recorded end, owned: object name -> {"value","version"}; NULL: no write counts */
+} DispatchTurn;
+void dispatch_use_turn(Dispatch *d, const DispatchTurn *turn);
+/* Held writes to sections of the session take effect with the end of a turn that succeeded (exit code 0); else
+ * session.dropped with count and reason. In t, the transaction of the end and before its event. Returns 0, -errno. */
+int dispatch_carry_end(Dispatch *d, Txn *t, bool keep, const char *reason);
+/* The writes that dispatch_carry_end() kept: new reference, NULL for none. */
+json_t *dispatch_carried(const Dispatch *d);
+
 /* Tells the region that no proposal is kept, because a region above broke its budget (I-98). */
 void dispatch_set_discards(Dispatch *d);
 

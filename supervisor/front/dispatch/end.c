@@ -75,6 +75,8 @@ void dispatch_free(Dispatch *d) {
                 json_decref(d->memory[i].params);
         free(d->memory);
         json_decref(d->memory_end);
+        json_decref(d->carries);
+        json_decref(d->carried);
         dispatch_reads_deinit(&d->belief);
         dispatch_reads_deinit(&d->remembered);
         free(d);

@@ -40,6 +40,23 @@ static int hello_add_vault(const Dispatch *d, json_t *o) {
         return r == 0 ? 0 : -ENOMEM;
 }
 
+/* The session of a turn, with its sections. */
+static int hello_add_session(const Dispatch *d, json_t *o) {
+        json_t *list = json_array(), *said;
+        const char *name;
+
+        json_object_foreach((json_t *)d->turn->sections, name, said) {
+                json_array_append_new(list, json_pack("{s:s, s:O, s:o}", "name", name, "bytes",
+                                                      json_object_get(said, "bytes"), "version",
+                                                      json_incref(json_object_get(json_object_get(d->turn->values, name),
+                                                                                  "version")) ?: json_integer(0)));
+        }
+        return json_object_set_new(o, "session", json_pack("{s:s, s:I, s:o}", "id", d->turn->session, "turn",
+                                                           (json_int_t)d->turn->number, "sections", list)) < 0
+                       ? -ENOMEM
+                       : 0;
+}
+
 int dispatch_do_hello(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
         json_int_t protocol;
         int r;
@@ -59,6 +76,8 @@ int dispatch_do_hello(Dispatch *d, json_t *params, json_t **ret_result, Diag *re
             (d->grant->n_memory > 0 &&
              json_object_set_new(*ret_result, "memory", memory_rights_json(d->grant->memory, d->grant->n_memory)) < 0))
                 return -ENOMEM;
+        if (d->turn && (r = hello_add_session(d, *ret_result)) < 0)
+                return r;
         r = d->vault ? hello_add_vault(d, *ret_result) : 0;
         if (r < 0)
                 return r;

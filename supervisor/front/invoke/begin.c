@@ -9,6 +9,7 @@
 #include "spawn/plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 int begin_pipes(Run *run, Diag *d) {
@@ -128,6 +129,8 @@ static int begin_commit(Run *run, Diag *d) {
                         ?: dispatch_new(run->store.db, r->grant, r->id, copies, &run->pipe.dispatch);
         if (e == 0)
                 dispatch_use_vault(run->pipe.dispatch, r->vault);
+        if (e == 0 && r->session)
+                dispatch_use_turn(run->pipe.dispatch, run->options->in_session);
         if (e == 0 && r->discards)
                 dispatch_set_discards(run->pipe.dispatch);
         if (!s->preparing)
@@ -158,7 +161,13 @@ int begin_record(Run *run, Diag *d) {
         int e;
 
         r->given = run->parent ? NULL : run->options->given;
+        if (!run->parent && run->options->in_session) {
+                r->session = run->options->in_session->session;
+                snprintf(r->parent, sizeof(r->parent), "%s", r->session);
+        }
         e = record_start(run->store.db, r, tier_name(s->tier), r->has_worker, &s->copies, &s->evidence, &s->record, d);
+        if (e == 0 && r->session)
+                run->options->in_session->number = r->turn;
         return begin_recorded(run, e, d);
 }
 
@@ -209,7 +218,7 @@ int begin_groups(Run *run, Diag *d) {
 
 /* region.allocated would be the same for every invocation of this grant. */
 static bool prepare_may_record(const Grant *g) {
-        return g->lineage == LINEAGE_STATS && !(g->reads && *g->reads) && json_array_size(g->gates) == 0 &&
+        return g->lineage == LINEAGE_STATS && !g->session && !(g->reads && *g->reads) && json_array_size(g->gates) == 0 &&
                json_object_size(g->slots) == 0 && g->max_of_skill == 0;
 }
 

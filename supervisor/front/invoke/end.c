@@ -187,6 +187,8 @@ RunStep end_record(Run *run) {
         if (!run->store.failed && (e = record_end(run->store.db, r, run->pipe.dispatch, &run->evidence,
                                                   end_answers_next(run) ? &run->store.rest : NULL, &d)) != 0)
                 run_store_trouble(run, "the store cannot record the region's end", e, &d);
+        if (r->session && run->pipe.dispatch && !run->store.failed)
+                run->options->in_session->carried = dispatch_carried(run->pipe.dispatch);
         end_tell_refused(run);
         if (!end_answers_next(run))
                 guard_done(&r->guard);

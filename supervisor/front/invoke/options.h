@@ -40,6 +40,8 @@ typedef struct RunOptions {
         bool names_store;     /* and needs --store for the store */
         /* borrowed: rows of shared belief in the input, as dispatch_record_given() takes them; or NULL */
         const json_t *given;
+        /* borrowed: the first region is a turn of a session (I-84); gets the number, and what was carried. NULL: no turn */
+        struct DispatchTurn *in_session;
         /* the region's notes are promoted after its record (G-5), notes of sub-skills are not */
         bool promote;
 

@@ -111,6 +111,8 @@ json_t *receipt_of_region(const Region *r, const TeardownEvidence *evidence, con
             json_object_set_new(o, "start", json_string(r->start)) < 0 ||
             json_object_set_new(o, "host_user", receipt_user(r)) < 0 ||
             (r->begun_ahead && json_object_set_new(o, "started_ahead", json_string(r->grant->interpreter)) < 0) ||
+            (r->session && (json_object_set_new(o, "session", json_string(r->session)) < 0 ||
+                            json_object_set_new(o, "turn", json_u64(r->turn)) < 0)) ||
             (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0) ||
             (notes && json_object_set(o, "notes", (json_t *)notes) < 0) ||
             (memory && json_object_set(o, "memory", (json_t *)memory) < 0) ||

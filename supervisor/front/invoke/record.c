@@ -135,6 +135,8 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
                 .by = by,
                 .supervisor_pid = (uint64_t)getpid(),
                 .parent = *r->parent ? r->parent : NULL,
+                .session = r->session,
+                .ret_turn = &r->turn,
                 .callback = r->callback,
                 .callback_again = r->callback_again,
                 .folder = r->grant->n_releases > 0 ? r->grant->skill_folder : NULL,
@@ -287,6 +289,14 @@ static bool unkept(const Region *r) {
                (r->owner_failed || !outcome_is_kept(r->outcome, r->status, r->grant->commit));
 }
 
+/* A turn that did not succeed leaves its session as before, whatever `commit` says (I-86). */
+static int record_carry(Txn *t, const Region *r, Dispatch *dispatch, const RegionEnd *end, const char *discards) {
+        const bool success = r->outcome == OUTCOME_EXITED && r->status == 0;
+
+        return dispatch_carry_end(dispatch, t, end->keep && success && !*discards,
+                                  *discards ? discards : r->outcome == OUTCOME_EXITED ? "not_success" : outcome_name(r->outcome));
+}
+
 int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *evidence, Txn **ret_rest, Diag *reterr) {
         _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r);
         _cleanup_txn_ Txn *t = NULL;
@@ -326,10 +336,12 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *
                 e = dispatch_memory_end(dispatch, t, end.keep && !*discards,
                                         end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));
         if (e == 0)
+                e = dispatch ? record_carry(t, r, dispatch, &end, discards) : 0;
+        if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)
                 /* memory is visible to others with the answer */
-                e = record_commit(TAKE_PTR(t), dispatch && dispatch_holds_memory(dispatch) ? NULL : ret_rest, reterr);
+                e = record_commit(TAKE_PTR(t), r->session || (dispatch && dispatch_holds_memory(dispatch)) ? NULL : ret_rest, reterr);
         if (e == 0 && !outcome_is_breach(r->outcome))
                 snprintf(r->discarded, sizeof(r->discarded), "%s", end.why ?: discards);
         return store_code(e);

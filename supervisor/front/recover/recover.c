@@ -7,6 +7,7 @@
 #include "invoke/receipt.h"
 #include "invoke/callbacks.h"
 #include "engine/engine.h"
+#include "engine/session.h"
 #include "engine/dead-letter.h"
 #include "region/region-cgroup.h"
 #include "region/region-proc.h"
@@ -200,6 +201,11 @@ static int recover_record_left(Store *s, const RegionRow *seen, unsigned tasks, 
         return e == ENGINE_E_NO_REGION ? 0 : e > 0 ? RECOVER_E_STORE : e; /* another start was faster */
 }
 
+/* A session that goes on with its next host (I-85): no process and no memory of it is left, and its row stays. */
+static bool recover_is_waiting_session(const RegionRow *row) {
+        return session_waits(session_of_row(row), clock_real_usec());
+}
+
 /* The youngest first: a region below was allocated after the region above. */
 static int recover_by_age(const void *a, const void *b) {
         uint64_t x = 0, y = 0;
@@ -229,7 +235,10 @@ static int recover_row(Store *s, const Policy *policy, Spawner *spawner, const R
 
         if (!store_lock_is_free(s, seen->supervisor_lock))
                 return RECOVER_E_OWNED;
-        e = recover_read_row(s, seen->region, &row, reterr) ?: recover_clear(s, &row, &evidence, &tasks, reterr);
+        e = recover_read_row(s, seen->region, &row, reterr);
+        if (e == 0 && recover_is_waiting_session(&row))
+                return RECOVER_E_NONE;
+        e = e ?: recover_clear(s, &row, &evidence, &tasks, reterr);
         if (e == RECOVER_E_LEFT && (e = recover_record_left(s, &row, tasks, reterr)) == 0)
                 return RECOVER_E_LEFT;
         if (e == 0)
@@ -265,7 +274,7 @@ static bool recover_any_is_dead(Store *s, const RegionRow *rows, size_t n) {
         uint64_t alive = 0;
 
         for (size_t i = 0; i < n; i++) {
-                if (alive != 0 && rows[i].supervisor_lock == alive)
+                if ((alive != 0 && rows[i].supervisor_lock == alive) || recover_is_waiting_session(&rows[i]))
                         continue;
                 if (store_lock_is_free(s, rows[i].supervisor_lock))
                         return true;

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define FORM "{skill: string, or exec: string; args?, cwd?, options?, stdio?, stdin?, stream?, receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}"
+#define FORM "{skill: string, or exec: string, or session: string; args?, cwd?, options?, stdio?, stdin?, stream?, receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}"
 
 static int job_run_bad(Diag *reterr, const char *field, const char *rule) {
         return diag(reterr, SERVE_E_INVALID_PARAMS, "%s: must be %s", field, rule);
@@ -77,7 +77,8 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                      {"traceparent", true, false}, {"stdin", false, false},     {"args", false, false},
                      {"options", false, false},    {"stdio", false, false},     {"stream", false, false},
                      {"receipt", false, true},     {"verbose", false, true},    {"quiet", false, true},
-                     {"promote", false, true},     {"names_store", false, true}};
+                     {"promote", false, true},     {"names_store", false, true}, {"session", true, false},
+                     {"key", true, false},         {"section", true, false},    {"value", false, false}};
         const char *key, *cwd = json_text(json_object_get(params, "cwd"));
         bool had[SERVE_STREAMS] = {json_object_get(params, "stdin")};
         json_t *v;
@@ -95,8 +96,9 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                 if (known[i].boolean && !json_is_boolean(v))
                         return job_run_bad(reterr, key, "true or false");
         }
-        if (!json_object_get(params, "skill") == !json_object_get(params, "exec"))
-                return job_run_bad(reterr, "skill, exec", "given, exactly one of both");
+        if ((json_object_get(params, "skill") != NULL) + (json_object_get(params, "exec") != NULL) +
+                    (json_object_get(params, "session") != NULL) != 1)
+                return job_run_bad(reterr, "skill, exec, session", "given, exactly one of the three");
         if (cwd && *cwd != '/')
                 return job_run_bad(reterr, "cwd", "an absolute path");
         if (json_object_get(params, "stdin") && !json_is_string(json_object_get(params, "stdin")))
@@ -233,7 +235,7 @@ static bool job_run_fill(const Job *j, SkillRequest *a, Refusal *r) {
                 e = request_option(&a->request, json_text(json_array_get(o, 0)), json_text(json_array_get(o, 1)),
                                    &r->why);
         }
-        a->skill = job_run_param(j, "skill");
+        a->skill = j->session ? session_target(j->session) : job_run_param(j, "skill");
         if (e == 0 && a->skill && !*a->skill)
                 e = diag(&r->why, REQUEST_E_BAD, "SKILL is empty");
         if (e == 0 && !a->skill)
@@ -249,13 +251,25 @@ static json_t *job_run_show_refusal(const Refusal *r) {
         return json_pack("{s:s, s:b, s:b}", "message", r->why.text, "usage", r->usage, "by_policy", r->by_policy);
 }
 
+/* A session has one skill from its first turn to its last: the carried values have the types of that one. */
+static bool job_run_fits_session(const Job *j, const Grant *g, Refusal *r) {
+        if (!j->session || session_is_of(j->session, g->skill_digest))
+                return true;
+        diag(&r->why, 0, "skill %s is not the one with which the session was opened: its digest is %s now; close the "
+             "session and open another one", g->skill_name, g->skill_digest);
+        r->code = 125;
+        return false;
+}
+
 /* Returns the exit code. */
 static int job_run_invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t **ret_refusal) {
         const Policy *policy = o->policy;
         _cleanup_grant_ Grant grant = {};
         Refusal refusal = {};
 
-        if (job_run_fill(j, a, &refusal) && resolve_request(a, j->server->store, policy, o->quiet, &grant, &refusal)) {
+        if (job_run_fill(j, a, &refusal) &&
+            resolve_request(a, j->server->store, policy, o->quiet, &grant, &refusal) &&
+            job_run_fits_session(j, &grant, &refusal)) {
                 int code;
 
                 job_run_begin_start(j);
@@ -310,6 +324,7 @@ static void job_run_answer_early(void *userdata, int code) {
         Job *j = userdata;
         Server *s = j->server;
 
+        session_turn_over(j);
         job_run_log_to_daemon(); /* the standard error of the client is given back */
         job_run_make_answer(j, code, NULL);
         if (!j->result) { /* without a second try: the captured output is gone */
@@ -322,6 +337,37 @@ static void job_run_answer_early(void *userdata, int code) {
         s->answered = j;
         pthread_mutex_unlock(&s->lock);
         eventfd_write(s->done_fd, 1);
+}
+
+/* open, carry and close of a session. */
+static void job_run_session(Job *j, SkillRequest *a) {
+        Refusal r = {};
+        int e = 0;
+
+        if (j->op == JOB_SESSION_OPEN && !job_run_fill(j, a, &r))
+                e = diag(&j->why, SERVE_E_INVALID_PARAMS, "%s", r.why.text);
+        e = e ?: session_job(j, a, &j->why);
+        if (e < 0)
+                e = diag(&j->why, e == -ECANCELED ? SERVE_E_BUSY : SERVE_E_INTERNAL, "%s",
+                         *j->why.text ? j->why.text : store_strerror(e));
+        j->error = e;
+}
+
+/* False: the turn does not begin, and the job has its answer. */
+static bool job_run_enter_session(Job *j) {
+        int e = job_run_param(j, "session") && j->op == JOB_RUN ? session_turn_begin(j, &j->why) : 0;
+
+        if (e == -ECANCELED) {
+                struct signalfd_siginfo si;
+
+                job_run_ordered(j, &si);
+                j->result = json_pack("{s:i, s:n, s:s}", "exit_code", 128 + (int)si.ssi_signo, "region", "message",
+                                      "cancelled before it began");
+        } else if (e < 0)
+                j->error = diag(&j->why, SERVE_E_INTERNAL, "%s", store_strerror(e));
+        else
+                j->error = e;
+        return e == 0;
 }
 
 static void job_run_with_policy(Job *j) {
@@ -350,6 +396,7 @@ static void job_run_with_policy(Job *j) {
                 .ordered = job_run_ordered,
                 .unwanted = &j->unwanted,
                 .userdata = j,
+                .in_session = j->session ? &j->in_session : NULL,
         };
         _cleanup_free_ char **args = job_run_make_args(json_object_get(j->params, "args"));
         SkillRequest a = {.request = {.args = args,
@@ -364,11 +411,16 @@ static void job_run_with_policy(Job *j) {
         job_run_log_to_job(j, o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_NOTE);
         if (e == 0 && traceparent)
                 e = trace_take_in(traceparent, &a.request.trace) == -EIO ? -EIO : 0;
-        code = e == 0 ? job_run_invoke(j, &o, &a, &refusal) : 125;
+        if (e == 0 && j->op != JOB_RUN) {
+                code = 0;
+                job_run_session(j, &a);
+        } else
+                code = e == 0 ? job_run_invoke(j, &o, &a, &refusal) : 125;
+        session_turn_over(j); /* without an early answer */
         job_run_log_to_daemon();
         request_deinit(&a.request);
         j->options = NULL;
-        if (!j->answered && !j->error)
+        if (!j->answered && !j->error && j->op == JOB_RUN)
                 job_run_make_answer(j, code, refusal);
 }
 
@@ -388,7 +440,7 @@ void job_run(Job *j, int no_folder) {
                 j->error = e;
         else if ((e = job_run_make_streams(j)) < 0)
                 j->error = diag(&j->why, SERVE_E_BUSY, "its streams cannot be made: %s", strerror(-e));
-        else
+        else if (job_run_enter_session(j))
                 job_run_with_policy(j);
         job_judging(j, false);
         store_stop_at(-1); /* the thread goes on, and the descriptor goes with the job */

@@ -211,7 +211,7 @@ int listen_open(Server *s, Diag *reterr) {
         char path[STORE_SOCKET_MAX];
         int e = listen_given(s, reterr);
 
-        if (e == 0 && s->listener < 0)
+        if (e == 0 && s->listener < 0 && !s->options.private_)
                 e = listen_by_name(s, reterr);
         if (e == 0)
                 e = listen_set_mode(s, s->policy->policy, reterr);

@@ -97,6 +97,7 @@ static int main_parse(int argc, char **argv, ServeOptions *o) {
                       {"socket", .text = &o->socket},
                       {"replace", .flag = &o->replace},
                       {"reload", .flag = &o->reload},
+                      {"private", .flag = &o->private_},
                       {"max-running", .number = &o->max_running, .most = 100000},
                       {"max-queued", .number = &o->max_queued, .most = 1000000},
                       {"max-clients", .number = &o->max_clients, .most = 100000}};
@@ -285,6 +286,8 @@ static int main_serve(Server *s, Diag *d) {
                 e = pool_new(s->store, s->spawner, s->groups, s->policy->policy, &s->pool, d);
         }
         if (e == 0)
+                e = sessions_start(s);
+        if (e == 0)
                 e = server_listen(s, d) ?: server_look_after(s) ?: server_confine(d);
         if (e != 0)
                 return e;
@@ -351,6 +354,8 @@ int main(int argc, char **argv) {
         e = main_serve(&s, &d);
         server_close(&s);
         server_end_discarder(&s);
+        if (s.n_threads == 0 && s.store)
+                sessions_end(&s);
         if (e != 0 && s.n_threads == 0)
                 main_fail("%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
         if (s.n_threads > 0)

@@ -56,13 +56,13 @@ static int method_do_status(Client *c, const json_t *id, json_t *params, json_t 
         return 0;
 }
 
-static int method_do_run(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_job(Client *c, const json_t *id, json_t *params, JobOp op, Diag *reterr) {
         Job *j;
         int e, error;
 
         if (!id)
                 return diag(reterr, SERVE_E_INVALID_REQUEST,
-                            "id: run is no notification: the answer has the outcome of the run");
+                            "id: a run or a session's request is no notification: the answer has the outcome");
         if (c->server->stopping)
                 return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and takes no new requests");
         if (job_find(c, id))
@@ -75,8 +75,37 @@ static int method_do_run(Client *c, const json_t *id, json_t *params, json_t **r
                 return e;
         if (e > 0)
                 return error;
+        j->op = op;
         job_submit(j);
         return 0;
+}
+
+static int method_do_run(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        return method_job(c, id, params, JOB_RUN, reterr);
+}
+
+static int method_session(Client *c, const json_t *id, json_t *params, JobOp op, Diag *reterr) {
+        const bool open = op == JOB_SESSION_OPEN, carry = op == JOB_SESSION_CARRY;
+
+        if (json_object_get(params, open ? "session" : "skill") || json_object_get(params, "exec") ||
+            (carry && !json_object_get(params, "section")))
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "must be %s",
+                            open    ? "{skill: string, cwd?: string, options?: array}"
+                            : carry ? "{session: string, section: string, value?: any}"
+                                    : "{session: string}");
+        return method_job(c, id, params, op, reterr);
+}
+
+static int method_do_session_open(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        return method_session(c, id, params, JOB_SESSION_OPEN, reterr);
+}
+
+static int method_do_session_carry(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        return method_session(c, id, params, JOB_SESSION_CARRY, reterr);
+}
+
+static int method_do_session_close(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        return method_session(c, id, params, JOB_SESSION_CLOSE, reterr);
 }
 
 static int method_do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
@@ -256,6 +285,9 @@ static int method_do_working_clear(Client *c, const json_t *id, json_t *params, 
 
 static const Method methods[] = {
         {"run", method_do_run},
+        {"session.open", method_do_session_open},
+        {"session.carry", method_do_session_carry},
+        {"session.close", method_do_session_close},
         {"cancel", method_do_cancel},
         {"input", method_do_input},
         {"kill", method_do_kill},

@@ -53,7 +53,7 @@ void peer_drop(Server *s, Peer *p) {
 }
 
 int other_user_may_call(const Client *c, const char *method, Diag *reterr) {
-        static const char *const those[] = {"run", "cancel", "input", "kill", "ps", "ping"};
+        static const char *const those[] = {"run", "cancel", "input", "kill", "ps", "ping", "session.open", "session.carry", "session.close"};
 
         if (!c->peer->foreign)
                 return 0;
@@ -68,6 +68,8 @@ int other_user_may_call(const Client *c, const char *method, Diag *reterr) {
 int other_user_still_may(const Policy *policy, uid_t uid, const json_t *params, Diag *reterr) {
         const char *skill = json_text(json_object_get(params, "skill"));
 
+        if (!skill && json_object_get(params, "session"))
+                return 0; /* judged with the session's skill and user */
         if (policy_client(policy, uid, skill))
                 return 0;
         return diag(reterr, NOT_YOURS, "skill %s: the policy does not let user %u have it run", skill, (unsigned)uid);
@@ -89,10 +91,10 @@ int other_user_may_run(const Client *c, const json_t *params, Diag *reterr) {
                 return diag(reterr, NOT_YOURS,
                             "stdio: another user than the daemon's own passes no descriptors; \"stream\" passes "
                             "standard streams over the connection");
-        if (!skill)
+        if (!skill && !json_object_get(params, "session"))
                 return diag(reterr, NOT_YOURS,
                             "exec: another user than the daemon's own may have registered skills run, and no program");
-        if (!skill_name_valid(skill))
+        if (skill && !skill_name_valid(skill))
                 return diag(reterr, NOT_YOURS,
                             "skill \"%s\": another user than the daemon's own names a registered skill, and no folder",
                             DIAG_QUOTED(skill));

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/util.h"
+#include "dispatch/dispatch.h"
 #include "prefork/pool.h"
 #include "invoke/run.h"
 #include "manifest/skill-kept.h"
@@ -32,6 +33,7 @@ typedef struct Server Server;
 typedef struct Client Client;
 typedef struct Peer Peer;
 typedef struct Job Job;
+typedef struct Session Session;
 
 /* Output for the answer: the first SERVE_CAPTURE_MAX bytes, as long as the account of all clients has room. */
 typedef struct Capture {
@@ -50,6 +52,7 @@ typedef struct SharedPolicy {
         unsigned turn;          /* how often the policy was read again before */
 } SharedPolicy;
 
+typedef enum JobOp { JOB_RUN, JOB_SESSION_OPEN, JOB_SESSION_CARRY, JOB_SESSION_CLOSE } JobOp;
 typedef enum JobState { JOB_QUEUED, JOB_RUNNING, JOB_OVER } JobState;
 
 /* A standard stream over the client's connection: the front's end of a socket pair; the job has the opposite end. */
@@ -69,6 +72,10 @@ struct Job {
         Client *client;         /* borrowed; NULL: the client went away */
         Peer *peer;             /* referenced */
         JobState state;
+        JobOp op;
+        Session *session;       /* the thread's, referenced: the run is the present turn; or NULL */
+        DispatchTurn in_session; /* the thread's, like the values */
+        json_t *carry_values;   /* owned */
         json_t *id;             /* of the request, owned */
         json_t *params;         /* owned; checked by job_check() */
         pthread_t thread;       /* the front's, while running */
@@ -159,6 +166,7 @@ typedef struct ServeOptions {
         uint64_t max_running, max_queued, max_clients, drain_usec;
         uint64_t max_fds;       /* descriptors for all running jobs */
         bool replace, reload;
+        bool private_;          /* hosts sessions for those who found no daemon: no socket but that in the store */
 } ServeOptions;
 
 /* Calls from connections, streams and jobs into files above them; main.c has the table. */
@@ -213,6 +221,12 @@ struct Server {
         size_t held_fds;        /* descriptors of unfinished requests */
         uint64_t held;          /* bytes of memory for unfinished requests */
         SessionState working;
+        pthread_mutex_t sessions_lock, adopt_lock;
+        pthread_cond_t sessions_changed;
+        LIST_HEAD(, Session) sessions;
+        pthread_t keeper;       /* ends idle sessions */
+        bool keeping, sessions_stop;
+        bool hosted;            /* the front's: a session was there */
         pthread_mutex_t answer_lock; /* for making an answer */
         pthread_mutex_t share_lock;  /* for the two members below, and Peer.shared */
         uint64_t shared, shared_foreign;
@@ -281,6 +295,19 @@ void session_state_deinit(SessionState *w);
 int session_state_set(SessionState *w, Store *s, const char *scope, json_t *value, Diag *reterr);
 /* *ret is borrowed; NULL: not set. */
 int session_state_get(SessionState *w, Store *s, const char *scope, json_t **ret, Diag *reterr);
+
+/* session.c */
+int sessions_start(Server *s); /* 0 or -errno */
+void sessions_end(Server *s);  /* no job runs: sessions end, but for those that the next host resumes */
+size_t session_count(Server *s);
+/* By the job's thread. Waits for the turns before. Returns 0, SERVE_E_* with a message, -ECANCELED, -errno. */
+int session_turn_begin(Job *j, Diag *reterr);
+void session_turn_over(Job *j); /* before the answer: what was carried is there for the next turn */
+const char *session_target(const Session *x);
+bool session_is_of(const Session *x, const char *digest);
+struct SkillRequest;
+/* open, carry, close. Returns as session_turn_begin(), with j->result. */
+int session_job(Job *j, struct SkillRequest *a, Diag *reterr);
 
 /* flow.c */
 extern const char *const stream_names[SERVE_STREAMS];

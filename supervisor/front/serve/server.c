@@ -19,6 +19,7 @@
 #define ACCEPT_AT_ONCE 16
 #define OWN_CLIENTS 16           /* connections beyond the most, of the daemon's own user and root */
 #define ACCEPT_AGAIN_USEC 100000 /* after the system had no free descriptor */
+#define PRIVATE_FD 3 /* of --private: its first connection */
 #define LOOK_AFTER_USEC 10000000 /* how often dead supervisors of the same store are looked for */
 #define LAST_USEC 15000000       /* for the teardown of cancelled jobs */
 #define DELIVER_USEC 2000000     /* for the last answers to be taken */
@@ -80,6 +81,12 @@ static void server_admit(Server *s, int fd) {
                 log_warning("a client cannot be served: %s", strerror(ENOMEM));
 }
 
+/* The first connection of a private daemon: of the `lethe session` that made the daemon. */
+static void server_admit_first(Server *s) {
+        if (fcntl(PRIVATE_FD, F_SETFD, FD_CLOEXEC) == 0 && io_set_nonblock(PRIVATE_FD) == 0)
+                server_admit(s, PRIVATE_FD);
+}
+
 static int server_on_accept_again(sd_event_source *source, uint64_t usec, void *userdata) {
         Server *s = userdata;
 
@@ -139,7 +146,10 @@ int server_listen(Server *s, Diag *reterr) {
 
         if (e < 0)
                 return e;
-        e = sd_event_add_io(s->event, &s->listening, s->listener, EPOLLIN, server_on_connect, s);
+        if (s->listener >= 0)
+                e = sd_event_add_io(s->event, &s->listening, s->listener, EPOLLIN, server_on_connect, s);
+        if (e >= 0 && s->options.private_)
+                server_admit_first(s);
         if (e >= 0)
                 e = sd_event_add_io(s->event, &s->own_listening, s->own_listener, EPOLLIN, server_on_connect, s);
         return e < 0 ? e : 0;
@@ -182,6 +192,7 @@ static int server_on_look_after(sd_event_source *source, uint64_t usec, void *us
                 s->recovering = false;
         }
         server_check(s);
+        server_may_end(s);
         if (!s->recovering && !s->stopping) {
                 atomic_store(&s->recovered, false);
                 s->recovering = pthread_create(&s->recoverer, NULL, server_recover, s) == 0;
@@ -269,7 +280,17 @@ static bool server_all_told(const Server *s) {
         return true;
 }
 
+/* A private daemon serves until the last session has ended. */
+static void server_end_private(Server *s) {
+        s->hosted |= s->n_clients == 0 && s->started_usec > 0; /* the starter has gone */
+        if (s->options.private_ && !s->stopping && s->hosted && s->n_threads == 0 && s->n_queued == 0 && server_all_told(s) &&
+            session_count(s) == 0)
+                server_stop(s, "its last session has ended");
+        s->hosted |= s->n_served + s->n_refused > 0;
+}
+
 void server_may_end(Server *s) {
+        server_end_private(s);
         if (!s->stopping || s->n_threads > 0 || s->n_queued > 0)
                 return;
         if (server_all_told(s))

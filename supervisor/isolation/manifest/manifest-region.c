@@ -80,7 +80,7 @@ static void manifest_read_bytes(Doc *d, const Node *v, uint64_t *ret) {
                           SECTION_BYTES_MAX);
 }
 
-static void manifest_read_section(Doc *d, const char *name, const Node *v, const SkillFolder *folder, Manifest *m) {
+static void manifest_read_section(Doc *d, const char *name, const Node *v, const SkillFolder *folder, json_t *into) {
         uint64_t bytes = SECTION_BYTES_STANDARD;
         json_t *schema;
 
@@ -97,20 +97,42 @@ static void manifest_read_section(Doc *d, const char *name, const Node *v, const
                 return;
         }
         schema = manifest_schema(d, MEMBER(v, "schema"), folder);
-        if (schema && json_object_set_new(m->sections, name,
+        if (schema && json_object_set_new(into, name,
                                           json_pack("{s:o, s:I}", "schema", schema, "bytes", (json_int_t)bytes)) < 0)
                 d->no_memory = true;
 }
 
-static void manifest_read_sections(Doc *d, const Node *v, const SkillFolder *folder, Manifest *m) {
+static void manifest_read_sections(Doc *d, const Node *v, const SkillFolder *folder, json_t **ret) {
         const char *key;
         json_t *item;
 
         if (!doc_object(d, v, SECTIONS_MAX))
                 return;
-        m->sections = json_object();
-        d->no_memory |= !m->sections;
-        json_object_foreach((json_t *)v->v, key, item) manifest_read_section(d, key, MEMBER(v, key), folder, m);
+        *ret = json_object();
+        d->no_memory |= !*ret;
+        json_object_foreach((json_t *)v->v, key, item) manifest_read_section(d, key, MEMBER(v, key), folder, *ret);
+}
+
+/* What a session of the skill keeps from turn to turn, and how long (I-84..I-86). */
+static void manifest_read_session(Doc *d, const Node *v, const SkillFolder *folder, Manifest *m) {
+        static const DurationRule idle_rule = {100000, SESSION_IDLE_MOST_USEC, "session-idle", "100ms to 24h"};
+        _cleanup_json_ json_t *sections = NULL;
+        uint64_t idle = SESSION_IDLE_STANDARD_USEC, turns = SESSION_TURNS_MOST;
+        size_t word = 0;
+
+        if (!doc_fields(d, v, WORDS("sections", "idle", "on_crash", "turns")))
+                return;
+        manifest_read_sections(d, MEMBER(v, "sections"), folder, &sections);
+        if (MEMBER(v, "idle")->v)
+                doc_duration(d, MEMBER(v, "idle"), &idle_rule, &idle);
+        if (MEMBER(v, "turns")->v)
+                doc_count(d, MEMBER(v, "turns"), 1, SESSION_TURNS_MOST, &turns);
+        doc_word(d, MEMBER(v, "on_crash"), WORDS("end", "resume"), &word);
+        if (!sections && !(sections = json_object()))
+                d->no_memory = true;
+        m->session = json_pack("{s:O, s:I, s:I, s:s}", "sections", sections, "idle_usec", (json_int_t)idle, "turns",
+                               (json_int_t)turns, "on_crash", word == 1 ? "resume" : "end");
+        d->no_memory |= !m->session;
 }
 
 static bool manifest_has_release(const Manifest *m, const char *entry) {
@@ -255,7 +277,8 @@ void manifest_read_region(Doc *d, const Node *j, const SkillFolder *folder, Mani
                 m->embodiment = (Embodiment)word;
         if ((m->commit_said = doc_word(d, MEMBER(j, "commit"), commit_words, &word)))
                 m->commit = (CommitWhen)word;
-        manifest_read_sections(d, MEMBER(j, "sections"), folder, m);
+        manifest_read_sections(d, MEMBER(j, "sections"), folder, &m->sections);
+        manifest_read_session(d, MEMBER(j, "session"), folder, m);
         doc_names(d, resources, RESOURCES_MAX, &resource_rule, &m->resources);
         manifest_read_releases(d, MEMBER(j, "release"), m);
         /* Without "release", the skill's resources outside the region would stay for ever after the region's end. */

@@ -30,6 +30,7 @@ void manifest_deinit(Manifest *m) {
         net_grants_free(m->connects, m->n_connects);
         strv_free(m->env);
         json_decref(m->sections);
+        json_decref(m->session);
         strv_free(m->resources);
         for (size_t i = 0; i < m->n_releases; i++)
                 free(m->releases[i].entry);
@@ -196,7 +197,8 @@ static void manifest_read_fields(Doc *d, const Node *j, const SkillFolder *folde
         doc_fields(d, j, WORDS("$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files",
                                "network", "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound",
                                "teardown", "lineage", "key_scope", "sections", "resources", "release", "sub_skills",
-                               "notes", "canon", "memory", "gates", "warm", "embodiment", "commit"));
+                               "notes", "canon", "memory", "gates", "warm", "embodiment", "commit",
+                               "session"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         manifest_read_entries(d, MEMBER(j, "entry"), m);
         doc_budgets(d, MEMBER(j, "budgets"), &m->budget);

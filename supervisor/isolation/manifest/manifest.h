@@ -54,6 +54,8 @@ typedef struct Manifest {
         Embodiment embodiment;
         CommitWhen commit;
         json_t *sections;    /* object name -> {"schema": JSON Schema, "bytes": integer}, complete; or NULL */
+        /* {"sections", "idle_usec", "turns", "on_crash": "end"|"resume"}, complete; NULL: no session of the skill */
+        json_t *session;
         char **resources;
         ReleaseAsk *releases;
         size_t n_releases;

@@ -26,7 +26,7 @@ static const GrantMember grant_rights[] = {
         VALUE(network), VALUE(network_closed), VALUE(proc), VALUE(on_denial), VALUE(report_paths),
         VALUE(cancel_declared), VALUE(cancel_ceiling_usec), VALUE(discipline), VALUE(passes),
         VALUE(lineage), VALUE(key_scope), VALUE(embodiment), VALUE(commit),
-        JSON(sections), JSON(gates), JSON(slots), LIST(reads), LIST(writes), TEXT(notes), TEXT(canon),
+        JSON(sections), JSON(session), JSON(gates), JSON(slots), LIST(reads), LIST(writes), TEXT(notes), TEXT(canon),
 };
 /* The invocation's own data, and the history of the grant. */
 static const GrantMember grant_untold[] = {

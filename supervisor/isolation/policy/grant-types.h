@@ -54,6 +54,7 @@ typedef struct Grant {
         LineageDetail lineage;
         KeyScope key_scope;
         json_t *sections;     /* object name -> {"schema": JSON Schema, "bytes": most}; may be NULL */
+        json_t *session;      /* as in Manifest: what a session of the skill keeps; may be NULL */
         char **resources;     /* names of the skill's resources outside the region, NULL-terminated; may be NULL */
         ReleaseGrant *releases; /* in the manifest's order; run in reverse */
         size_t n_releases;

@@ -187,6 +187,7 @@ static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         g->trace = q->trace;
         g->client = q->client;
         g->sections = json_incref(m->sections);
+        g->session = json_incref(m->session);
         g->gates = json_incref(m->gates);
         return r ? r : grant_find_interpreter(g);
 }

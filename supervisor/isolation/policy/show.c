@@ -70,6 +70,18 @@ static json_t *show_slot_names(const Grant *g) {
 }
 
 /* Names and sizes: the schemas belong to the skill, whose digest is recorded. */
+static json_t *show_session(const Grant *g) {
+        _cleanup_json_ json_t *sections = json_object(), *o = json_copy(g->session);
+        const char *key;
+        json_t *item;
+
+        json_object_foreach(json_object_get(g->session, "sections"), key, item) {
+                if (json_object_set(sections, key, json_object_get(item, "bytes")) < 0)
+                        return NULL;
+        }
+        return o && sections && json_object_set(o, "sections", sections) == 0 ? TAKE_PTR(o) : NULL;
+}
+
 static json_t *show_sections(const Grant *g) {
         _cleanup_json_ json_t *a = json_array();
         const char *key;
@@ -134,6 +146,7 @@ static json_t *show_common(const Grant *g) {
             (g->raised && json_object_set(o, "raised", g->raised) < 0) ||
             json_put(o, "sections", show_sections(g)) < 0 || json_put(o, "resources", show_list(g->resources)) < 0 ||
             json_put(o, "release", show_releases(g)) < 0 || json_put(o, "sub_skills", show_list(g->sub_skills)) < 0 ||
+            (g->session && json_put(o, "session", show_session(g)) < 0) ||
             (g->preload && json_put(o, "preload", show_list(g->preload)) < 0) ||
             (g->notes && json_put(o, "notes", json_string(g->notes)) < 0) ||
             (g->canon && json_put(o, "canon", json_string(g->canon)) < 0) ||
@@ -155,7 +168,7 @@ static json_t *show_common(const Grant *g) {
 json_t *grant_to_json(const Grant *g) {
         static const char *const lists[] = {"reductions", "raised", "files", "slots", "reads", "writes", "network",
                                             "release", "sections", "sub_skills", "gates", "resources", "preload",
-                                            "memory", "beyond_parent"};
+                                            "memory", "session", "beyond_parent"};
         _cleanup_json_ json_t *o = show_common(g);
 
         if (o && g->trace.set && json_put(o, "trace", show_trace(&g->trace)) < 0)

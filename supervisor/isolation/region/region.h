@@ -24,6 +24,8 @@ typedef struct Region {
         char parent[REGION_ID_MAX]; /* the parent region's id; empty: no parent */
         const json_t *given;     /* borrowed: shared belief in the input, for dispatch_record_given(); or NULL */
         const char *start;       /* "cold", "pool", "warm": static */
+        const char *session;     /* borrowed: the region is a turn of this session, its parent; NULL: no turn */
+        uint64_t turn;           /* its number, with the record */
         const char *callback;    /* borrowed: the parent's callback entry this region runs; NULL: no release callback */
         json_t *callbacks;       /* own callbacks: [{entry, region, outcome, exit_code, usec}]; or NULL */
 

@@ -154,6 +154,15 @@ void evidence_left(const GuardEvidence *guard, Discipline d, TeardownEvidence *r
         evidence_judge(ret, false);
 }
 
+void evidence_of_session(Discipline d, unsigned passes, const VaultWiped *vault, bool resumed, TeardownEvidence *ret) {
+        *ret = (TeardownEvidence){.discipline = d, .passes = passes, .by = "supervisor", .vault = *vault,
+                                  .early = true, .supervisor_died = resumed};
+        ret->guard.state = GUARD_STATE_EMPTY; /* no process of the region: nothing else was held */
+        ret->scratch.failed = resumed;        /* a part was not overwritten: the grade is "partial" */
+        kernel_facts(&ret->kernel);
+        evidence_judge(ret, false);
+}
+
 /* Sets a member, unless the number is 0. */
 static int evidence_set(json_t *o, const char *name, uint64_t n) {
         return n == 0 ? 0 : json_object_set_new(o, name, json_integer((json_int_t)n));

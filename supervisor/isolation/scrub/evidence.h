@@ -50,6 +50,8 @@ typedef struct TeardownEvidence {
 void evidence_collect(const Region *r, const ScratchWiped *scratch, const VaultWiped *vault, TeardownEvidence *ret);
 /* For a region whose supervisor died. guard: NULL when unknown; the record then claims nothing. */
 void evidence_left(const GuardEvidence *guard, Discipline d, TeardownEvidence *ret);
+/* For a session's own region, which never had a process: its sections. resumed: earlier hosts died with theirs. */
+void evidence_of_session(Discipline d, unsigned passes, const VaultWiped *vault, bool resumed, TeardownEvidence *ret);
 /* Computes sums, grade and not_covered from all other members. */
 void evidence_judge(TeardownEvidence *e, bool writable_mounts);
 /* The "teardown" object of receipt and ledger. New reference, NULL when out of memory. */

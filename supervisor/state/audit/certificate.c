@@ -121,14 +121,15 @@ static json_t *certificate_statement(Txn *t, const RegionFacts *f, Diag *reterr)
                *host = json_object_get(f->by, "host");
 
         return json_pack("{s:s, s:s, s:[{s:s, s:{s:s}}], s:{s:i, s:{s:s, s:s, s:{s:s, s:s}, s:s}, s:o, s:o, s:{s:O?}"
-                         ", s:{s:O?}, s:{s:s, s:s, s:s, s:b}, s:O?, s:o}}",
+                         ", s:{s:O?}, s:{s:s, s:s, s:s, s:b, s:O*, s:O*}, s:O?, s:o}}",
                          "_type", CERTIFICATE_STATEMENT_TYPE, "predicateType", CERTIFICATE_PREDICATE_TYPE, "subject",
                          "name", f->id, "digest", "sha256", digest, "predicate", "version", 1, "media", "type",
                          "memory of one process tree", "id", f->id, "source", "skill", f->skill, "digest", f->digest,
                          "tier", f->tier, "sanitization", certificate_sanitization(f), "verification",
                          certificate_verification(f), "person", "uid", uid, "location", "host", host, "invocation",
                          "allocated", clock_format(f->allocated_usec, allocated), "ended",
-                         clock_format(f->ended_usec, ended), "outcome", f->outcome, "recovered", f->recovered > 0,
+                         clock_format(f->ended_usec, ended), "outcome", f->outcome, "recovered", f->recovered > 0, "session",
+                         f->session, "turn", f->turn,
                          "teardown", f->teardown, "ledger", ledger);
 }
 

@@ -42,14 +42,37 @@ static void erased_proposal_key(uint64_t seq, char ret[static KEY_MAX]) {
         snprintf(ret, KEY_MAX, "proposal/%" PRIu64, seq);
 }
 
+/* all: every payload must be gone. Not all: payloads that only mention a scope may stay. */
+static int erased_check_gone(Audit *a, Payloads *p, bool all) {
+        if (!p || !p->there || !all) {
+                if (p)
+                        *p = (Payloads){0};
+                return 0;
+        }
+        return audit_differs(a, "a payload of a deleted record, or of a discarded proposal, is still there", "one",
+                             "no row %" PRIu64 " in table body", p->there);
+}
+
+/* "session/ID/SECTION", of a carried value; "session/ID/" of the session's end. */
+static void erased_session_key(const json_t *o, char ret[static KEY_MAX]) {
+        const char *session = json_text(json_object_get(o, "session")), *section = json_text(json_object_get(o, "section"));
+
+        snprintf(ret, KEY_MAX, "session/%.64s/%.64s", session ? session : "", section ? section : "");
+}
+
 int erased_payload(Audit *a, const json_t *o, const char *type, bool there) {
         char key[KEY_MAX];
         Payloads *p;
+        int r;
 
         if (strcmp(type, "slot.proposed") == 0 &&
             (!there || map_get(&a->arbiters, json_str(o, "slot"))))
                 erased_proposal_key(a->seq, key);
-        else if (!erased_subject(o, type, key))
+        else if (strcmp(type, "session.carried") == 0) { /* replaces the value before (I-48) */
+                erased_session_key(o, key);
+                if ((r = erased_check_gone(a, map_get(&a->payloads, key), true)) != 0)
+                        return r;
+        } else if (!erased_subject(o, type, key))
                 return there ? 0 : -ENOENT;
         if (strcmp(type, "memory.delete") == 0 && there) /* states the reason of the deletion, and stays */
                 return 0;
@@ -61,17 +84,6 @@ int erased_payload(Audit *a, const json_t *o, const char *type, bool there) {
         if (!there && !p->missing)
                 p->missing = a->seq;
         return 0;
-}
-
-/* all: every payload must be gone. Not all: payloads that only mention a scope may stay. */
-static int erased_check_gone(Audit *a, Payloads *p, bool all) {
-        if (!p || !p->there || !all) {
-                if (p)
-                        *p = (Payloads){0};
-                return 0;
-        }
-        return audit_differs(a, "a payload of a deleted record, or of a discarded proposal, is still there", "one",
-                             "no row %" PRIu64 " in table body", p->there);
 }
 
 /* The values that a verdict rejected. A verdict without hashes is of an older Lethe, which kept all values. */
@@ -93,7 +105,7 @@ static int erased_verdict(Audit *a, const json_t *o) {
 }
 
 int erased_entry(Audit *a, const json_t *o, const char *type) {
-        bool of_scope = strcmp(type, "scope.deleted") == 0;
+        bool of_session = strcmp(type, "session.ended") == 0, of_scope = of_session || strcmp(type, "scope.deleted") == 0;
         char key[KEY_MAX];
         uint64_t proposed;
 
@@ -104,14 +116,16 @@ int erased_entry(Audit *a, const json_t *o, const char *type) {
         if (strcmp(type, "slot.arbitrated") == 0)
                 return erased_verdict(a, o);
         if ((!of_scope && strcmp(type, "memory.delete") != 0 && strcmp(type, "memory.remove") != 0) ||
-            !erased_subject(o, type, key))
+            (!of_session && !erased_subject(o, type, key)))
                 return 0;
+        if (of_session)
+                erased_session_key(o, key);
         if (!of_scope)
                 return erased_check_gone(a, map_get(&a->payloads, key), true);
         for (size_t i = 0; i < a->payloads.room; i++) {
                 const struct MapItem *item = &a->payloads.items[i];
                 int r = item->key && strncmp(item->key, key, strlen(key)) == 0
-                                ? erased_check_gone(a, item->value, strchr(item->key, '/')[1])
+                                ? erased_check_gone(a, item->value, of_session || strchr(item->key, '/')[1])
                                 : 0;
 
                 if (r != 0)

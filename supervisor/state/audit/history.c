@@ -19,6 +19,8 @@ static void history_free_facts(RegionFacts *f) {
         free(f->asked);
         free(f->scope);
         json_decref(f->beyond);
+        json_decref(f->session);
+        json_decref(f->turn);
         json_decref(f->trace);
         free(f->outcome);
         free(f->reason);
@@ -69,6 +71,8 @@ static int history_take_allocated(RegionFacts *f, const json_t *o) {
         f->exit_code = -1;
         snprintf(f->parent, sizeof(f->parent), "%s", json_str(o, "parent"));
         snprintf(f->name, sizeof(f->name), "%s", json_str(grant, "name"));
+        f->session = json_incref(json_object_get(o, "session"));
+        f->turn = json_incref(json_object_get(o, "turn"));
         f->trace = json_incref(json_object_get(grant, "trace"));
         f->beyond = json_incref(json_object_get(grant, "beyond_parent"));
         f->outcome = strdup("");

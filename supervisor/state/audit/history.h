@@ -38,6 +38,7 @@ typedef struct RegionFacts {
         json_t *beyond;           /* rights beyond the starting region's, by the policy's word; NULL: none */
         char *outcome, *reason;   /* owned; "": none */
         uint64_t bound_usec;      /* of cancellation; 0: not recorded */
+        json_t *session, *turn; /* of a turn: id and number; NULL: no turn */
         char parent[REGION_ID_MAX]; /* the starting region; "": none */
         char name[SCOPE_NAME_BYTES + 1]; /* given by `lethe run --name`; "" */
         json_t *trace;            /* {"id","parent","span"} of a traced caller; NULL */

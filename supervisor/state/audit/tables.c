@@ -4,6 +4,7 @@
 #include "engine/skill.h"
 #include "schema/jsonschema.h"
 #include "store/hooks.h"
+#include "engine/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -138,8 +139,8 @@ static int tables_check_region(Audit *a, const RegionRow *row) {
                         a, "table region has a region that is not alive in the ledger",
                         f ? "a row of an ended region" : "a row of a region that was never allocated", "no row %s",
                         row->region);
-        if (!store_lock_is_free(txn_store(a->txn), row->supervisor_lock))
-                return 0;
+        if (!store_lock_is_free(txn_store(a->txn), row->supervisor_lock) || session_resumes(session_of_row(row)))
+                return 0; /* a session that resumes waits for its next host, without any memory (I-85) */
         r = history_is_there_now(a->txn, row->region, &there);
         if (r < 0 || !there)
                 return r;

@@ -5,6 +5,7 @@
 #include "engine/lineage.h"
 #include "engine/note.h"
 #include "engine/region-row.h"
+#include "engine/session.h"
 #include "ledger/ledger.h"
 
 #include <errno.h>
@@ -110,6 +111,8 @@ static int end_region(Txn *t, const json_t *row, const RegionEnd *e, json_t *rec
                 r = end_settle_all(t, e->region, keep, why ?: outcome, full);
         if (r == 0 && !keep)
                 r = end_drop_notes(t, e->region);
+        if (r == 0)
+                r = session_region_over(t, e->region, row);
         if (r == 0)
                 r = event_append(
                         t, &(Event){.type = "region.released", .region = e->region, .fields = TAKE_PTR(released)},

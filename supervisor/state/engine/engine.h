@@ -48,6 +48,8 @@ typedef struct RegionStart {
         json_t *by;              /* the caller: {"host", "uid", "version", "client_uid"?}; borrowed, or NULL */
         uint64_t supervisor_pid;
         const char *parent;      /* the starting region, which must be alive; NULL: none */
+        const char *session;     /* the region is a turn of this session, its parent; NULL: no turn */
+        uint64_t *ret_turn;      /* with session: the number of the turn */
         const char *callback;    /* with parent: the entry of the parent's release callback (I-35); NULL: a sub-skill */
         bool callback_again;     /* the callback did not run before: a second start is allowed, a third is not (I-74) */
         const char *folder; /* with release callbacks: the skill's folder, for the start after a crash; or NULL */

@@ -6,6 +6,7 @@
 #include "engine/quorum.h"
 #include "engine/lineage.h"
 #include "engine/region-row.h"
+#include "engine/session.h"
 #include "engine/slot.h"
 
 #include <errno.h>
@@ -132,7 +133,7 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         _cleanup_gates_ Gates gates = {0};
         _cleanup_json_ json_t *fields = NULL, *row = NULL, *copies = json_object();
         char tree[REGION_ID_MAX] = "", broke[REGION_BROKE_MAX] = "";
-        uint64_t seq, alive;
+        uint64_t seq, alive, turn = 0;
         bool lends, success;
         int r;
 
@@ -152,13 +153,16 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         if (gates.failed)
                 return region_refuse_start(t, s, &gates, reterr);
         r = s->parent ? region_check_parent(t, s, tree, broke, reterr) : 0;
+        if (r == 0 && s->session)
+                r = engine_session_turn(t, s->session, s->region, &turn, reterr);
         if (r != 0)
                 return r;
-        fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o, s:s*, s:s*, s:s*, s:s*, s:O*, s:s*}", "skill",
+        fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o, s:s*, s:s*, s:s*, s:s*, s:O*, s:s*, s:s*, s:o*}", "skill",
                            "name", s->skill_name, "digest", s->skill_digest, "tier", s->tier, "grant", s->grant,
                            "reads", region_strings(s->reads), "writes", region_strings(s->writes), "supervisor",
                            json_u64(s->supervisor_pid), "start", s->start, "started_ahead", s->started_ahead, "parent",
-                           s->parent, "callback", s->callback, "by", s->by, "discards", *broke ? broke : NULL);
+                           s->parent, "callback", s->callback, "by", s->by, "discards", *broke ? broke : NULL, "session",
+                           s->session, "turn", s->session ? json_u64(turn) : NULL);
         if (!fields)
                 return -ENOMEM;
         r = event_append(
@@ -169,13 +173,14 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         lends = json_text_is(json_object_get(s->grant, "key_scope"), "invocation-tree");
         success = json_text_is(json_object_get(s->grant, "commit"), "success");
         row = json_pack(
-                "{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s, s:O?, s:o*, s:s*, s:s*, s:s*, s:s*, s:s*, s:O*, s:O*}",
+                "{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s, s:O?, s:o*, s:s*, s:s*, s:s*, s:s*, s:s*, s:O*, s:O*, s:s*, s:o*}",
                 "lock", json_u64(store_own_lock(txn_store(t))), "supervisor", json_u64(s->supervisor_pid), "allocated",
                 json_u64(seq), "skill", json_object_get(fields, "skill"), "tier", s->tier, "writes",
                 region_strings(s->writes), "proposals", json_integer(0), "lineage", s->lineage ? s->lineage : "events",
                 "discipline", json_object_get(s->grant, "discipline"), "lends_key", lends ? json_true() : NULL,
                 "commit", success ? "success" : NULL, "tree", *tree ? tree : NULL, "parent", s->parent, "callback",
-                s->callback, "folder", s->folder, "grant", s->folder ? s->grant : NULL, "release", s->release);
+                s->callback, "folder", s->folder, "grant", s->folder ? s->grant : NULL, "release", s->release,
+                "turn_of", s->session, "turn", s->session ? json_u64(turn) : NULL);
         if (!row)
                 return -ENOMEM;
         r = gates_record(t, row, s->region, &gates);
@@ -193,6 +198,8 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                 *ret_seq = seq;
         if (ret_copies)
                 *ret_copies = TAKE_PTR(copies);
+        if (s->ret_turn)
+                *s->ret_turn = turn;
         if (s->ret_discards)
                 *s->ret_discards = *broke;
         if (s->ret_evidence)

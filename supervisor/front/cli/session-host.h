@@ -1,0 +1,24 @@
+/* Runs: CLI. The host of a session: found by the session's row, or started. A session without `lethe serve` has a private
+ * daemon, and the daemon ends with the last session. */
+#pragma once
+
+#include "base/diag.h"
+#include "store/store.h"
+
+typedef struct HostPlace {
+        const char *store;  /* path of the store */
+        const char *anchor, *policy, *socket; /* as given by options, or NULL */
+} HostPlace;
+
+enum {
+        HOST_E_NONE = 1, /* the session is not open */
+        HOST_E_DEAD,     /* the host died, and the session ends: recovery records the end */
+        HOST_E_FAILED,   /* the host cannot be asked or started; see the message */
+};
+
+/* A connection to the session's host; a session that resumes gets a host. Returns a descriptor in *ret and 0, HOST_E_*
+ * with a message, -errno. */
+int session_host_of(const HostPlace *p, const char *session, int *ret, Diag *reterr);
+/* A connection to a daemon for new sessions of the store: `lethe serve`, the private daemon of a living session, or
+ * a new private daemon. Returns as session_host_of(). */
+int session_host_any(const HostPlace *p, int *ret, Diag *reterr);

@@ -1,0 +1,269 @@
+#include "engine/session.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "engine/region-row.h"
+#include "record/event.h"
+#include "record/rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+
+const json_t *session_of_row(const RegionRow *row) {
+        return json_object_get(row->detail, "session");
+}
+
+bool session_resumes(const json_t *session) {
+        return json_text_is(json_object_get(session, "on_crash"), "resume");
+}
+
+static uint64_t session_u64(const json_t *o, const char *member) {
+        uint64_t n = 0;
+
+        json_get_u64(json_object_get(o, member), &n);
+        return n;
+}
+
+bool session_waits(const json_t *session, uint64_t now_usec) {
+        return session_resumes(session) &&
+               now_usec < session_u64(session, "used_usec") + session_u64(session, "idle_usec");
+}
+
+/* The row of a living session: *ret owned, *ret_session borrowed from it. */
+static int session_get(Txn *t, const char *id, json_t **ret, json_t **ret_session, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL;
+        int r = region_json_get(t, id, &row);
+
+        if (r == 0)
+                *ret_session = json_object_get(row, "session");
+        if (r == ENGINE_E_NO_REGION || (r == 0 && !*ret_session))
+                return diag(reterr, ENGINE_E_NO_REGION, "there is no open session %s", id);
+        if (r == 0)
+                *ret = TAKE_PTR(row);
+        return r;
+}
+
+int engine_session_open(Txn *t, const SessionStart *s, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL;
+        const char *id = s->region.region;
+        const json_t *said = s->said;
+        uint64_t now = clock_real_usec();
+        json_t *session, *fields;
+        int r = engine_region_start(t, &s->region, NULL, NULL, reterr) ?: region_json_get(t, id, &row);
+
+        if (r != 0)
+                return r;
+        session = json_pack("{s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:O, s:{}}", "uid", json_u64(s->uid), "target",
+                            s->target, "on_crash", json_object_get(said, "on_crash"), "idle_usec",
+                            json_u64((uint64_t)json_integer_value(json_object_get(said, "idle_usec"))), "turns_most",
+                            json_u64((uint64_t)json_integer_value(json_object_get(said, "turns"))), "turns",
+                            json_u64(0), "opened_usec", json_u64(now), "used_usec", json_u64(now), "sections",
+                            json_object_get(said, "sections"), "carried");
+        if (json_object_set_new(row, "session", session) < 0)
+                return -ENOMEM;
+        fields = json_pack("{s:s, s:O, s:O, s:O, s:O, s:O, s:O}", "session", id, "skill", json_object_get(row, "skill"),
+                           "uid", json_object_get(session, "uid"), "on_crash", json_object_get(session, "on_crash"),
+                           "idle_usec", json_object_get(session, "idle_usec"), "turns_most",
+                           json_object_get(session, "turns_most"), "sections", json_object_get(s->region.grant, "session"));
+        return event_append(t, &(Event){.type = "session.opened", .region = id, .fields = fields}, NULL)
+                ?: region_json_put(t, id, row, false);
+}
+
+int engine_session_turn(Txn *t, const char *session, const char *region, uint64_t *ret_turn, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL;
+        const char *living;
+        json_t *o;
+        uint64_t n;
+        int r = session_get(t, session, &row, &o, reterr);
+
+        if (r != 0)
+                return r;
+        living = json_text(json_object_get(o, "turn"));
+        if (living)
+                return diag(reterr, ENGINE_E_CONFLICT, "turn %" PRIu64 " of session %s, region %s, is not over",
+                            session_u64(o, "turns"), session, living);
+        n = session_u64(o, "turns") + 1;
+        if (n > session_u64(o, "turns_most"))
+                return diag(reterr, ENGINE_E_TOO_MANY,
+                            "session %s has had its %" PRIu64 " turns (\"turns\" in \"session\" of its manifest): close it",
+                            session, n - 1);
+        r = json_object_set_new(o, "turns", json_u64(n)) | json_object_set_new(o, "turn", json_string(region)) |
+            json_object_set_new(o, "used_usec", json_u64(clock_real_usec()));
+        *ret_turn = n;
+        return r ? -ENOMEM : region_json_put(t, session, row, false);
+}
+
+/* The end of a turn, however it ended; the session may have gone with a crash. */
+static int session_turn_over(Txn *t, const char *session, const char *region) {
+        _cleanup_json_ json_t *row = NULL;
+        json_t *o;
+        Diag d;
+        int r = session_get(t, session, &row, &o, &d);
+
+        if (r != 0)
+                return MIN(r, 0);
+        if (!json_text_is(json_object_get(o, "turn"), region))
+                return 0;
+        json_object_del(o, "turn");
+        if (json_object_set_new(o, "used_usec", json_u64(clock_real_usec())) < 0)
+                return -ENOMEM;
+        return region_json_put(t, session, row, false);
+}
+
+/* Carried values leave the store; the entries keep digests. */
+static int session_erase(Txn *t, const json_t *session) {
+        const char *name;
+        json_t *item;
+        int r = 0;
+
+        json_object_foreach(json_object_get(session, "carried"), name, item) {
+                uint64_t seq = session_u64(item, "seq");
+
+                if (r == 0 && seq > 0)
+                        r = body_del(t, seq);
+                if (r == -ENOENT)
+                        r = 0;
+        }
+        return r;
+}
+
+static int session_ended(Txn *t, const char *id, const json_t *session, const char *reason, const char *who) {
+        json_t *fields = json_pack("{s:s, s:s, s:O, s:O, s:s*}", "session", id, "reason", reason, "turns",
+                                   json_object_get(session, "turns"), "carried", json_object_get(session, "carried"),
+                                   "by", who);
+
+        return session_erase(t, session)
+                ?: event_append(t, &(Event){.type = "session.ended", .region = id, .fields = fields}, NULL);
+}
+
+int session_region_over(Txn *t, const char *region, const json_t *row) {
+        const char *turn_of = json_text(json_object_get(row, "turn_of"));
+        const json_t *session = json_object_get(row, "session");
+
+        if (turn_of)
+                return session_turn_over(t, turn_of, region);
+        if (!session || json_object_get(session, "ended"))
+                return 0;
+        return session_ended(t, region, session,
+                             json_object_get(row, "discard_asked") ? "discarded" : "supervisor_died", NULL);
+}
+
+int engine_session_carry(Txn *t, const SessionCarry *c, uint64_t *ret_version, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL, *fields = NULL;
+        _cleanup_free_ char *text = NULL;
+        char digest[HASH_HEX_MAX];
+        json_t *o, *carried, *before;
+        uint64_t version, was, seq = 0;
+        size_t n;
+        int r = session_get(t, c->session, &row, &o, reterr) ?: json_canonical(c->value, &text, &n);
+
+        if (r != 0)
+                return r;
+        carried = json_object_get(o, "carried");
+        before = json_object_get(carried, c->section);
+        version = session_u64(before, "version") + 1;
+        was = session_u64(before, "seq");
+        hash_hex(text, n, digest);
+        fields = json_pack("{s:s, s:O, s:s, s:o, s:o, s:s}", "session", c->session, "turn", json_object_get(o, "turns"),
+                           "section", c->section, "version", json_u64(version), "bytes", json_u64(n), "sha256", digest);
+        r = event_append(t, &(Event){.type = "session.carried", .region = c->region, .who = c->who,
+                                     .fields = json_incref(fields), .payload = session_resumes(o) ? text : NULL,
+                                     .n_payload = n}, &seq);
+        sodium_memzero(text, n);
+        if (r == 0 && was > 0)
+                r = body_del(t, was);
+        if (r == -ENOENT)
+                r = 0;
+        if (r == 0 && json_object_set_new(carried, c->section,
+                                          json_pack("{s:o, s:o, s:s, s:o*}", "version", json_u64(version), "bytes",
+                                                    json_u64(n), "sha256", digest, "seq",
+                                                    session_resumes(o) ? json_u64(seq) : NULL)) < 0)
+                r = -ENOMEM;
+        if (r == 0 && c->who && json_object_set_new(o, "used_usec", json_u64(clock_real_usec())) < 0)
+                r = -ENOMEM;
+        if (ret_version)
+                *ret_version = version;
+        return r ?: region_json_put(t, c->session, row, false);
+}
+
+int engine_session_drop(Txn *t, const char *session, const char *region, uint64_t count, const char *reason) {
+        json_t *fields = json_pack("{s:s, s:o, s:s}", "session", session, "count", json_u64(count), "reason", reason);
+
+        return event_append(t, &(Event){.type = "session.dropped", .region = region, .fields = fields}, NULL);
+}
+
+int engine_session_end(Txn *t, const char *session, const char *reason, const char *who, const json_t *evidence,
+                       Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL, *ended = NULL, *released = NULL;
+        const char *living;
+        json_t *o;
+        int r = session_get(t, session, &row, &o, reterr);
+
+        if (r != 0)
+                return r;
+        living = json_text(json_object_get(o, "turn"));
+        if (living)
+                return diag(reterr, ENGINE_E_CONFLICT, "region %s, a turn of session %s, is not over", living, session);
+        if (json_object_get(row, "discard_asked"))
+                reason = "discarded";
+        r = session_ended(t, session, o, reason, who);
+        if (r == 0 && json_object_set_new(o, "ended", json_true()) < 0)
+                r = -ENOMEM;
+        ended = strcmp(reason, "closed") == 0
+                        ? json_pack("{s:s, s:i}", "outcome", "exited", "exit_code", 0)
+                        : json_pack("{s:s, s:s, s:s*}", "outcome", strcmp(reason, "idle") == 0 ? "timed_out" : "cancelled",
+                                    "reason", reason, "limiting_resource", strcmp(reason, "idle") == 0 ? "idle" : NULL);
+        released = json_pack("{s:O, s:o}", "teardown", evidence, "denials", json_u64(0));
+        if (r == 0 && (!ended || !released))
+                r = -ENOMEM;
+        return r ?: region_json_put(t, session, row, false)
+                 ?: engine_region_end(t, &(RegionEnd){.region = session, .keep = true, .released = released,
+                                                      .ended = ended}, NULL, NULL, reterr);
+}
+
+int engine_session_adopt(Txn *t, const char *session, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL;
+        json_t *o, *fields;
+        int r = session_get(t, session, &row, &o, reterr);
+
+        if (r != 0)
+                return r;
+        fields = json_pack("{s:s, s:O, s:o, s:O}", "session", session, "before", json_object_get(row, "supervisor"),
+                           "supervisor", json_u64((uint64_t)getpid()), "turns", json_object_get(o, "turns"));
+        if (json_object_set_new(row, "supervisor", json_u64((uint64_t)getpid())) |
+            json_object_set_new(row, "lock", json_u64(store_own_lock(txn_store(t)))) |
+            json_object_set_new(o, "resumed", json_true()))
+                r = -ENOMEM;
+        return r ?: event_append(t, &(Event){.type = "session.resumed", .region = session, .fields = fields}, NULL)
+                 ?: region_json_put(t, session, row, false);
+}
+
+int engine_session_values(Txn *t, const char *session, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL, *values = json_object();
+        const char *name;
+        json_t *o, *item;
+        int r = values ? session_get(t, session, &row, &o, reterr) : -ENOMEM;
+
+        if (r != 0)
+                return r;
+        json_object_foreach(json_object_get(o, "carried"), name, item) {
+                json_t *value;
+                Bytes body;
+
+                if (r == 0)
+                        r = body_get(t, session_u64(item, "seq"), NULL, &body);
+                if (r == 0)
+                        r = json_row_parse(body, SECTION_BYTES_MAX, &value);
+                if (r == 0 && json_object_set_new(values, name,
+                                                  json_pack("{s:o, s:I}", "value", value, "version",
+                                                            (json_int_t)session_u64(item, "version"))) < 0)
+                        r = -ENOMEM;
+        }
+        if (r == -ENOENT)
+                r = -EUCLEAN;
+        if (r == 0)
+                *ret = TAKE_PTR(values);
+        return r;
+}
