@@ -1,0 +1,145 @@
+/* Runs: supervisor, CLI. Named parameters of the user become entities whose type is the noun; a new value for the same
+ * noun takes the place of the old value. */
+#include "cognition/compress-inside.h"
+
+/* The entity whose value the speaker names as the old value, or n_entities. */
+static size_t bind_old(const Compress *c, const char *old) {
+        size_t i = c->n_entities;
+        char norm[ATOM_MAX + 1];
+
+        phrase_norm(old, norm, sizeof(norm));
+        while (norm[0] && i-- > 0)
+                if (strcmp(c->entity[i].norm, norm) == 0)
+                        return i;
+        return c->n_entities;
+}
+
+/* The kind of a value: of dates, times, amounts, and the rest. */
+static unsigned bind_kind(const char *id) {
+        _cleanup_phrase_text_ PhraseText t = {0};
+        size_t at = 0;
+        PhraseValue v;
+
+        if (phrase_read(id, strlen(id), &t) < 0 || !phrase_value(&t, &at, t.n, &v))
+                return 0;
+        return entity_kin(v.type);
+}
+
+/* The entity of the same noun; if the speaker changes something, also of a like noun or the one value of the same form.
+ */
+static size_t bind_same(const Compress *c, const Named *n) {
+        size_t best = c->n_entities, rivals = 0;
+        unsigned best_score = 0, kind = bind_kind(n->value);
+
+        for (size_t i = c->n_entities; i-- > 0;) {
+                const CompressEntity *e = &c->entity[i];
+                unsigned alike, form, score;
+
+                if (entity_type(e) != PHRASE_TYPES)
+                        continue;
+                alike = named_alike(e->type, n->noun);
+                form = bind_kind(e->id) == kind ? named_form(e->id, n->value) : 0;
+                if (alike >= 3)
+                        score = 1000 * alike + form;
+                else if (alike > 0 && (form >= NAMED_STRONG || (n->revises && form > 0)))
+                        score = 100 * alike + form;
+                else if (!e->fresh && (form >= NAMED_STRONG || (form > 0 && n->revises && strpbrk(n->value, "0123456789"))))
+                        score = form;
+                else
+                        continue;
+                if (score > best_score) {
+                        best = i;
+                        best_score = score;
+                        rivals = 0;
+                } else if (score == best_score) {
+                        rivals++;
+                }
+        }
+        return best_score < 100 && rivals > 0 ? c->n_entities : best;
+}
+
+static void bind_set(Compress *c, const Named *n) {
+        size_t at = n->old[0] ? bind_old(c, n->old) : c->n_entities, same;
+        char norm[ATOM_MAX + 1];
+
+        if (at == c->n_entities)
+                at = bind_same(c, n);
+        phrase_norm(n->value, norm, sizeof(norm));
+        if (at < c->n_entities) {
+                if (strcmp(c->entity[at].norm, norm) == 0)
+                        entity_remove(c, at);
+                else
+                        entity_drop(c, at, "the user gave another value");
+        }
+        same = bind_old(c, n->value);
+        if (same < c->n_entities)
+                entity_remove(c, same);
+        entity_append(c, n->noun, n->value);
+        c->set++;
+}
+
+/* Does a constraint speak of the value, so that the change is one of the constraint? */
+static bool bind_constrained(const Compress *c, const Named *n) {
+        const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
+        char noun[NAMED_NOUN_MAX + 1];
+
+        if (entity_named(c) > 0 && (bind_old(c, n->old) < c->n_entities || bind_same(c, n) < c->n_entities))
+                return false;
+        snprintf(noun, sizeof(noun), "%s", n->noun);
+        for (char *p = noun; *p; p++)
+                if (*p == '_')
+                        *p = ' ';
+        for (size_t i = 0; i < l->n; i++) {
+                size_t words;
+
+                if (!strpbrk(l->atoms[i], "0123456789"))
+                        continue;
+                if ((n->old[0] && phrase_within(n->old, l->atoms[i])) ||
+                    (noun[0] && rule_shared(noun, l->atoms[i], &words) == words && words > 0))
+                        return true;
+        }
+        return false;
+}
+
+static void bind_options(Compress *c) {
+        Named options[NAMED_OPTIONS];
+        size_t n = named_options(&c->decision, options), k;
+
+        if (n == 0)
+                return;
+        for (size_t i = options[0].at; i < options[n - 1].end; i++)
+                c->decision.word[i].foreign = true; /* no offers of things */
+        k = named_choice(&c->user, options, n);
+        if (k < n)
+                bind_set(c, &options[k]);
+}
+
+void compress_bind(Compress *c) {
+        size_t at = 0;
+        char old[PHRASE_ID_MAX] = "";
+        Named n;
+
+        if (c->begins)
+                return;
+        bind_options(c);
+        while (named_next(&c->user, &at, &n)) {
+                if (bind_constrained(c, &n))
+                        continue;
+                if (!n.noun[0]) {
+                        memcpy(old, n.old, sizeof(old));
+                        if (bind_old(c, old) == c->n_entities)
+                                continue;
+                } else {
+                        if (!n.old[0] && old[0]) {
+                                memcpy(n.old, old, sizeof(n.old));
+                                n.revises = true;
+                        }
+                        old[0] = '\0';
+                        bind_set(c, &n);
+                }
+                for (size_t i = n.at; i < n.end; i++)
+                        c->user.word[i].foreign = true;
+        }
+        if (old[0] && bind_old(c, old) < c->n_entities)
+                entity_drop(c, bind_old(c, old), "the user gave it up");
+}

@@ -1,0 +1,71 @@
+/* Runs: supervisor, CLI. Inside of the built-in compressor: the state under construction. */
+#pragma once
+
+#include "cognition/compress-named.h"
+#include "cognition/compress.h"
+#include "cognition/phrases.h"
+#include "cognition/rules.h"
+
+#define COMPRESS_ENTITIES 64 /* while a turn is read; 24 remain */
+#define COMPRESS_OFFERS 8
+#define COMPRESS_THINGS 6 /* entities of type thing that remain */
+#define COMPRESS_NAMED 3  /* with so many named parameters, values without a name count little */
+#define COMPRESS_LOOSE 2  /* values without a name that remain then */
+
+typedef struct CompressEntity {
+        char type[ATOM_NAME_MAX + 1];
+        char id[ATOM_MAX + 1];
+        char norm[ATOM_MAX + 1]; /* phrase_norm() of the id */
+        bool fresh;              /* said or confirmed in this turn */
+} CompressEntity;
+
+typedef struct CompressOffer {
+        PhraseType type;
+        char id[PHRASE_ID_MAX];
+} CompressOffer;
+
+typedef struct Compress {
+        const CompressInput *in;
+        Ccs next;
+        CompressReport *report;
+        PhraseText user, decision;
+        CompressEntity entity[COMPRESS_ENTITIES];
+        size_t n_entities;
+        CompressOffer offer[COMPRESS_OFFERS];
+        size_t n_offers;
+        unsigned fresh;                                   /* 1 << PhraseType of what the user said */
+        unsigned conflicts;                               /* changes that were refused */
+        unsigned set;                                     /* named parameters of this turn */
+        bool accepts, rejects, others, revises;           /* the user */
+        bool confirms, regrets, proposes, answers, asked; /* the agent, the turn before */
+        bool begins;                                      /* a role is read: only what is called a goal becomes one */
+        bool asks, goal_new, accepted;
+        char conflict[RULE_BODY_MAX + 1];
+} Compress;
+
+void compress_event(Compress *c, CompressAct act, CcsField f, const char *atom, const char *reason);
+/* name(arg, arg) at the end of a list; an atom that the grammar or the field refuses is left out. Returns 0, -ENOMEM.
+ */
+int compress_add(Compress *c, CcsField f, const char *name, const char *const *args, size_t n_args);
+
+/* compress-entity.c: entities and offers. */
+int compress_load(Compress *c);
+int compress_store(Compress *c);
+/* Types of one kind can stand for one another. */
+unsigned entity_kin(PhraseType t);
+/* PHRASE_TYPES: a named parameter. */
+PhraseType entity_type(const CompressEntity *e);
+void entity_remove(Compress *c, size_t at);
+void entity_append(Compress *c, const char *type, const char *id);
+/* The place of an entity that means the same, or n_entities. */
+size_t entity_find(const Compress *c, PhraseType type, const char *id);
+/* Removes the entity, with an event. */
+void entity_drop(Compress *c, size_t at, const char *reason);
+/* Named parameters in the state so far. */
+size_t entity_named(const Compress *c);
+/* compress-bind.c: named parameters of the input. The words of a parameter say nothing else afterwards. */
+void compress_bind(Compress *c);
+/* compress-talk.c: values that are said, offered, accepted. */
+void compress_talk(Compress *c);
+/* compress-rules.c: constraints and goals of the input. */
+int compress_rules(Compress *c, const PhraseText *t, CompressSource source);

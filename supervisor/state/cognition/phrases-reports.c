@@ -1,0 +1,288 @@
+/* Runs: supervisor, CLI. Words that a speaker only passes on: of documents, and of other people. */
+#include "cognition/phrases.h"
+
+/* "The runbook says …", "according to the log …", "it says": the rest of the sentence, after a colon of the line. */
+void phrase_mark_reports(PhraseText *t) {
+        for (size_t i = 0; i < t->n; i++) {
+                size_t from = SIZE_MAX, end;
+
+                if (t->word[i].foreign)
+                        continue;
+                if (t->word[i].class & PW_PAPER) {
+                        for (size_t k = i + 1;
+                             k < t->n && k <= i + 4 && !phrase_ends_sentence(t, k) && from == SIZE_MAX; k++)
+                                if (t->word[k].class & PW_SAYS ||
+                                    (phrase_is(t, k, ":") && k == i + 1 && !phrase_is(t, i, "note")))
+                                        from = k + 1;
+                } else if (phrase_match(t, i, t->n, "it says") || phrase_match(t, i, t->n, "they say")) {
+                        from = i + 2;
+                } else if (phrase_match(t, i, t->n, "according to")) {
+                        from = i + 2;
+                }
+                if (from == SIZE_MAX)
+                        continue;
+                end = phrase_sentence_end(t, from < t->n ? from : t->n);
+                if (phrase_is(t, from, ":") || phrase_is(t, from - 1, ":"))
+                        while (end < t->n && t->word[end].gap != 2)
+                                end++;
+                for (size_t k = from; k < end; k++)
+                        t->word[k].foreign = true;
+        }
+}
+
+/* Verbs behind a third person: what follows is that person's word. */
+static const char *const phrase_claims[] = {
+        "insists",
+        "insist",
+        "insisted",
+        "keeps saying",
+        "keep saying",
+        "kept saying",
+        "keeps asking",
+        "keep asking",
+        "keeps telling",
+        "keep telling",
+        "keeps pushing",
+        "keep pushing",
+        "says",
+        "said",
+        "say",
+        "wants",
+        "wanted",
+        "would love",
+        "would like",
+        "would prefer",
+        "would rather",
+        "would want",
+        "prefers",
+        "preferred",
+        "suspects",
+        "suspected",
+        "thinks",
+        "believes",
+        "believed",
+        "claims",
+        "claimed",
+        "claim",
+        "wrote",
+        "writes",
+        "asks for",
+        "asked for",
+        "asks us",
+        "asked us",
+        "asks you",
+        "asked you",
+        "asks that",
+        "asked that",
+        "asks to",
+        "asked to",
+        "asks if",
+        "asks",
+        "asked",
+        "demands",
+        "demanded",
+        "demand",
+        "pushes for",
+        "pushed for",
+        "push for",
+        "pushes",
+        "is pushing",
+        "are pushing",
+        "suggests",
+        "suggested",
+        "proposes",
+        "proposed",
+        "argues",
+        "argued",
+        "hopes",
+        "expects",
+        "expected",
+        "recommends",
+        "recommended",
+        "told me",
+        "told us",
+        "tells me",
+        "tells us",
+        "mentioned",
+        "mentions",
+        "is asking",
+        "are asking",
+        "is calling for",
+        "calls for",
+        "called for",
+        "is convinced",
+        "are convinced",
+        "swears",
+        "assumes",
+        "assumed",
+        "guesses",
+        "favours",
+        "favors",
+        "urges",
+        "urged",
+        "begs",
+        "pleads",
+        "lobbies",
+        "is lobbying",
+        "requests",
+        "requested",
+        "has asked",
+        "have asked",
+        "has said",
+        "is saying",
+        "are saying",
+        "has requested",
+        "has proposed",
+        "has suggested",
+        "has demanded",
+        "reckons",
+        "warns",
+        "warned",
+        "complains",
+        "complained",
+        "threatens",
+        "threatened",
+        "feels",
+        "speaks of",
+        "talks about",
+        "needs us to",
+        "dreams of",
+        "votes for",
+        "has heard",
+        "heard",
+        "wishes",
+        "still has",
+        "still shows",
+        "still lists",
+};
+/* An old paper that "has", "shows" something. */
+static const char *const phrase_shows[] = {"has", "had", "shows", "showed", "lists", "listed", "gives", "gave", "names",
+                                           "named", "puts", "quotes", "quoted", "still", "uses", "used", "reads"};
+static const char *const phrase_papers[] = {"slide", "slides", "deck", "draft", "sheet", "spreadsheet", "presentation",
+                                            "chart", "printout", "minutes", "notes", "email", "e-mail", "mail",
+                                            "document", "report", "memo", "plan", "list", "table", "version", "page",
+                                            "wiki", "letter", "form", "template", "copy", "screenshot", "poster"};
+/* First words of a sentence: others' wishes. */
+static const char *const phrase_rumours[] = {
+        "there is a conflicting",
+        "there is a competing",
+        "there is another request",
+        "there is a request",
+        "there is a rumour",
+        "there is a rumor",
+        "there are rumours",
+        "there are rumors",
+        "rumour has it",
+        "rumor has it",
+        "word is",
+        "i heard that",
+        "i hear that",
+        "we heard that",
+        "i was told",
+        "we were told",
+        "i am told",
+        "we are told",
+        "someone told me",
+        "there was a request",
+        "there is a suggestion",
+        "there is a proposal",
+        "there is pressure",
+        "there is a demand",
+        "there is a wish",
+        "a conflicting request",
+        "another request",
+        "some say",
+        "they say",
+        "they want",
+        "they said",
+        "they asked",
+        "they insist",
+        "they claim",
+        "we got a request",
+        "we have a request",
+        "i got a request",
+        "i have a request from",
+        "a request came in",
+        "the request from",
+        "under pressure from",
+        "there is talk of",
+        "there is an opinion",
+};
+/* The speaker makes the claim the speaker's own. */
+static const char *const phrase_adopts[] = {
+        "so take",
+        "so use",
+        "so we",
+        "so let's",
+        "so let us",
+        "so go with",
+        "so i",
+        "so switch",
+        "so change",
+        "so please",
+        "so make",
+        "so set",
+        "and i agree",
+        "and we agree",
+        "and i accept",
+        "do that",
+        "and that is right",
+        "so adopt",
+        "so follow",
+        "so it is",
+        "so that is",
+        "and he is right",
+        "and she is right",
+        "and they are right",
+        "so from now",
+};
+
+static bool phrase_one_of(const PhraseText *t, size_t i, size_t end, const char *const *list, size_t n) {
+        for (size_t k = 0; k < n; k++)
+                if (t->low[t->word[i].at] == list[k][0] && phrase_match(t, i, end, list[k]))
+                        return true;
+        return false;
+}
+
+/* Where the words of another begin in the sentence [at, end), or `end`. The subject stands before the verb: a few words,
+ * none of them the speaker or the reader. */
+static size_t phrase_claim(const PhraseText *t, size_t at, size_t end) {
+        static const char *const own[] = {"i", "we", "you", "i'd", "we'd", "i'm", "it", "that", "this", "which", "what",
+                                          "if", "when", "please", "let", "let's", "do", "don't", "never", "always", "who",
+                                          "can", "could", "would", "will", "as", "and", "no", "not", "there", "where",
+                                          "my", "use", "how", "why", "on", "at", "did", "does", "is", "are", "was", "should", "may",
+                                          "everyone", "nobody", "to", "make", "keep", "set", "for", "must"};
+        static const char *const fillers[] = {"okay", "ok", "hm", "right", "well", "also", "now", "by", "the", "way",
+                                              "but", "so", "yes", "and", "still", "however", "thing", "one", "more"};
+        bool paper = false;
+        size_t from = at;
+
+        while (from < end && (!t->word[from].letter || (phrase_one_of(t, from, end, fillers, ARRAY_SIZE(fillers)) &&
+                                                        !phrase_is(t, from, "the") && !phrase_is(t, from, "one"))))
+                from++;
+        if (from >= end || t->word[from].foreign)
+                return end;
+        if (phrase_one_of(t, from, end, phrase_rumours, ARRAY_SIZE(phrase_rumours)))
+                return from;
+        for (size_t i = from; i < end && i < from + 7; i++) {
+                if (i > from && !(t->word[i - 1].class & PW_ARTICLE) && (phrase_one_of(t, i, end, phrase_claims, ARRAY_SIZE(phrase_claims)) || (paper && phrase_one_of(t, i, end, phrase_shows, ARRAY_SIZE(phrase_shows)) && !phrase_is(t, i + 1, "to"))))
+                        return i;
+                if (!t->word[i].letter || phrase_one_of(t, i, end, own, ARRAY_SIZE(own)))
+                        return end;
+                paper |= phrase_one_of(t, i, end, phrase_papers, ARRAY_SIZE(phrase_papers));
+        }
+        return end;
+}
+
+void phrase_mark_claims(PhraseText *t) {
+        for (size_t at = 0, end; at < t->n; at = end) {
+                size_t from;
+
+                end = phrase_sentence_end(t, at);
+                from = phrase_claim(t, at, end);
+                if (from == end || phrase_any(t, from, end, phrase_adopts, ARRAY_SIZE(phrase_adopts)))
+                        continue;
+                for (size_t k = at; k < end; k++)
+                        t->word[k].foreign = true;
+        }
+}
