@@ -24,7 +24,8 @@ static bool erased_begins(const char *type, const char *prefix) {
 /* "scope/kind/id" of an event about a record, "scope/" of an event about a scope. False: neither. */
 static bool erased_subject(const json_t *o, const char *type, char ret[static KEY_MAX]) {
         const char *kind = json_text(json_object_get(o, "kind")), *id = json_text(json_object_get(o, "id"));
-        bool record = erased_begins(type, "memory.") || erased_begins(type, "canon.") || erased_begins(type, "kernel.");
+        bool record = erased_begins(type, "memory.") || erased_begins(type, "canon.") || erased_begins(type, "kernel.") ||
+                      (erased_begins(type, "ccs.") && kind);
         uint64_t scope;
 
         if (!record && strcmp(type, "digest.pass") != 0 && !erased_begins(type, "note.") &&
@@ -74,7 +75,7 @@ int erased_payload(Audit *a, const json_t *o, const char *type, bool there) {
                         return r;
         } else if (!erased_subject(o, type, key))
                 return there ? 0 : -ENOENT;
-        if (strcmp(type, "memory.delete") == 0 && there) /* states the reason of the deletion, and stays */
+        if ((strcmp(type, "memory.delete") == 0 || strcmp(type, "ccs.delete") == 0) && there) /* states the reason of the deletion, and stays */
                 return 0;
         p = map_have(&a->payloads, key, sizeof(*p));
         if (!p)
@@ -115,7 +116,8 @@ int erased_entry(Audit *a, const json_t *o, const char *type) {
         }
         if (strcmp(type, "slot.arbitrated") == 0)
                 return erased_verdict(a, o);
-        if ((!of_scope && strcmp(type, "memory.delete") != 0 && strcmp(type, "memory.remove") != 0) ||
+        if ((!of_scope && strcmp(type, "memory.delete") != 0 && strcmp(type, "ccs.delete") != 0 &&
+             strcmp(type, "memory.remove") != 0) ||
             (!of_session && !erased_subject(o, type, key)))
                 return 0;
         if (of_session)

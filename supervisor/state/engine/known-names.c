@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define EVIDENCE_INDEXED 4096 /* bytes */
+
 bool refmem_remembers(Kind k) {
         return k == KIND_ISSUE || k == KIND_CONSTRAINT || k == KIND_DECISION;
 }
@@ -99,11 +101,16 @@ size_t refmem_hash(const char *id, const char **ret) {
         return (from == 0 || id[from - 1] == '_') && n - from >= REFMEM_HASH_LEAST ? n - from : 0;
 }
 
-static int refmem_index_payload(Tokenizer *bag, const json_t *payload) {
+/* Evidence with a reason against it is in a field of its own: such text has no influence on the others (C-25). The
+ * beginning of a long text is enough: each term is a row. */
+static int refmem_index_payload(Tokenizer *bag, Kind kind, const json_t *body) {
+        bool evidence = kind == KIND_EVIDENCE;
+        unsigned field = evidence && json_object_get(body, "refused") ? INDEX_REFUSED : INDEX_TEXT;
         _cleanup_free_ char *text = NULL;
         size_t n;
+        int r = payload_text(json_object_get(body, "payload"), &text, &n);
 
-        return payload_text(payload, &text, &n) ?: tokenizer_add(bag, INDEX_TEXT, text, n);
+        return r ?: tokenizer_add(bag, field, text, evidence ? MIN(n, (size_t)EVIDENCE_INDEXED) : n);
 }
 
 /* A change of state alone: takes the text's terms from the index. -ENOENT: not in the index. */
@@ -133,13 +140,13 @@ int refmem_index(Txn *t, const Record *rec, Op op, const json_t *body) {
                         return r;
                 return op == OP_REMOVE ? creation_put_removed(t, rec) : creation_del_removed(t, rec);
         }
-        if (kind_class(rec->key.kind) == CLASS_KERNEL || (!canon && op != OP_SAVE))
+        if (kind_class(rec->key.kind) == CLASS_KERNEL || rec->key.kind == KIND_CCS || (!canon && op != OP_SAVE))
                 return 0;
         r = index_bag(t, &bag);
         if (r < 0)
                 return r;
         r = op_ends(op) ? refmem_index_again(t, rec, bag)
-            : payload   ? refmem_index_payload(bag, payload)
+            : payload   ? refmem_index_payload(bag, rec->key.kind, body)
                         : -ENOENT;
         if (r < 0)
                 return r == -ENOENT ? 0 : r;

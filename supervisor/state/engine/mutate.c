@@ -160,6 +160,7 @@ static int mutation_append(Txn *t, const Mutation *m, const Record *rec, RecordS
                            uint64_t *ret_seq, json_t **ret_entry) {
         const char *prefix = kind_class(m->kind) == CLASS_CANON    ? "canon"
                              : kind_class(m->kind) == CLASS_KERNEL ? "kernel"
+                             : kind_class(m->kind) == CLASS_CCS    ? "ccs"
                                                                    : "memory";
         _cleanup_json_ json_t *fields = mutation_object(m, m->fields);
         char type[32];
@@ -183,6 +184,9 @@ static int mutation_append(Txn *t, const Mutation *m, const Record *rec, RecordS
 static int mutation_check_judged(const Mutation *m, bool judged, Diag *reterr) {
         if (!judged && m->op == OP_PATCH && m->expect == MUTATION_ANY) /* M-28 */
                 return diag(reterr, ENGINE_E_CONFLICT, "%s: a patch needs the expected version", kind_name(m->kind));
+        if (!judged && kind_class(m->kind) == CLASS_CCS && m->op == OP_SAVE) /* C-36 */
+                return diag(reterr, ENGINE_E_BAD_OPERATION, "%s: written by the turns of a cognitive session alone",
+                            kind_name(m->kind));
         if (judged || (m->op != OP_ARCHIVE && m->op != OP_REMOVE && m->op != OP_DELETE))
                 return 0;
         return diag(reterr, ENGINE_E_BAD_OPERATION, "%s: \"%s\" is done by %s alone", kind_name(m->kind),
@@ -231,6 +235,11 @@ static int mutation_run(Txn *t, const Mutation *m, bool judged, Mutated *ret, Di
 
 int engine_mutate(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr) {
         return mutation_run(t, m, false, ret, reterr);
+}
+
+int engine_mutate_ccs(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr) {
+        assert(kind_class(m->kind) == CLASS_CCS && m->op == OP_SAVE);
+        return mutation_run(t, m, true, ret, reterr);
 }
 
 int engine_mutation_refused(Txn *t, const Mutation *m, EngineCode code) {

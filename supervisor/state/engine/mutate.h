@@ -42,6 +42,9 @@ typedef struct Mutated {
  * and fields are borrowed. */
 int engine_mutate(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr);
 
+/* For cognition/ only: the same for the kinds of CLASS_CCS, which engine_mutate() refuses (C-36). */
+int engine_mutate_ccs(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr);
+
 /* For engine/ only: as engine_mutate(), also for OP_ARCHIVE, OP_REMOVE and OP_DELETE. The caller has checked reasons,
  * blockers and dependents in the same transaction. */
 int mutate_judged(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr);

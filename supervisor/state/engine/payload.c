@@ -63,6 +63,9 @@ const PayloadField payload_fields[] = {
         {KIND_SKILL, OP_SAVE, NULL, "description", PAYLOAD_TEXT, false, LONG_TEXT, NULL},
         {KIND_SKILL, OP_SAVE, NULL, "steps", PAYLOAD_STEPS, true, LONG_TEXT, NULL},
         {KIND_SKILL, OP_SAVE, NULL, "trigger", PAYLOAD_LINE, false, STATEMENT, NULL},
+        /* cognition (C-14, C-22): sources and reasons stand beside the payload, because only the text is indexed */
+        {KIND_CCS, OP_SAVE, NULL, "text", PAYLOAD_TEXT, true, LONG_TEXT, NULL},
+        {KIND_EVIDENCE, OP_SAVE, NULL, "text", PAYLOAD_RAW, true, WHOLE_PAGE, NULL},
         /* kernels (M-29): the whole kernel after the patch */
         {KIND_AGENT_KERNEL, OP_PATCH, NULL, "rules", PAYLOAD_RULES, true, TEXT, lifecycles},
         {KIND_WORLD_KERNEL, OP_PATCH, NULL, "rules", PAYLOAD_RULES, true, TEXT, lifecycles},
@@ -99,6 +102,17 @@ static int payload_check_text(const char *at, const json_t *v, size_t max, bool 
         if (clean_check(at, s, n, one_line, reterr))
                 return PAYLOAD_E_CONTROL;
         return clean_blank(s, n) ? diag(reterr, PAYLOAD_E_EMPTY, "%s is empty", at) : 0;
+}
+
+static int payload_check_raw(const char *at, const json_t *v, size_t max, Diag *reterr) {
+        if (!json_is_string(v))
+                return diag(reterr, PAYLOAD_E_TYPE, "%s is not a string", at);
+        if (json_string_length(v) > max)
+                return diag(reterr, PAYLOAD_E_TOO_LARGE, "%s has %zu bytes: at most %zu are allowed", at,
+                            json_string_length(v), max);
+        if (!json_text(v))
+                return diag(reterr, PAYLOAD_E_CONTROL, "%s has the character U+0000", at);
+        return json_string_length(v) == 0 ? diag(reterr, PAYLOAD_E_EMPTY, "%s is empty", at) : 0;
 }
 
 static int payload_check_id(const char *at, Kind kind, const json_t *v, Diag *reterr) {
@@ -247,6 +261,8 @@ static int payload_check_field(const PayloadField *f, const json_t *v, Diag *ret
         case PAYLOAD_LINE:
         case PAYLOAD_TEXT:
                 return payload_check_text(at, v, f->max, f->form == PAYLOAD_LINE, reterr);
+        case PAYLOAD_RAW:
+                return payload_check_raw(at, v, f->max, reterr);
         case PAYLOAD_ID:
                 return payload_check_id(at, f->kind, v, reterr);
         case PAYLOAD_CHOICE:

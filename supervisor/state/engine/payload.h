@@ -21,6 +21,7 @@ enum {
 typedef enum PayloadForm {
         PAYLOAD_LINE = 1, /* a line of text */
         PAYLOAD_TEXT,     /* a text of several lines */
+        PAYLOAD_RAW,      /* any text, with all characters but U+0000 */
         PAYLOAD_ID,       /* a record's id */
         PAYLOAD_CHOICE,   /* a word from a list */
         PAYLOAD_LINES,    /* array of lines of text */

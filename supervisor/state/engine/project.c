@@ -19,7 +19,7 @@ static Op project_op(const char *type) {
         const char *dot = strchr(type, '.');
         size_t n = dot ? (size_t)(dot - type) : 0;
 
-        if ((n == 5 && memcmp(type, "canon", n) == 0) ||
+        if ((n == 3 && memcmp(type, "ccs", n) == 0) || (n == 5 && memcmp(type, "canon", n) == 0) ||
             (n == 6 && (memcmp(type, "memory", n) == 0 || memcmp(type, "kernel", n) == 0)))
                 return op_from_name(dot + 1);
         return OP_NONE;

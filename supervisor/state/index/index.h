@@ -18,6 +18,7 @@ enum {
         INDEX_TEXT = 0,   /* the record's text */
         INDEX_ALIAS = 1,  /* other names of the record */
         INDEX_PHRASE = 2, /* earlier references to the record */
+        INDEX_REFUSED = 3, /* the text of evidence that no turn may use (cognition/qualify.h) */
         INDEX_LIVE = 4, /* INDEX_LIVE_TERM, on live rows of governed memory: for searches of live rows */
         INDEX_FIELDS = TERMS_FIELDS,
 };

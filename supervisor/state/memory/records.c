@@ -30,6 +30,7 @@ int memory_family(const char *name, Kind *ret, Diag *reterr) {
                             "\"%s\" is none of memory_substrate, knowledge_projections, skill_artifacts%s",
                             DIAG_QUOTED(name), kind_class(k) == CLASS_KERNEL    ? ": kernels are patched"
                             : kind_class(k) == CLASS_WORKING ? ": working state is not stored"
+                            : kind_class(k) == CLASS_CCS ? ": the turns of a cognitive session write those (`lethe ccs`)"
                             : kind_class(k) == CLASS_CANON ? ": governed memory is written by the promotion of notes"
                                                            : "");
         *ret = k;

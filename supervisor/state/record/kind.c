@@ -18,6 +18,8 @@ static const struct {
         {KIND_RESULT, "results", {OP_APPEND}},
         {KIND_TASK_STATE, "task_state", {OP_UPSERT}},
         {KIND_LEARNING, "learnings", {OP_APPEND}},
+        {KIND_CCS, "ccs", {OP_SAVE}},
+        {KIND_EVIDENCE, "evidence", {OP_SAVE, OP_DELETE}},
         {KIND_MEMORY, "memory_substrate", MEMORY_OPS},
         {KIND_KNOWLEDGE, "knowledge_projections", MEMORY_OPS},
         {KIND_SKILL, "skill_artifacts", MEMORY_OPS},
@@ -26,7 +28,8 @@ static const struct {
 
 const Kind kinds[] = {
         KIND_AGENT_KERNEL, KIND_WORLD_KERNEL, KIND_PLAN, KIND_CONSTRAINT, KIND_ISSUE, KIND_DECISION, KIND_RESULT,
-        KIND_TASK_STATE, KIND_LEARNING, KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL, KIND_WORKING, KIND_NONE,
+        KIND_TASK_STATE, KIND_LEARNING, KIND_CCS, KIND_EVIDENCE, KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL, KIND_WORKING,
+        KIND_NONE,
 };
 
 static const char *const op_names[] = {

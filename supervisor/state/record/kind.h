@@ -17,6 +17,8 @@ typedef enum Kind {
         KIND_RESULT = 0x25,
         KIND_TASK_STATE = 0x26,
         KIND_LEARNING = 0x27,
+        KIND_CCS = 0x31,      /* the state of a cognitive session (cognition/) */
+        KIND_EVIDENCE = 0x32, /* what the session was told and did */
         KIND_MEMORY = 0x41,
         KIND_KNOWLEDGE = 0x51,
         KIND_SKILL = 0x61,
@@ -26,7 +28,7 @@ typedef enum Kind {
 typedef enum Class {
         CLASS_KERNEL = 1,
         CLASS_CANON,
-        CLASS_CCS,    /* reserved */
+        CLASS_CCS,
         CLASS_MEMORY,
         CLASS_KNOWLEDGE,
         CLASS_SKILL,

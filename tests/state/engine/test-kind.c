@@ -61,9 +61,22 @@ Test(kind, lifecycle_of_memory) {
                                              op_name(rows[i].op), states[s] ? record_state_name(states[s]) : "none");
 }
 
-Test(kind, exactly_six_families_and_seven_buckets) { // M-1, G-22
+/* A state is replaced, never removed but with its session; evidence can be deleted (C-2, C-36). */
+Test(kind, lifecycle_of_cognition) {
+        for (Op op = OP_NONE; op <= OP_PATCH; op++)
+                for (RecordState s = RECORD_NONE; s < RECORD_STATE_COUNT_; s++) {
+                        bool save = op == OP_SAVE && (s == RECORD_NONE || s == RECORD_ACTIVE);
+                        bool del = op == OP_DELETE && (s == RECORD_ACTIVE || s == RECORD_ARCHIVED || s == RECORD_REMOVED);
+
+                        cr_expect_eq(kind_next_state(KIND_CCS, op, s), save ? RECORD_ACTIVE : RECORD_NONE, "%d %d", op, s);
+                        cr_expect_eq(kind_next_state(KIND_EVIDENCE, op, s), save ? RECORD_ACTIVE : del ? RECORD_REMOVED : RECORD_NONE,
+                                     "%d %d", op, s);
+                }
+}
+
+Test(kind, exactly_six_families_seven_buckets_and_cognition) { // M-1, G-22
         static const char *const names[] = {"agent_model_kernel", "world_model_kernel", "plan", "constraints", "issues", "decisions", "results", "task_state",
-                                            "learnings", "memory_substrate", "knowledge_projections", "skill_artifacts", "working_state"};
+                                            "learnings", "ccs", "evidence", "memory_substrate", "knowledge_projections", "skill_artifacts", "working_state"};
         size_t n = 0;
 
         for (const Kind *k = kinds; *k; k++, n++) {

@@ -168,6 +168,7 @@ static json_t *fit(const PayloadField *f) {
         switch (f->form) {
         case PAYLOAD_LINE:
         case PAYLOAD_TEXT:
+        case PAYLOAD_RAW:
                 return json_string("x");
         case PAYLOAD_ID:
                 return json_string("parse_csv");
@@ -222,7 +223,12 @@ Test(payload, fields) {
                 cr_expect_eq(with(f, json_pack("{s:s}", "a", "b")), PAYLOAD_E_TYPE, "%s", f->name);
                 if (f->form != PAYLOAD_LINES && f->form != PAYLOAD_STEPS && f->form != PAYLOAD_RULES)
                         cr_expect_eq(with(f, json_pack("[s]", "x")), PAYLOAD_E_TYPE, "%s", f->name);
-                if (!text)
+                if (f->form == PAYLOAD_RAW) {
+                        cr_expect_eq(with(f, text_of(f->max + 1)), PAYLOAD_E_TOO_LARGE, "%s", f->name);
+                        cr_expect_eq(with(f, json_string("")), PAYLOAD_E_EMPTY, "%s", f->name);
+                        cr_expect_eq(with(f, json_string("a\x1b")), 0, "%s", f->name);
+                        cr_expect_eq(with(f, json_stringn("a\0b", 3)), PAYLOAD_E_CONTROL, "%s", f->name);
+                } else if (!text)
                         cr_expect(with(f, json_string("no such")) > 0, "%s", f->name);
                 if (text) {
                         cr_expect_eq(with(f, text_of(f->max)), 0, "%s", f->name);
@@ -261,6 +267,9 @@ static const char *form_in_words(const PayloadField *f, char out[static 200]) {
         case PAYLOAD_TEXT:
                 snprintf(out, 200, "text, %zu bytes", f->max);
                 break;
+        case PAYLOAD_RAW:
+                snprintf(out, 200, "any text but U+0000, %zu bytes", f->max);
+                break;
         case PAYLOAD_ID:
                 return "id";
         case PAYLOAD_LINES:
@@ -285,7 +294,8 @@ static const char *form_in_words(const PayloadField *f, char out[static 200]) {
 
 // G-23, M-6: schema/governed.md and schema/memory.md say what the table says
 Test(payload, documented) {
-        _cleanup_free_ char *governed = document("governed.md"), *memory = document("memory.md");
+        _cleanup_free_ char *governed = document("governed.md"), *memory = document("memory.md"),
+                            *ccs = document("ccs.md");
 
         for (size_t i = 0; i < n_payload_fields; i++) {
                 const PayloadField *f = &payload_fields[i];
@@ -294,6 +304,6 @@ Test(payload, documented) {
 
                 snprintf(row, sizeof(row), "\n| %s | %s | `%s` | %s | %s |\n", kind_name(f->kind), canon ? op_name(f->op) : f->type ? f->type : "-", f->name,
                          f->required ? "yes" : "no", form_in_words(f, form));
-                cr_expect(strstr(canon ? governed : memory, row), "no row %s", row);
+                cr_expect(strstr(canon ? governed : kind_class(f->kind) == CLASS_CCS ? ccs : memory, row), "no row %s", row);
         }
 }

@@ -232,7 +232,7 @@ Test(query, lists) {
         memset(text + 7, 'x', FILTER_PREFIX_MAX + 1);
         cr_expect_eq(filter_parse(text, 7 + FILTER_PREFIX_MAX, NOW, &f, &d), 0);
         cr_expect_eq(filter_parse(text, 8 + FILTER_PREFIX_MAX, NOW, &f, &d), QUERY_E_BAD);
-        cr_assert_eq(filter_parse("kind:canon,kernel,memory,knowledge,skill,issues", 47, NOW, &f, &d), 0, "%s", d.text);
+        cr_assert_eq(filter_parse("kind:canon,ccs,kernel,memory,knowledge,skill,issues", 51, NOW, &f, &d), 0, "%s", d.text);
         for (const Kind *k = kinds; *k != KIND_NONE; k++)
                 cr_expect_eq(filter_takes_kind(&f, *k, ""), *k != KIND_WORKING, "%s", kind_name(*k));
 }
