@@ -296,7 +296,7 @@ int session_state_set(SessionState *w, Store *s, const char *scope, json_t *valu
 /* *ret is borrowed; NULL: not set. */
 int session_state_get(SessionState *w, Store *s, const char *scope, json_t **ret, Diag *reterr);
 
-/* session.c */
+/* session.c, session-turn.c, session-end.c; session-open.c has the methods */
 int sessions_start(Server *s); /* 0 or -errno */
 void sessions_end(Server *s);  /* no job runs: sessions end, but for those that the next host resumes */
 size_t session_count(Server *s);

@@ -1,0 +1,94 @@
+/* Runs: lethe-serve. From a request to its session. A session whose host died, and which says "resume", gets this daemon
+ * as its host (I-85). */
+#include "serve/session.h"
+
+#include "base/id.h"
+#include "base/lock.h"
+#include "engine/session.h"
+#include "recover/recover.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int session_adopt_row(Server *s, const char *id, const RegionRow *row, Session **ret, Diag *reterr) {
+        const json_t *o = session_of_row(row);
+        _cleanup_json_ json_t *values = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        const char *name;
+        json_t *item;
+        uint64_t uid = 0;
+        Session *x;
+        int e = 0;
+
+        x = session_new(json_object_get(o, "sections"), reterr, &e);
+        if (!x)
+                return e;
+        snprintf(x->id, sizeof(x->id), "%s", id);
+        json_get_u64(json_object_get(o, "uid"), &uid);
+        json_get_u64(json_object_get(o, "idle_usec"), &x->idle_usec);
+        x->uid = (uid_t)uid;
+        x->resumes = x->resumed = true;
+        x->target = strdup(json_text(json_object_get(o, "target")) ?: "");
+        x->skill = strdup(json_text(json_object_get(json_object_get(row->detail, "skill"), "name")) ?: "");
+        x->digest = strdup(json_text(json_object_get(json_object_get(row->detail, "skill"), "digest")) ?: "");
+        x->passes = 1;
+        e = store_begin(s->store, true, &t, reterr)
+                        ?: engine_session_values(t, id, &values, reterr)
+                        ?: engine_session_adopt(t, id, reterr);
+        json_object_foreach(values, name, item) {
+                e = e ?: carry_put(x->carry, name, json_object_get(item, "value"),
+                                   (uint64_t)json_integer_value(json_object_get(item, "version")), reterr);
+        }
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        if (e != 0) {
+                session_unref(s, x);
+                return e;
+        }
+        session_enlist(s, x);
+        *ret = x;
+        return 0;
+}
+
+/* A session whose host died, and which says "resume": the first that asks makes this daemon its host. */
+static int session_adopt(Server *s, const char *id, Session **ret, Diag *reterr) {
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->adopt_lock);
+        _cleanup_(region_row_deinit) RegionRow row = {};
+        _cleanup_txn_ Txn *t = NULL;
+        int e;
+
+        *ret = session_hosted(s, id);
+        if (*ret)
+                return 0;
+        e = recover_all(s->store, NULL, s->spawner, true, reterr)
+                        ?: store_begin(s->store, false, &t, reterr)
+                        ?: engine_region_get(t, id, &row);
+        store_abort(TAKE_PTR(t));
+        if (e == ENGINE_E_NO_REGION || (e == 0 && !session_of_row(&row)))
+                return diag(reterr, SERVE_E_NO_SESSION, "there is no open session %s", DIAG_QUOTED(id));
+        if (e == 0 && (!session_resumes(session_of_row(&row)) || !store_lock_is_free(s->store, row.supervisor_lock)))
+                return diag(reterr, SERVE_E_NO_SESSION, "session %s is hosted by process %llu", id,
+                            (unsigned long long)row.supervisor_pid);
+        return session_code(e ?: session_adopt_row(s, id, &row, ret, reterr), reterr);
+}
+
+int session_of(Job *j, Session **ret, Diag *reterr) {
+        const char *id = json_text(json_object_get(j->params, "session")),
+                   *key = json_text(json_object_get(j->params, "key"));
+        Session *x = region_id_valid(id) ? session_hosted(j->server, id) : NULL;
+        int e = x ? 0 : session_adopt(j->server, id, &x, reterr);
+
+        if (e != 0)
+                return e;
+        if (j->peer->foreign &&
+            (x->uid != j->peer->uid || !policy_client(j->policy->policy, j->peer->uid, x->skill)))
+                e = diag(reterr, SERVE_E_NO_SESSION, "there is no open session %s", id); /* others' are not told */
+        else if (key && !carry_key_is(x->carry, key))
+                e = diag(reterr, SERVE_E_NOT_ALLOWED, "session %s: the key is not the session's", id);
+        if (e != 0) {
+                session_unref(j->server, x);
+                return e;
+        }
+        *ret = x;
+        return 0;
+}

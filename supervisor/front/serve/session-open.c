@@ -1,0 +1,84 @@
+/* Runs: lethe-serve, the thread of a job. A session begins: its grant, its record, its memory (I-84). */
+#include "serve/session.h"
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/path-lookup.h"
+#include "engine/session.h"
+#include "request/resolve-request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int session_record_open(Server *s, const Grant *g, const Session *x, Diag *reterr) {
+        _cleanup_json_ json_t *grant = grant_to_json(g), *by = json_pack("{s:s, s:o, s:o*}", "version", LETHE_VERSION,
+                                                                         "uid", json_u64(getuid()), "client_uid",
+                                                                         g->client ? json_u64(g->client) : NULL);
+        _cleanup_txn_ Txn *t = NULL;
+        SessionStart start = {
+                .region = {.region = x->id, .skill_name = g->skill_name, .skill_digest = g->skill_digest,
+                           .tier = "session", .start = "cold", .grant = grant, .lineage = lineage_name(g->lineage),
+                           .by = by, .supervisor_pid = (uint64_t)getpid(), .max_regions = g->max_regions},
+                .said = g->session, .uid = x->uid, .target = x->target};
+
+        if (!grant || !by)
+                return -ENOMEM;
+        return store_begin(s->store, true, &t, reterr)
+                       ?: engine_session_open(t, &start, reterr)
+                       ?: store_commit(TAKE_PTR(t), reterr);
+}
+
+static json_t *session_without_sections(void) {
+        return json_pack("{s:{}, s:I, s:I, s:s}", "sections", "idle_usec", (json_int_t)SESSION_IDLE_STANDARD_USEC,
+                         "turns", (json_int_t)SESSION_TURNS_MOST, "on_crash", "end");
+}
+
+static int session_open(Job *j, SkillRequest *a, Diag *reterr) {
+        _cleanup_grant_ Grant g = {};
+        char key[KEY_TEXT_BYTES + 1];
+        Server *s = j->server;
+        Refusal refusal = {};
+        Session *x;
+        int e;
+
+        if (!resolve_request(a, s->store, j->policy->policy, true, &g, &refusal))
+                return diag(reterr, lookup_was_remote() ? SERVE_E_REMOTE : SERVE_E_REFUSED, "%s", refusal.why.text);
+        if (!g.session && !(g.session = session_without_sections()))
+                return -ENOMEM;
+        x = session_new(json_object_get(g.session, "sections"), reterr, &e);
+        if (!x)
+                return e > 0 ? SERVE_E_REFUSED : e;
+        x->uid = j->peer->foreign ? j->peer->uid : geteuid();
+        x->target = skill_name_valid(a->skill) && !strchr(a->skill, '/') ? strdup(a->skill) : strdup(g.skill_folder);
+        x->skill = strdup(g.skill_name);
+        x->digest = strdup(g.skill_digest);
+        x->idle_usec = (uint64_t)json_integer_value(json_object_get(g.session, "idle_usec"));
+        x->resumes = json_text_is(json_object_get(g.session, "on_crash"), "resume");
+        x->discipline = g.discipline == DISCIPLINE_NONE ? DISCIPLINE_ZERO : g.discipline;
+        x->passes = MAX(g.passes, 1U);
+        e = !x->target || !x->skill || !x->digest ? -ENOMEM : region_id_new(clock_real_usec(), x->id);
+        e = e ?: session_record_open(s, &g, x, reterr);
+        if (e == 0) {
+                session_enlist(s, x);
+                carry_hand_over(x->carry, key);
+                j->result = json_pack("{s:s, s:s}", "session", x->id, "key", key);
+                explicit_bzero(key, sizeof(key));
+        }
+        session_unref(s, x);
+        return e > 0 ? SERVE_E_REFUSED : e;
+}
+
+int session_job(Job *j, SkillRequest *a, Diag *reterr) {
+        switch (j->op) {
+        case JOB_SESSION_OPEN:
+                return session_open(j, a, reterr);
+        case JOB_SESSION_CARRY:
+                return session_carry(j, reterr);
+        case JOB_SESSION_CLOSE:
+                return session_close(j, reterr);
+        case JOB_RUN:
+        default:
+                return -EINVAL;
+        }
+}

@@ -1,0 +1,101 @@
+/* Runs: lethe-serve, the thread of a job. A turn of a session, and the operator's carry between two turns (I-48, I-84). */
+#include "serve/session.h"
+
+#include "base/log.h"
+#include "engine/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int session_turn_begin(Job *j, Diag *reterr) {
+        Session *x;
+        int e = session_of(j, &x, reterr);
+
+        if (e != 0)
+                return e;
+        e = session_enter(j->server, x, j->cancel, reterr);
+        if (e == 0 && !(j->carry_values = carry_values(x->carry))) {
+                session_leave(j->server, x);
+                e = -ENOMEM;
+        }
+        if (e != 0) {
+                session_unref(j->server, x);
+                return e;
+        }
+        pthread_mutex_lock(&j->server->sessions_lock);
+        x->turn = j;
+        pthread_mutex_unlock(&j->server->sessions_lock);
+        j->session = x;
+        j->in_session = (DispatchTurn){.session = x->id, .sections = x->sections, .values = j->carry_values};
+        return 0;
+}
+
+void session_turn_over(Job *j) {
+        Session *x = TAKE_PTR(j->session);
+        const char *name;
+        json_t *item;
+        Diag d = {};
+
+        if (!x)
+                return;
+        json_object_foreach(j->in_session.carried, name, item) {
+                if (carry_put(x->carry, name, json_object_get(item, "value"),
+                              (uint64_t)json_integer_value(json_object_get(item, "version")), &d) != 0)
+                        log_error("session %s: section %s: %s", x->id, name, d.text);
+        }
+        json_decref(j->in_session.carried);
+        json_decref(j->carry_values);
+        j->in_session.carried = j->carry_values = NULL;
+        session_leave(j->server, x);
+        session_unref(j->server, x);
+}
+
+/* The operator's read or write of a section, between two turns. */
+static int session_carry_entered(Job *j, Session *x, const char *section, const json_t *value, Diag *reterr) {
+        _cleanup_json_ json_t *values = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        uint64_t version;
+        const json_t *has;
+        char who[32];
+        int e;
+
+        if (!json_object_get(x->sections, section))
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "section %s: the skill's \"session\" does not declare it",
+                            DIAG_QUOTED(section));
+        if (!value) {
+                values = carry_values(x->carry);
+                has = json_object_get(values, section);
+                j->result = json_pack("{s:O?, s:O?}", "value", json_object_get(has, "value"), "version",
+                                      json_object_get(has, "version"));
+                return values ? 0 : -ENOMEM;
+        }
+        e = carry_check(x->sections, section, value, reterr);
+        if (e != 0)
+                return e > 0 ? SERVE_E_INVALID_PARAMS : e;
+        snprintf(who, sizeof(who), "uid:%u", (unsigned)j->peer->uid);
+        e = store_begin(j->server->store, true, &t, reterr)
+                        ?: engine_session_carry(t, &(SessionCarry){.session = x->id, .who = who, .section = section,
+                                                                   .value = value}, &version, reterr)
+                        ?: store_commit(TAKE_PTR(t), reterr);
+        if (e != 0)
+                return session_code(e, reterr);
+        e = carry_put(x->carry, section, value, version, reterr);
+        j->result = json_pack("{s:I}", "version", (json_int_t)version);
+        return e > 0 ? SERVE_E_INVALID_PARAMS : e;
+}
+
+int session_carry(Job *j, Diag *reterr) {
+        Session *x;
+        int e = session_of(j, &x, reterr);
+
+        if (e != 0)
+                return e;
+        e = session_enter(j->server, x, j->cancel, reterr);
+        if (e == 0) {
+                e = session_carry_entered(j, x, json_text(json_object_get(j->params, "section")),
+                                          json_object_get(j->params, "value"), reterr);
+                session_leave(j->server, x);
+        }
+        session_unref(j->server, x);
+        return e;
+}
