@@ -63,6 +63,14 @@ static const char help[] =
         "  --verbose             print a line also after success, and the skill's log\n"
         "  -h, --help            print the help\n";
 
+static bool cmd_run_is_turn; /* `lethe session turn` */
+
+static const char help_turn[] =
+        "Usage: lethe session turn [OPTIONS] SESSION [--] [ARGS...]\n\n"
+        "Runs the next turn of the session's skill, in a region of its own. OPTIONS are those of 'lethe run', but\n"
+        "--exec, --policy and --dry-run; they stand before SESSION. Streams, exit code and receipt are those of 'lethe run'.\n"
+        "'lethe session --help' has the other actions.\n";
+
 /* Options of request_option() have the value RUN_POLICY; the long name tells them apart. */
 enum {
         RUN_STORE = 256, RUN_ANCHOR, RUN_RECEIPT, RUN_POLICY_FILE, RUN_EXEC, RUN_DRY_RUN, RUN_JSON, RUN_QUIET,
@@ -101,8 +109,6 @@ static bool run_values_take(RunValues *values, int option, const char *arg) {
 }
 
 #define HEAP_BYTES (512 * 1024)
-static bool cmd_run_is_turn; /* `lethe session turn` */
-
 #define RUN_AGAIN (-2) /* in a child of front.h: the child would read a file that another process serves */
 
 typedef struct RunCommand {
@@ -207,7 +213,7 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
 
                 switch (o) {
                 case 'h':
-                        return cli_help("run", help);
+                        return cli_help("run", cmd_run_is_turn ? help_turn : help);
                 case ':':
                         return cmd_run_wrong(c, "%s lacks its value", argv[optind - 1]);
                 case '?':

@@ -2,6 +2,7 @@
 #include "belief/region-events.h"
 #include "belief/slot-view.h"
 #include "cli/region-selector.h"
+#include "cli/why-session.h"
 #include "cli/with-store.h"
 #include "ledger/ledger.h"
 #include "ledger/proof.h"
@@ -13,12 +14,15 @@
 
 static const char help[] =
         "Usage: lethe why [OPTIONS] REGION\n"
-        "       lethe why [OPTIONS] --last\n\n"
+        "       lethe why [OPTIONS] --last\n"
+        "       lethe why [OPTIONS] --session SESSION\n\n"
         "Tells how a region ended: the rule behind the end with limit and use, the denials and the manifest\n"
         "line that would allow each, the refused wishes of the manifest, and the entries in the ledger.\n"
+        "With --session: how a session ended, and each of its turns.\n"
         HELP_REGION
         HELP_STORE
         HELP_LAST
+        "  --session SESSION the session of that id, and its turns\n"
         "  --json            as JSON\n"
         "  -h, --help        print the help\n";
 
@@ -169,6 +173,10 @@ static json_t *why_story_json(const Story *s, const char *region) {
                           why_member(s->released, "seq"), "ended", why_member(s->ended, "seq"), "refused",
                           why_member(s->refused, "seq"));
 
+        if (o && cli_text(s->allocated, "session") &&
+            (json_object_set(o, "session", json_object_get(s->allocated, "session")) < 0 ||
+             json_object_set(o, "turn", json_object_get(s->allocated, "turn")) < 0))
+                return NULL;
         for (size_t i = 0; o && i < ARRAY_SIZE(of_end); i++)
                 if (json_object_set_new(o, of_end[i], why_member(s->ended, of_end[i])) < 0)
                         return NULL;
@@ -380,6 +388,9 @@ static void why_print_story(const Story *s, const char *region) {
                 why_print_line("", digest);
         if (tier)
                 why_print_line("tier", tier);
+        if (cli_text(s->allocated, "session"))
+                printf("  %-10s  %s, turn %" PRIu64 "\n", "session", cli_text(s->allocated, "session"),
+                       cli_u64(s->allocated, "turn"));
         if (!s->ended) {
                 printf("  %-10s  not yet: alive, or the supervisor died ('lethe ps' tells)\n", "ended");
         } else {
@@ -399,7 +410,7 @@ static void why_print_story(const Story *s, const char *region) {
 }
 
 int cmd_why(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, OPTION_LAST, {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTION_LAST, OPTION("session", 'N'), {0}};
         _cleanup_(why_story_deinit) Story story = {0};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {.help = help};
@@ -411,6 +422,10 @@ int cmd_why(int argc, char **argv) {
         if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
         selector.last = o.value['L'];
+        if (o.value['N'] && (selector.last || optind < argc || !region_id_valid(o.value['N'])))
+                return cli_usage("why", "--session takes a session's id, and does not go with REGION or --last");
+        if (o.value['N'])
+                return with_store("why", &o, STORE_READ, &s) ?: why_session(s, o.value['N'], o.json);
         r = selector_argument("why", &selector, argc, argv)
                         ?: with_store("why", &o, STORE_READ, &s)
                         ?: selector_region("why", s, &selector, region);

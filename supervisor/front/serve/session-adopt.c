@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. From a request to its session. A session whose host died, and which says "resume", gets this daemon
- * as its host (I-85). */
+/* Runs: lethe-serve. From a request to the session. After the death of a host, sessions with "resume" get the daemon
+ * that is asked first as their next host (I-85). */
 #include "serve/session.h"
 
 #include "base/id.h"
@@ -50,7 +50,7 @@ static int session_adopt_row(Server *s, const char *id, const RegionRow *row, Se
         return 0;
 }
 
-/* A session whose host died, and which says "resume": the first that asks makes this daemon its host. */
+/* For a session with "resume" after the death of the host: the daemon becomes the host. */
 static int session_adopt(Server *s, const char *id, Session **ret, Diag *reterr) {
         _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->adopt_lock);
         _cleanup_(region_row_deinit) RegionRow row = {};
@@ -82,7 +82,7 @@ int session_of(Job *j, Session **ret, Diag *reterr) {
                 return e;
         if (j->peer->foreign &&
             (x->uid != j->peer->uid || !policy_client(j->policy->policy, j->peer->uid, x->skill)))
-                e = diag(reterr, SERVE_E_NO_SESSION, "there is no open session %s", id); /* others' are not told */
+                e = diag(reterr, SERVE_E_NO_SESSION, "there is no open session %s", id); /* no word about sessions of other users */
         else if (key && !carry_key_is(x->carry, key))
                 e = diag(reterr, SERVE_E_NOT_ALLOWED, "session %s: the key is not the session's", id);
         if (e != 0) {

@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. The end of a session: closed, idle, or with its host (I-48, I-85). The keeper is the thread that ends
- * idle sessions. */
+/* Runs: lethe-serve. The end of a session: closed, idle, or with the host (I-48, I-85). The keeper is the thread for idle
+ * sessions. */
 #include "serve/session.h"
 
 #include "base/clock.h"

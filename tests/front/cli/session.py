@@ -150,6 +150,32 @@ def the_receipt_and_the_certificate_name_session_and_turn():  # I-87
 
 
 @case
+def why_tells_the_session_and_each_turn():  # I-87
+    s = open_("talk")
+    turn(s, COUNT)
+    turn(s, COUNT + "; sys.exit(3)")
+    same(lethe("session", "carry", s, "count", "9").code, 0)
+    alive = json.loads(lethe("why", "--session", s, "--json").out)
+    same((alive["alive"], alive["reason"], alive["skill"]["name"]), (True, None, "talk"))
+    close(s)
+    r = lethe("why", "--session", s, "--json")
+    same(r.code, 0, r)
+    told = json.loads(r.out)
+    same((told["alive"], told["reason"], told["session"]), (False, "closed", s))
+    same([(t["turn"], t["outcome"], t["exit_code"], [(c["section"], c["version"]) for c in t["carried"]], t["dropped"]) for t in told["turns"]],
+         [(1, "exited", 0, [("count", 1)], None), (2, "exited", 3, [], {"count": 1, "reason": "not_success"})])
+    same([(b["type"], b["section"], b["version"]) for b in told["between"]], [("session.carried", "count", 2)])
+    check(told["between"][0]["who"].startswith("uid:"), told)
+    text = lethe("why", "--session", s).out.decode()
+    check("closed by uid:" in text and "carried count@1" in text and "1 dropped: not_success" in text and text.count("after turn 2: uid:") == 1, text)
+    of_turn = json.loads(lethe("why", "--json", told["turns"][1]["region"]).out)
+    same((of_turn["session"], of_turn["turn"], of_turn["exit_code"]), (s, 2, 3))
+    check("%s, turn 2" % s in lethe("why", told["turns"][1]["region"]).out.decode())
+    same(lethe("why", "--session", told["turns"][1]["region"]).code, 1)  # a turn is no session
+    same([lethe("why", "--session", *words).code for words in (("x",), (s, "--last"), (s, s))], [2, 2, 2])
+
+
+@case
 def clients_come_one_after_the_other_and_may_go():  # I-85
     s = open_("talk")
     many = [subprocess.Popen([LETHE, "session", "turn", s, "--", COUNT], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) for _ in range(6)]

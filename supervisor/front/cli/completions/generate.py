@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 FILES = re.compile(r"FILE|DIR|PATH|PEM|SRC|PROGRAM|SKILL")
-VALUES = {"region": "(__lethe_regions)", ("audit", "scope"): "invocation invocation-tree", ("report", "scope"): "invocation invocation-tree",
+VALUES = {"region": "(__lethe_regions)", "session": "(__lethe_sessions)", ("audit", "scope"): "invocation invocation-tree", ("report", "scope"): "invocation invocation-tree",
           ("trace", "scope"): "invocation invocation-tree", "network": "none private host", "tier": "namespaces landlock"}
 
 
