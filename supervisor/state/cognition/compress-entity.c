@@ -1,7 +1,7 @@
 /* Runs: supervisor, CLI. Entities and offers of the state under construction: read, found, replaced, written. */
 #include "cognition/compress-inside.h"
 
-/* Which types can stand for one another? */
+/* Can types stand for each other? */
 unsigned entity_kin(PhraseType t) {
         switch (t) {
         case PHRASE_DATE:
@@ -41,7 +41,7 @@ void entity_append(Compress *c, const char *type, const char *id) {
         phrase_norm(e->id, e->norm, sizeof(e->norm));
 }
 
-/* The place of an entity that means the same, or n_entities. */
+/* The place of the entity with the same meaning, or n_entities. */
 size_t entity_find(const Compress *c, PhraseType type, const char *id) {
         size_t i = c->n_entities;
         char norm[ATOM_MAX + 1];
@@ -148,7 +148,7 @@ static bool entity_passing(const CompressEntity *e) {
         return false;
 }
 
-/* A value in lower case without a digit or sign: words that name nothing by themselves. */
+/* A value in lower case without a digit or sign: words without a name. */
 static bool entity_plain(const CompressEntity *e) {
         PhraseType type = entity_type(e);
 

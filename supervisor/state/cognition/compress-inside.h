@@ -8,9 +8,9 @@
 
 #define COMPRESS_ENTITIES 64 /* while a turn is read; 24 remain */
 #define COMPRESS_OFFERS 8
-#define COMPRESS_THINGS 6 /* entities of type thing that remain */
+#define COMPRESS_THINGS 6 /* entities of type thing kept */
 #define COMPRESS_NAMED 3  /* with so many named parameters, values without a name count little */
-#define COMPRESS_LOOSE 2  /* values without a name that remain then */
+#define COMPRESS_LOOSE 2  /* values without a name kept then */
 
 typedef struct CompressEntity {
         char type[ATOM_NAME_MAX + 1];
@@ -33,18 +33,18 @@ typedef struct Compress {
         size_t n_entities;
         CompressOffer offer[COMPRESS_OFFERS];
         size_t n_offers;
-        unsigned fresh;                                   /* 1 << PhraseType of what the user said */
-        unsigned conflicts;                               /* changes that were refused */
-        unsigned set;                                     /* named parameters of this turn */
+        unsigned fresh;                                   /* 1 << PhraseType of words of the user */
+        unsigned conflicts;                               /* refused changes */
+        unsigned set;                                     /* named parameters of the turn */
         bool accepts, rejects, others, revises;           /* the user */
         bool confirms, regrets, proposes, answers, asked; /* the agent, the turn before */
-        bool begins;                                      /* a role is read: only what is called a goal becomes one */
+        bool begins;                                      /* a role is read: goals by name only */
         bool asks, goal_new, accepted;
         char conflict[RULE_BODY_MAX + 1];
 } Compress;
 
 void compress_event(Compress *c, CompressAct act, CcsField f, const char *atom, const char *reason);
-/* name(arg, arg) at the end of a list; an atom that the grammar or the field refuses is left out. Returns 0, -ENOMEM.
+/* name(arg, arg) at the end of a list; an atom against grammar or field is left out. Returns 0, -ENOMEM.
  */
 int compress_add(Compress *c, CcsField f, const char *name, const char *const *args, size_t n_args);
 
@@ -57,7 +57,7 @@ unsigned entity_kin(PhraseType t);
 PhraseType entity_type(const CompressEntity *e);
 void entity_remove(Compress *c, size_t at);
 void entity_append(Compress *c, const char *type, const char *id);
-/* The place of an entity that means the same, or n_entities. */
+/* The place of the entity with the same meaning, or n_entities. */
 size_t entity_find(const Compress *c, PhraseType type, const char *id);
 /* Removes the entity, with an event. */
 void entity_drop(Compress *c, size_t at, const char *reason);
@@ -65,7 +65,7 @@ void entity_drop(Compress *c, size_t at, const char *reason);
 size_t entity_named(const Compress *c);
 /* compress-bind.c: named parameters of the input. The words of a parameter say nothing else afterwards. */
 void compress_bind(Compress *c);
-/* compress-talk.c: values that are said, offered, accepted. */
+/* compress-talk.c: values said, offered, accepted. */
 void compress_talk(Compress *c);
 /* compress-rules.c: constraints and goals of the input. */
 int compress_rules(Compress *c, const PhraseText *t, CompressSource source);

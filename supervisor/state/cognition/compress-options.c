@@ -189,6 +189,13 @@ static char named_class(char c) {
                                                       : c;
 }
 
+/* Units behind a number of unlike kind: "minutes" and "percent". "am" and "pm" are alike, "hour" and "hours" too. */
+static bool named_unlike(const char *a, size_t n, const char *b, size_t m) {
+        if (n == 2 && m == 2 && a[1] == 'm' && b[1] == 'm')
+                return false;
+        return n < 2 || m < 2 || n + 1 < m || m + 1 < n || strncasecmp(a, b, MIN(n, m)) != 0;
+}
+
 unsigned named_form(const char *a, const char *b) {
         unsigned score = 1;
         bool unit = false; /* a number stands before */
@@ -205,7 +212,7 @@ unsigned named_form(const char *a, const char *b) {
                         m++;
                 if (class == 'a' && n == m && strncasecmp(a, b, n) == 0)
                         score += unit ? 4 : NAMED_STRONG;
-                else if (class == 'a' && unit && !(n == 2 && m == 2 && a[1] == 'm' && b[1] == 'm') && (n < 2 || m < 2 || n + 1 < m || m + 1 < n || strncasecmp(a, b, MIN(n, m))))
+                else if (class == 'a' && unit && named_unlike(a, n, b, m))
                         return 0;
                 else if (class == 'a' && ((*a >= 'a') != (*b >= 'a') || (*a >= 'a' && !unit && (n > m + 1 || m > n + 1))))
                         return 0;

@@ -42,7 +42,7 @@ static bool constraint_limits(const char *body) {
         return false;
 }
 
-/* Words that speak of rules, not of the matter. */
+/* Words about rules, not about the matter. */
 static bool rule_is_about_rules(const char *body, bool *ret_limit) {
         static const char *const any[] = {"rule", "restriction", "constraint", "requirement",
                                           "condition", "ban", "prohibition", "freeze"};
@@ -57,7 +57,7 @@ static bool rule_is_about_rules(const char *body, bool *ret_limit) {
         return found || *ret_limit;
 }
 
-/* The constraint that the words mean, of the highest score; the newest of equals. SIZE_MAX: none. */
+/* The constraint meant by the words, of the highest score; the newest of equals. SIZE_MAX: none. */
 static size_t constraint_meant(const Compress *c, const char *body, bool exact) {
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
         bool limit, rules = rule_is_about_rules(body, &limit);
@@ -153,7 +153,7 @@ static int constraint_state(Compress *c, const Rule *r, CompressSource source) {
         return constraint_add(c, rule_kind_name(r->kind), source, r->body, "the speaker stated the rule");
 }
 
-/* Writes the new value into the constraint that holds the old one, or one of its kind. Returns 1 when nothing was
+/* Writes the new value into the constraint with the old value, or of the same kind. Returns 1 when nothing was
  * meant. */
 static int constraint_change(Compress *c, const Rule *r, CompressSource source) {
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
@@ -240,7 +240,7 @@ static size_t constraint_of_style(const Compress *c, const char *body) {
         return SIZE_MAX;
 }
 
-/* "Go ahead without asking": the newest rule that somebody has to agree. */
+/* "Go ahead without asking": the newest rule about approval. */
 static size_t constraint_of_approval(const Compress *c, const char *body) {
         static const char *const free[] = {"without asking", "without approval", "no approval", "no release",
                                            "no sign off", "approval step", "approval rule"};
@@ -259,7 +259,7 @@ static size_t constraint_of_approval(const Compress *c, const char *body) {
         return SIZE_MAX;
 }
 
-/* The one constraint that shares at least half of the few words of the body. */
+/* The only constraint with at least half of the few words of the body. */
 static size_t constraint_hinted(const Compress *c, const char *body) {
         static const char *const meta[] = {"lifted", "lift", "forget", "drop", "dropped", "rule", "gone", "skip", "waive",
                                            "waived", "cancel", "ignore", "step", "withdrawn", "permitted", "expired",
@@ -332,14 +332,14 @@ static int goal_state(Compress *c, const Rule *r, CompressSource source) {
                 if (goal_is_operators(l->atoms[i]) || goal_is_empty(l->atoms[i]))
                         continue;
                 if (r->counted)
-                        return 0; /* an amount of what is sought */
+                        return 0; /* an amount of the goal */
                 shared = rule_shared(object, strchr(l->atoms[i], '('), &n);
                 back = rule_shared(strchr(l->atoms[i], '('), object, &m);
                 if (shared == 0 && n > 0)
                         continue;
                 if (r->strong ? shared < n || back < m : false)
                         continue;
-                return 0; /* a request about an object that a goal names */
+                return 0; /* a request about the object of a goal */
         }
         ccs_field_bounds(CCS_GOAL_ORIENTATION, &(size_t){0}, &max);
         for (size_t i = 0; i < l->n; i++)

@@ -1,202 +1,9 @@
-/* Runs: supervisor, CLI. What user and agent talk about: values that the user said or accepted are entities; the
+/* Runs: supervisor, CLI. Values in the talk: values said or accepted by the user are entities; the
  * agent's offers stand as possible(...) until then. */
 #include "cognition/compress-inside.h"
+#include "cognition/talk-patterns.h"
 
 #include "base/ascii.h"
-
-static const char *const talk_accepts[] = {
-        "that works",
-        "that'll work",
-        "that will work",
-        "works for me",
-        "works great",
-        "that will do",
-        "that'll do",
-        "that would be fine",
-        "that would be great",
-        "that would be good",
-        "sounds good",
-        "sounds great",
-        "sounds perfect",
-        "sounds very",
-        "sounds nice",
-        "sounds fine",
-        "sounds like",
-        "sounds amazing",
-        "sounds lovely",
-        "sounds promising",
-        "seems great",
-        "seems good",
-        "seems perfect",
-        "seems fine",
-        "seems nice",
-        "go ahead",
-        "please do",
-        "you got it",
-        "that's right",
-        "that's correct",
-        "that is right",
-        "that is correct",
-        "that's good",
-        "that's great",
-        "that's fine",
-        "that's perfect",
-        "that's it",
-        "that is good",
-        "that is fine",
-        "that is great",
-        "that is perfect",
-        "i'll take it",
-        "i will take it",
-        "i'll take that",
-        "i like it",
-        "i like that",
-        "i love it",
-        "love it",
-        "like that one",
-        "book it",
-        "reserve it",
-        "buy it",
-        "schedule it",
-        "book that",
-        "reserve that",
-        "schedule that",
-        "book this",
-        "reserve this",
-        "buy this",
-        "do that",
-        "do it",
-        "is perfect",
-        "is very good",
-        "is great",
-        "is fine",
-        "is good",
-        "good to me",
-        "good for me",
-        "fine with me",
-        "fine by me",
-        "that one",
-        "this one",
-        "that is okay",
-        "that's okay",
-        "is okay",
-        "that suits",
-        "suits me",
-        "looks good",
-        "looks great",
-        "exactly",
-        "correct",
-        "confirmed",
-        "i confirm",
-        "i agree",
-        "agreed",
-        "let's do",
-        "let's go with",
-        "i'll go with",
-        "go with",
-        "do so",
-        "get me a ticket",
-        "get that",
-        "get it",
-};
-static const char *const talk_others[] = {"other", "another", "else",
-                                          "different", "alternative", "alternatives",
-                                          "others", "something cheaper", "anything cheaper",
-                                          "more options"};
-static const char *const talk_revises[] = {
-        "instead",
-        "actually",
-        "rather",
-        "change",
-        "make it",
-        "make that",
-        "i meant",
-        "i mean",
-        "correction",
-        "on second thought",
-        "i prefer",
-        "switch",
-        "sorry",
-        "not anymore",
-        "changed my mind",
-        "i'd prefer",
-        "let's try",
-        "try",
-        "no make",
-        "i realised",
-        "i realized",
-        "just realised",
-        "just realized",
-        "update",
-        "day is",
-        "date is",
-        "time is",
-};
-static const char *const talk_confirms[] = {
-        "confirm",
-        "confirming",
-        "confrim",
-        "correct",
-        "is that right",
-        "am i right",
-        "to verify",
-        "verify",
-        "to be clear",
-        "have that right",
-        "is this right",
-        "that right",
-        "i'll reserve",
-        "i'll book",
-        "i am booking",
-        "i'm booking",
-        "booking",
-        "reserving",
-        "buying",
-        "i heard",
-        "i'll schedule",
-        "i will reserve",
-        "i will book",
-        "double check",
-};
-/* The same, but "do you want" asks. */
-static const char *const talk_repeats[] = {"you want", "you would like", "you'd like", "you are scheduling",
-                                           "you need", "so that's", "you will", "you wish"};
-static const char *const talk_regrets[] = {"sorry", "unable", "could not", "couldn't", "unfortunately",
-                                           "not available", "failed", "afraid", "no longer", "wasn't able"};
-static const char *const talk_offers[] = {
-        "how about",
-        "what about",
-        "there is",
-        "there's",
-        "there are",
-        "i found",
-        "i have",
-        "would you like",
-        "do you want",
-        "recommend",
-        "suggest",
-        "available",
-        "how does",
-        "try",
-        "located",
-        "found",
-        "i've found",
-        "another",
-        "do you prefer",
-        "are you",
-        "will you",
-        "did you",
-        "can i",
-        "should i",
-        "shall i",
-        "is it",
-        "will it",
-        "would",
-};
-
-/* A sentence that names no value of the user's. */
-static const char *const talk_guesses[] = {"might", "could be", "may be", "maybe", "perhaps", "suspect", "not sure",
-                                           "do not know", "don't know", "whether", "possibly", "unclear"};
 
 #define TALK_ANY(t, at, end, list) phrase_any(t, at, end, list, ARRAY_SIZE(list))
 
@@ -217,7 +24,7 @@ static bool talk_same_noun(const char *a, const char *b) {
         return n == m && memcmp(x, y, n) == 0;
 }
 
-/* The entity that a new value of the user's replaces, or n_entities. */
+/* The entity replaced by a new value of the user, or n_entities. */
 static size_t talk_stale(const Compress *c, PhraseType type, const char *id) {
         bool proposed = false, object = false;
         size_t i;
@@ -344,7 +151,7 @@ static void talk_user_values(Compress *c) {
         }
 }
 
-/* The values of the agent's text that nobody said before. */
+/* The new values of the agent's text. */
 static void talk_decision_values(Compress *c) {
         const PhraseText *t = &c->decision;
         CompressOffer found[COMPRESS_OFFERS];

@@ -5,7 +5,7 @@
 
 typedef enum NamedForm {
         NAMED_PLAIN = 1 << 0,   /* the value may be any word of content */
-        NAMED_REVISES = 1 << 1, /* the pattern itself says that something changes */
+        NAMED_REVISES = 1 << 1, /* the pattern announces a change */
         NAMED_THE = 1 << 2,     /* the noun begins with an article */
 } NamedForm;
 
@@ -185,10 +185,10 @@ static const struct NamedPattern {
         {"V for N", NAMED_THE},
 };
 
-/* A value is given up: the words before it. */
+/* A value is given up: the words before the value. */
 static const char *const named_drops[] = {"drop", "forget", "scratch", "not", "remove", "forget about", "ditch",
                                           "no longer", "never mind", "ignore", "cancel", "discard"};
-/* Somewhere in a sentence: what follows corrects. */
+/* Somewhere in a sentence: the sentence corrects. */
 static const char *const named_revises[] = {
         "scratch",
         "correction",
@@ -223,7 +223,7 @@ static const char *const named_revises[] = {
         "new value",
         "changes",
 };
-/* Nouns that say nothing, and nouns that values have by their form. */
+/* Nouns without matter, and nouns given by the form of a value. */
 static const char *const named_idle[] = {
         "note",
         "correction",

@@ -21,7 +21,7 @@ PhraseType phrase_type_of(const char *name, size_t n) {
         return (PhraseType)i;
 }
 
-/* A cursor in one text: words of [at, end). Outside of the range stands an empty word without class. */
+/* A cursor in a text: words of [at, end). Outside of the range stands an empty word without class. */
 typedef struct PhraseScan {
         const PhraseText *t;
         size_t end;
@@ -43,7 +43,7 @@ static bool phrase_class_at(const PhraseScan *s, size_t i, uint32_t class) {
         return phrase_at(s, i)->class & class;
 }
 
-/* The digits at the beginning of the word; 0: none. */
+/* The digits at the beginning of the word; 0: no digit. */
 static unsigned phrase_digits(const PhraseScan *s, size_t i, size_t *ret_n) {
         const PhraseWord *w = phrase_at(s, i);
         unsigned v = 0;
@@ -70,7 +70,7 @@ static unsigned phrase_ordinal(const PhraseScan *s, size_t i) {
                        : 0;
 }
 
-/* "14", no more: a whole number of one or two digits. */
+/* "14": a whole number of one or two digits. */
 static bool phrase_short_number(const PhraseScan *s, size_t i, unsigned *ret) {
         size_t n;
 
@@ -350,7 +350,7 @@ static PhraseType phrase_role(const PhraseScan *s, size_t at, size_t i, PhraseTy
         return otherwise;
 }
 
-/* Does a word before the date say that something ends there? */
+/* Does a word before the date say "until"? */
 static bool phrase_ends_span(const PhraseScan *s, size_t at, size_t i) {
         for (size_t k = 1; k <= 4 && i >= at + k; k++) {
                 const PhraseWord *w = phrase_at(s, i - k);

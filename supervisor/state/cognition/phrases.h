@@ -1,13 +1,13 @@
 /* Runs: supervisor, CLI. English text as words with classes, sentences, and typed values: dates, times, amounts,
  * counts, names and noun phrases. Table driven, without a locale, linear in the text. Pure.
  *
- * Only what stands in a text is read: no schema of a subject matter is known here. */
+ * The text alone is read: no schema of a subject matter is known here. */
 #pragma once
 
 #include "base/diag.h"
 #include "base/util.h"
 
-#define PHRASE_TEXT_MAX 65536 /* bytes; what follows is not read */
+#define PHRASE_TEXT_MAX 65536 /* bytes; the rest is not read */
 #define PHRASE_ID_MAX 64      /* bytes of a value */
 
 /* Classes of a word; a word may have several. */
@@ -71,7 +71,7 @@ size_t phrase_sentence_end(const PhraseText *t, size_t at);
 bool phrase_ends_sentence(const PhraseText *t, size_t i);
 /* Is word i this word, in lower case? false behind the end. */
 bool phrase_is(const PhraseText *t, size_t i, const char *word);
-/* phrases-reports.c: marks as foreign what documents say ("the runbook says …"), and what others say or want ("the vendor
+/* phrases-reports.c: marks as foreign the words of documents ("the runbook says …") and of other people ("the vendor
  * insists on …"). phrase_read() calls both. */
 void phrase_mark_reports(PhraseText *t);
 void phrase_mark_claims(PhraseText *t);

@@ -1,0 +1,69 @@
+/* Runs: supervisor, CLI. Clauses that lift a rule or change its value. */
+#include "cognition/rules-inside.h"
+
+/* "Machines may be powered off now". */
+static bool rule_permit(const PhraseText *t, size_t at, size_t end) {
+        static const char *const free[] = {"without asking", "without approval", "without confirmation",
+                                           "without waiting"};
+        static const char *const never[] = {"never", "not", "don't", "no", "nothing", "nobody", "must", "cannot", "can't",
+                                            "avoid", "stop"};
+        size_t n;
+
+        if (rule_find(t, at, end, free, ARRAY_SIZE(free), NULL, &n) != SIZE_MAX &&
+            rule_find_list(t, at, end, RULE_TIMES, &n) != SIZE_MAX &&
+            rule_find(t, at, end, never, ARRAY_SIZE(never), NULL, &n) == SIZE_MAX)
+                return true;
+        return t->text[t->word[end - 1].at] != '?' && !(t->word[at].class & PW_QUESTION) &&
+               rule_find_list(t, at, end, RULE_PERMITS, &n) != SIZE_MAX &&
+               rule_find_list(t, at, end, RULE_TIMES, &n) != SIZE_MAX &&
+               rule_find_list(t, at, end, RULE_NEGATIONS, &n) == SIZE_MAX;
+}
+
+/* "Forget the approval step": the verb at the beginning, and a noun. */
+static bool rule_gives_up(const PhraseText *t, size_t at, size_t end) {
+        static const char *const verbs[] = {"forget", "drop", "skip", "lift", "waive", "scratch", "cancel", "ignore",
+                                            "relax", "withdraw", "disregard", "remove"};
+        size_t n;
+
+        return rule_find(t, at, MIN(end, at + 1), verbs, ARRAY_SIZE(verbs), NULL, &n) == at && at + 2 < end &&
+               t->word[at + 1].class & PW_ARTICLE;
+}
+
+bool rule_lift(const PhraseText *t, size_t at, size_t end, Rule *ret) {
+        size_t n, m;
+
+        if (!rule_gives_up(t, at, end) && !rule_permit(t, at, end) && rule_find_list(t, at, end, RULE_LIFTS, &n) == SIZE_MAX &&
+            (rule_find_list(t, at, end, RULE_LIFT_VERBS, &n) == SIZE_MAX ||
+             rule_find_list(t, at, end, RULE_NOUNS, &m) == SIZE_MAX ||
+             (rule_says(t, at, end, "never") && !phrase_match(t, at, end, "never mind")) ||
+             rule_says(t, at, end, "don't") || rule_says(t, at, end, "do")))
+                return false;
+        ret->kind = RULE_LIFT;
+        if (rule_gives_up(t, at, end))
+                end = rule_remark(t, at, end);
+        for (size_t i = at; i + 2 < end; i++) /* the reason stands before: "…, so machines may …" */
+                if (rule_says(t, i, end, ",") && rule_says(t, i + 1, end, "so"))
+                        at = i + 2;
+        return rule_words(t, at, end, ret->body, sizeof(ret->body)) > 0;
+}
+
+bool rule_change(const PhraseText *t, size_t at, size_t end, Rule *ret) {
+        size_t n, cursor = at;
+        PhraseValue v;
+        bool old = false;
+
+        if (rule_find_list(t, at, end, RULE_CHANGES, &n) == SIZE_MAX)
+                return false;
+        ret->value[0] = ret->old[0] = '\0';
+        while (phrase_value(t, &cursor, end, &v)) {
+                if (v.type > PHRASE_COUNT)
+                        continue;
+                old = (v.at > at && (rule_says(t, v.at - 1, end, "from") || rule_says(t, v.at - 1, end, "not"))) ||
+                      (v.at > at + 1 &&
+                       (phrase_match(t, v.at - 2, end, "instead of") || phrase_match(t, v.at - 2, end, "rather than")));
+                memcpy(old ? ret->old : ret->value, v.id, PHRASE_ID_MAX);
+        }
+        ret->kind = RULE_CHANGE;
+        ret->limit = rule_find_list(t, at, end, RULE_NOUNS, &n) != SIZE_MAX;
+        return ret->value[0] && rule_words(t, at, end, ret->body, sizeof(ret->body)) > 0;
+}
