@@ -1,6 +1,7 @@
 #include "cognition/atom.h"
 
 #include "base/ascii.h"
+#include "base/clean.h"
 
 #include <string.h>
 
@@ -247,6 +248,11 @@ static int atom_read_one(AtomReader *r, unsigned depth, unsigned arg) {
                (r->at = n + 1, atom_read_args(r, depth + 1));
 }
 
+/* Joiners and variation selectors are allowed where a record's text may have them, and nowhere else. */
+static bool atom_is_clean(const Atom *a) {
+        return clean_check("atom", a->text, a->n, true, NULL) == 0;
+}
+
 int atom_read(const char *text, size_t n, size_t *at, Atom *ret, Diag *reterr) {
         AtomReader r = {.s = text, .n = n, .at = *at, .a = ret, .reterr = reterr};
         int e;
@@ -257,6 +263,8 @@ int atom_read(const char *text, size_t n, size_t *at, Atom *ret, Diag *reterr) {
         r.begin = r.at;
         e = atom_read_one(&r, 0, 0);
         ret->text[ret->n] = '\0';
+        if (!e && !atom_is_clean(ret))
+                e = atom_refuse(&r, ATOM_E_SYNTAX, "the atom has a character that cannot be seen");
         if (!e)
                 *at = r.at;
         return e;
@@ -302,7 +310,7 @@ int atom_make(const char *name, const char *const *args, size_t n_args, Atom *re
         }
         e = e ?: arg == 0 ? ATOM_E_SYNTAX : atom_put(&r, ")", 1);
         ret->text[ret->n] = '\0';
-        return e;
+        return e ?: atom_is_clean(ret) ? 0 : ATOM_E_SYNTAX;
 }
 
 int atom_wrap(const char *name, const Atom *inner, Atom *ret) {

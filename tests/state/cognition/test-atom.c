@@ -25,6 +25,7 @@ Test(atom, canonical) {
                 {"signs of words", "a($500 18:00 3.5 don't #1 a/b 50% +1 -)", "a($500 18:00 3.5 don't #1 a/b 50% +1 -)"},
                 {"UTF-8", "ort(Köln, 東京)", "ort(Köln, 東京)"},
                 {"a blank of Unicode", "ort(New\u00a0York)", "ort(New York)"},
+                {"a joiner of two letters", "say(\u0645\u06cc\u200c\u062e)", "say(\u0645\u06cc\u200c\u062e)"},
                 {"three deep", "a(b(c(d)))", "a(b(c(d)))"},
                 {"atoms side by side", "a(b(c) d(e))", "a(b(c) d(e))"},
                 {"the longest name", "a2345678901234567890123456789012(b)", "a2345678901234567890123456789012(b)"},
@@ -62,6 +63,9 @@ Test(atom, refused) {
                 {"a string not closed", "rent(\"car)", ATOM_E_SYNTAX},
                 {"closed twice", "rent(car))", ATOM_E_SYNTAX},
                 {"two atoms", "rent(car) rent(bike)", ATOM_E_SYNTAX},
+                {"a joiner that joins nothing", "say(budget \u200dlimit\u200d)", ATOM_E_SYNTAX},
+                {"a joiner at the edge", "say(\"\u0627\u200c\")", ATOM_E_SYNTAX},
+                {"a variation of no character", "say(a\ufe0f)", ATOM_E_SYNTAX},
                 {"a line feed inside", "rent(car\n)", ATOM_E_SYNTAX},
                 {"& in a word", "a(b&c)", ATOM_E_SYNTAX},
                 {"; in a word", "a(b;c)", ATOM_E_SYNTAX},
@@ -136,6 +140,7 @@ Test(atom, made) {
         cr_assert_eq(atom_parse(a.text, a.n, &again, NULL), 0);
         cr_expect_str_eq(again.text, a.text);
         cr_expect_eq(atom_make("Bad", args, 1, &a), ATOM_E_SYNTAX);
+        cr_expect_eq(atom_make("hidden", (const char *[]){"budget \u200dlimit\u200d"}, 1, &a), ATOM_E_SYNTAX);
         cr_expect_eq(atom_make("none", args + 2, 1, &a), ATOM_E_SYNTAX);
 }
 
