@@ -67,6 +67,12 @@ int lethe_handle_read(Lethe *l, const char *handle, const char **ret_value, uint
 int lethe_handle_write(Lethe *l, const char *handle, const char *value, int64_t expect, uint64_t *ret_version);
 int lethe_handle_close(Lethe *l, const char *handle);
 
+/* Sections of the session, for a turn of `lethe session`. carry_read: the value as the turns before left it, or as this
+ * turn wrote it. carry_write: held until the end, and there for the next turn when this turn ends with exit code 0.
+ * expect: the version that the turn sees, 0 for no value yet, -1 for any. ret_version may be NULL. */
+int lethe_carry_read(Lethe *l, const char *section, const char **ret_value, uint64_t *ret_version);
+int lethe_carry_write(Lethe *l, const char *section, const char *value, int64_t expect, uint64_t *ret_version);
+
 /* A note of the region, up to 32 KiB of text; durable when the call returns LETHE_OK. Other regions see the note
  * only after promotion. role: "agent", "tool_result", or NULL: "agent". ret_note (may be NULL): the note's number,
  * from 1. */

@@ -1,4 +1,5 @@
-/* Runs: skill. Sections: the calls that need the region's key from the answer to hello. */
+/* Runs: skill. Sections: those of the region, whose calls need the region's key from the answer to hello, and those of the
+ * session. */
 #include "lethe.h"
 
 #include "params.h"
@@ -108,4 +109,28 @@ int lethe_handle_close(Lethe *l, const char *handle) {
         params_text(&p, "handle", handle);
         section_add_key(&p, handle, strcspn(handle, "."));
         return section_call(&p, "handle.close", NULL);
+}
+
+int lethe_carry_read(Lethe *l, const char *section, const char **ret_value, uint64_t *ret_version) {
+        Params p = {.l = l};
+        Span result;
+        int r;
+
+        params_text(&p, "section", section);
+        r = params_call(&p, "carry.read", &result);
+        if (r == LETHE_OK)
+                r = answer_version(l, result, ret_version);
+        return r == LETHE_OK ? answer_text(l, result, "value", ret_value) : r;
+}
+
+int lethe_carry_write(Lethe *l, const char *section, const char *value, int64_t expect, uint64_t *ret_version) {
+        Params p = {.l = l};
+        Span result;
+        int r;
+
+        params_text(&p, "section", section);
+        params_json(&p, "value", value);
+        params_whole(&p, "expect", expect);
+        r = params_call(&p, "carry.write", &result);
+        return r == LETHE_OK ? answer_version(l, result, ret_version) : r;
 }

@@ -313,8 +313,13 @@ module.exports = {
         },
         /* Working state that the supervisor keeps until the region's end. */
         section: (name, region) => new Section(name, region),
-        /* The value of a section of the session, as the turns before left it, or as this turn wrote it. */
-        carryRead: (section) => member(call("carry.read", { section }), "value"),
+        /* { value, version } of a section of the session, as the turns before left it, or as this turn wrote it. */
+        carryValue(section) {
+                const result = call("carry.read", { section });
+                return { value: member(result, "value"), version: member(result, "version") };
+        },
+        /* The value alone. */
+        carryRead: (section) => module.exports.carryValue(section).value,
         /* For the turns that follow, when this turn ends with exit code 0; the section's new version. */
         carryWrite: (section, value, expect) => member(call("carry.write", expect === undefined || expect === null ? { section, value } : { section, value, expect }), "version"),
         /* Adds a note of this region's own; its number, from 1. role: "agent" (default), or "tool_result" for what a tool printed. Nobody else sees

@@ -19,7 +19,7 @@ import select
 import threading
 from collections import namedtuple
 
-__all__ = ["Belief", "Changes", "Found", "LetheError", "NoPipe", "Records", "Section", "Value", "Written", "canon_read", "carry_read", "carry_write", "close_handle", "hello", "list_slots",
+__all__ = ["Belief", "Changes", "Found", "LetheError", "NoPipe", "Records", "Section", "Value", "Written", "canon_read", "carry_read", "carry_value", "carry_write", "close_handle", "hello", "list_slots",
            "log", "memory_delete", "memory_history", "memory_list", "memory_load", "memory_save", "memory_search", "note_add", "open_section", "progress", "read",
            "read_handle", "read_value", "result", "section", "write", "write_handle"]
 
@@ -376,15 +376,24 @@ def memory_delete(kind, id, reason=None, scope=None):
     return _member(_pipe.call("memory.delete", _said(kind=kind, id=id, reason=reason, scope=scope)), "deleted")
 
 
+def carry_value(section):
+    """Value(value, version) of a section of the session, as the turns before left it, or as this turn wrote it. no_value: there is none yet."""
+    result = _pipe.call("carry.read", {"section": section})
+    return Value(_member(result, "value"), _member(result, "version"))
+
+
 def carry_read(section):
-    """The value of a section of the session, as the turns before left it, or as this turn wrote it. no_value: there is none yet."""
-    return _member(_pipe.call("carry.read", {"section": section}), "value")
+    """The value alone."""
+    return carry_value(section).value
 
 
 def carry_write(section, value, expect=None):
-    """Writes a section of the session, for the turns that follow: it counts when this turn ends with exit code 0. Its new version."""
-    return _member(_pipe.call("carry.write", _said(section=section, value=value, expect=expect) if value is not None
-                              else dict(_said(section=section, expect=expect), value=None)), "version")
+    """Writes a section of the session, for the turns that follow: it counts when this turn ends with exit code 0. Its new version. expect: the version
+    that carry_value() gave, 0 for none yet."""
+    params = {"section": section, "value": value}
+    if expect is not None:
+        params["expect"] = expect
+    return _member(_pipe.call("carry.write", params), "version")
 
 
 def log(message, level="info"):

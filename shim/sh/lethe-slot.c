@@ -27,6 +27,9 @@ const char command_help[] =
         "                  [--scope SCOPE] [--after PLACE] [--limit N]\n"
         "                                                  typed memory; answers as JSON. KIND: memory_substrate (--type episodic,\n"
         "                                                  semantic or observational), knowledge_projections, skill_artifacts\n"
+        "       lethe-slot carry read SECTION [--raw | --version]\n"
+        "       lethe-slot carry write SECTION [VALUE|-] [--text] [--expect N]\n"
+        "                                                  a section of the session, in a turn of `lethe session`\n"
         "       lethe-slot log [--level LEVEL] MESSAGE     LEVEL: debug, info (default), warning, error\n"
         "       lethe-slot progress DONE [TOTAL [MESSAGE]]\n"
         "       lethe-slot result [VALUE|-] [--text]       the invocation's result, once\n"
@@ -184,6 +187,26 @@ static int slot_do_memory(Lethe *l, const CommandArgs *a) {
         return command_usage("memory: save, load, list, search, history or delete");
 }
 
+static int slot_do_carry(Lethe *l, const CommandArgs *a) {
+        uint64_t version = 0;
+        const char *value;
+        char *text;
+        int r;
+
+        if (strcmp(a->words[1], "read") == 0 && a->n == 3) {
+                r = lethe_carry_read(l, a->words[2], &value, &version);
+                return r != LETHE_OK || a->version ? command_number(l, r, version) : command_print(value, a->raw);
+        }
+        if (strcmp(a->words[1], "write") != 0)
+                return command_usage("carry: read SECTION, or write SECTION [VALUE|-]");
+        text = command_value(a->n > 3 ? a->words[3] : NULL, a->text);
+        if (!text)
+                return EXIT_REFUSED;
+        r = lethe_carry_write(l, a->words[2], text, a->expect, &version);
+        free(text);
+        return command_number(l, r, version);
+}
+
 static int slot_do_log(Lethe *l, const CommandArgs *a) {
         int r = lethe_log(l, a->level, a->words[1]);
 
@@ -268,5 +291,6 @@ const CommandVerb command_verbs[] = {
         {"run", 1, COMMAND_WORDS_MAX - 1, slot_do_run},
         {"note", 0, 1, slot_do_note},
         {"canon", 0, 2, slot_do_canon},
-        {"memory", 1, 3, slot_do_memory}, {0},
+        {"memory", 1, 3, slot_do_memory},
+        {"carry", 2, 3, slot_do_carry}, {0},
 };

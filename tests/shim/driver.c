@@ -116,6 +116,16 @@ static void do_call(Lethe *l, json_t *call) {
                 value = value_text(json_array_get(call, 2));
                 r = lethe_handle_write(l, text_or_null(call, 1), value, json_is_integer(third) ? json_integer_value(third) : -1, &version);
                 outcome(l, r, "{\"version\":%llu}", (unsigned long long)version);
+        } else if (strcmp(op, "carry") == 0) {
+                int r = lethe_carry_read(l, text_or_null(call, 1), &text, &version);
+
+                outcome(l, r, "{\"value\":%s,\"version\":%llu}", text, (unsigned long long)version);
+        } else if (strcmp(op, "carry_write") == 0) {
+                int r;
+
+                value = value_text(json_array_get(call, 2));
+                r = lethe_carry_write(l, text_or_null(call, 1), value, json_is_integer(third) ? json_integer_value(third) : -1, &version);
+                outcome(l, r, "{\"held\":true,\"version\":%llu}", (unsigned long long)version);
         } else if (strcmp(op, "note") == 0) {
                 int r = lethe_note_add(l, text_or_null(call, 1), text_or_null(call, 2), &version);
 

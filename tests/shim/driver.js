@@ -22,6 +22,10 @@ function call(op, ...args) {
         case "close":
                 lethe.closeHandle(args[0]);
                 return {};
+        case "carry":
+                return lethe.carryValue(args[0]);
+        case "carry_write":
+                return { held: true, version: lethe.carryWrite(...args) };
         case "note":
                 return { note: lethe.noteAdd(...args) };
         case "canon":

@@ -23,6 +23,10 @@ def call(op, *args):
         return {"version": lethe.write_handle(*args)}
     if op == "close":
         lethe.close_handle(args[0])
+    elif op == "carry":
+        return lethe.carry_value(args[0])._asdict()
+    elif op == "carry_write":
+        return {"held": True, "version": lethe.carry_write(*args)}
     elif op == "note":
         return {"note": lethe.note_add(*args)}
     elif op == "canon":

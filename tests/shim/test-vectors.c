@@ -224,6 +224,11 @@ static const char *section_verb(const char *op) {
         return NULL;
 }
 
+/* The word behind `lethe-slot carry`; NULL: the call is about no section of a session. */
+static const char *carry_verb(const char *op) {
+        return strcmp(op, "carry") == 0 ? "read" : strcmp(op, "carry_write") == 0 ? "write" : NULL;
+}
+
 /* A call about typed memory as a command line; NULL names are words. Returns false when it is none. */
 static bool memory_argv(json_t *call, const char **argv, char *owned[4]) {
         static const struct {
@@ -268,7 +273,9 @@ static bool slot_argv(json_t *call, const char **argv, char *owned[4]) {
         if (memory_argv(call, argv, owned))
                 return true;
         argv[n++] = section_verb(op) ? "lethe-section" : "lethe-slot";
-        op = section_verb(op) ?: op;
+        if (carry_verb(op))
+                argv[n++] = "carry";
+        op = section_verb(op) ?: carry_verb(op) ?: op;
         argv[n++] = op;
         if (strcmp(op, "run") == 0) {
                 json_t *args = json_array_get(call, 2);
@@ -342,7 +349,7 @@ static void check_slot_output(json_t *call, json_t *expect, const char *output, 
                 return;
         }
         cr_assert_eq(status, 0, "%s: status %d, %s", name, status, errors);
-        op = section_verb(op) ?: op;
+        op = section_verb(op) ?: carry_verb(op) ?: op;
         if (strcmp(op, "open") == 0)
                 cr_assert(strncmp(output, json_string_value(json_object_get(ok, "handle")), strlen(output) - 1) == 0, "%s: %s", name, output);
         else if (strcmp(op, "read") == 0) {

@@ -124,6 +124,17 @@ def carried_alone_reaches_the_next_turn():  # I-46, I-47, I-48, I-84
 
 
 @case
+def a_shell_in_a_turn_carries_too():  # I-48
+    s = open_("talk")
+    turn(s, COUNT)
+    same(turn(s, "import subprocess; sh = lambda line: subprocess.run(['/bin/sh', '-c', line], stdout=subprocess.PIPE, check=True).stdout.decode(); "
+                 "print(sh('lethe-slot carry read count; lethe-slot carry read count --version; lethe-slot carry write count 6; lethe-slot carry write text --text hello'))").out.split(),
+         ["1", "1", "2", "1"])
+    same(turn(s, "print(have('count'), have('text'), lethe.carry_value('count').version)").out, "6 hello 2\n")
+    close(s)
+
+
+@case
 def a_turn_without_success_leaves_the_session_as_before():  # I-86
     s = open_("talk")
     turn(s, COUNT)

@@ -24,9 +24,24 @@ static void normalise(json_t *answer, const char *name) {
 #define REQUEST(method, params) "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"" method "\",\"params\":" params "}"
 #define OPEN(section) REQUEST("handle.open", "{\"section\":\"" section "\",\"key\":\"$KEY\"}")
 
+/* The region as a turn of a session with two sections, one of them without a value. */
+static void become_turn(DispatchFixture *d) {
+        static DispatchTurn turn;
+        static json_t *sections, *values;
+
+        sections = sections ?: dispatch_json("{\"count\":{\"schema\":{\"type\":\"integer\"},\"bytes\":8},\"topic\":{\"schema\":{\"type\":\"string\"},\"bytes\":32}}");
+        values = values ?: dispatch_json("{\"count\":{\"value\":7,\"version\":2}}");
+        turn = (DispatchTurn){.session = "01hzy3v5q8r6x2m9d4k7c0w1ab", .sections = sections, .values = values, .number = 3};
+        dispatch_use_turn(d->dispatch, &turn);
+}
+
 static void reach(DispatchFixture *d, const char *state) {
         if (strcmp(state, "new") == 0)
                 return;
+        if (strcmp(state, "turn") == 0) {
+                become_turn(d);
+                state = "open";
+        }
         cr_assert_eq(dispatch_expect(d, DISPATCH_HELLO, NULL), 0);
         if (strcmp(state, "done") == 0)
                 cr_assert_eq(dispatch_expect(d, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"result\",\"params\":{\"value\":0}}", NULL), 0);
