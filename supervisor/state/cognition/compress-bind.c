@@ -78,6 +78,16 @@ static void bind_set(Compress *c, const Named *n) {
         c->set++;
 }
 
+/* Has the constraint all the words of the noun? The limit of "parking_limit" is what "no more than $70 on parking" is. */
+static bool bind_speaks_of(const char *constraint, const char *noun) {
+        static const char *const limits[] = {"limit", "cap", "budget", "maximum", "ceiling"};
+        size_t words, shared = rule_shared(noun, constraint, &words);
+
+        for (size_t i = 0; i < ARRAY_SIZE(limits) && shared > 0 && shared + 1 == words; i++)
+                shared += phrase_within(limits[i], noun) && constraint_limits(constraint);
+        return words > 0 && shared == words;
+}
+
 /* Does a constraint speak of the value, so that the change is one of the constraint? */
 static bool bind_constrained(const Compress *c, const Named *n) {
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
@@ -90,12 +100,9 @@ static bool bind_constrained(const Compress *c, const Named *n) {
                 if (*p == '_')
                         *p = ' ';
         for (size_t i = 0; i < l->n; i++) {
-                size_t words;
-
                 if (!strpbrk(l->atoms[i], "0123456789"))
                         continue;
-                if ((n->old[0] && phrase_within(n->old, l->atoms[i])) ||
-                    (noun[0] && rule_shared(noun, l->atoms[i], &words) == words && words > 0))
+                if ((n->old[0] && phrase_within(n->old, l->atoms[i])) || bind_speaks_of(l->atoms[i], noun))
                         return true;
         }
         return false;

@@ -67,5 +67,7 @@ size_t entity_named(const Compress *c);
 void compress_bind(Compress *c);
 /* compress-talk.c: values said, offered, accepted. */
 void compress_talk(Compress *c);
+/* compress-rules.c: a bound with a number: "at most 5", "under $500". */
+bool constraint_limits(const char *body);
 /* compress-rules.c: constraints and goals of the input. */
 int compress_rules(Compress *c, const PhraseText *t, CompressSource source);

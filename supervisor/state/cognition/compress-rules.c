@@ -28,8 +28,7 @@ static bool constraint_read(const char *atom, CompressSource *ret_source, char *
         return false;
 }
 
-/* A bound with a number: "at most 5", "under $500". */
-static bool constraint_limits(const char *body) {
+bool constraint_limits(const char *body) {
         static const char *const words[] = {"most", "least", "more than", "less than", "under",
                                             "below", "budget", "limit", "up to", "exceed",
                                             "later than", "earlier than", "maximum", "deadline"};

@@ -2,10 +2,31 @@
 #include "cognition/phrases.h"
 #include "cognition/reports-patterns.h"
 
-/* "The runbook says …", "according to the log …", "it says": the rest of the sentence, after a colon of the line. */
+/* The end of what is passed on from the word `from` on: the sentence; behind a colon the line, or, where the colon ends
+ * its line, the paragraph. */
+static size_t phrase_report_end(const PhraseText *t, size_t from, bool says) {
+        size_t end = phrase_sentence_end(t, from < t->n ? from : t->n), colon = SIZE_MAX;
+
+        for (size_t k = from - 1; k < end && k <= from + 4 && colon == SIZE_MAX; k++)
+                if (phrase_is(t, k, ":"))
+                        colon = k;
+        if (colon == SIZE_MAX)
+                return end;
+        if (says && colon + 1 < t->n && t->word[colon + 1].gap == 2 && !phrase_paragraph(t, colon + 1)) {
+                for (end = MAX(end, colon + 2); end < t->n && !phrase_paragraph(t, end); end++)
+                        ;
+                return end;
+        }
+        while (end < t->n && t->word[end].gap != 2)
+                end++;
+        return end;
+}
+
+/* "The runbook says …", "according to the log …", "it says". */
 void phrase_mark_reports(PhraseText *t) {
         for (size_t i = 0; i < t->n; i++) {
                 size_t from = SIZE_MAX, end;
+                bool says = true;
 
                 if (t->word[i].foreign)
                         continue;
@@ -13,8 +34,10 @@ void phrase_mark_reports(PhraseText *t) {
                         for (size_t k = i + 1;
                              k < t->n && k <= i + 4 && !phrase_ends_sentence(t, k) && from == SIZE_MAX; k++)
                                 if (t->word[k].class & PW_SAYS ||
-                                    (phrase_is(t, k, ":") && k == i + 1 && !phrase_is(t, i, "note")))
+                                    (phrase_is(t, k, ":") && k == i + 1 && !phrase_is(t, i, "note"))) {
                                         from = k + 1;
+                                        says = t->word[k].letter;
+                                }
                 } else if (phrase_match(t, i, t->n, "it says") || phrase_match(t, i, t->n, "they say")) {
                         from = i + 2;
                 } else if (phrase_match(t, i, t->n, "according to")) {
@@ -22,10 +45,7 @@ void phrase_mark_reports(PhraseText *t) {
                 }
                 if (from == SIZE_MAX)
                         continue;
-                end = phrase_sentence_end(t, from < t->n ? from : t->n);
-                if (phrase_is(t, from, ":") || phrase_is(t, from - 1, ":"))
-                        while (end < t->n && t->word[end].gap != 2)
-                                end++;
+                end = phrase_report_end(t, from, says);
                 for (size_t k = from; k < end; k++)
                         t->word[k].foreign = true;
         }

@@ -5,8 +5,6 @@
 
 #include <errno.h>
 
-#define PHRASE_QUOTE_WORDS 4 /* a shorter quotation is a name */
-
 void phrase_text_deinit(PhraseText *t) {
         free(t->low);
         free(t->word);
@@ -90,44 +88,6 @@ size_t phrase_sentence_end(const PhraseText *t, size_t at) {
                 i++;
         }
         return i;
-}
-
-/* What is fenced, stands in a line that begins with '>', or between quotation marks, is foreign. */
-static void phrase_mark_quotes(PhraseText *t) {
-        bool fence = false;
-        size_t open = SIZE_MAX;
-
-        for (size_t i = 0; i < t->n; i++) {
-                PhraseWord *w = &t->word[i];
-                const char *s = t->text + w->at;
-                bool line = i == 0 || w->gap == 2;
-
-                if (line && (s[0] == '`' || s[0] == '~') && i + 2 < t->n && s[1] == s[0] && s[2] == s[0]) {
-                        fence = !fence;
-                        for (size_t k = 0; k < 3; k++)
-                                t->word[i + k].foreign = true;
-                        i += 2;
-                        continue;
-                }
-                if (fence)
-                        w->foreign = true;
-                if (line && s[0] == '>' && !w->letter)
-                        for (size_t k = i; k < t->n && (k == i || t->word[k].gap != 2); k++)
-                                t->word[k].foreign = true;
-                if (w->gap == 2 && open != SIZE_MAX && i > 0 && t->word[i - 1].at + t->word[i - 1].n + 2 <= w->at &&
-                    memchr(t->text + t->word[i - 1].at + t->word[i - 1].n, '\n', 1) && s[-1] == '\n' && s[-2] == '\n')
-                        open = SIZE_MAX; /* a paragraph ends a quotation that nobody closed */
-                if (!w->letter && (s[0] == '"' || phrase_quote(s, w->n))) {
-                        if (open == SIZE_MAX) {
-                                open = i;
-                        } else {
-                                if (i - open > PHRASE_QUOTE_WORDS)
-                                        for (size_t k = open; k <= i; k++)
-                                                t->word[k].foreign = true;
-                                open = SIZE_MAX;
-                        }
-                }
-        }
 }
 
 bool phrase_is(const PhraseText *t, size_t i, const char *word) {

@@ -71,8 +71,11 @@ size_t phrase_sentence_end(const PhraseText *t, size_t at);
 bool phrase_ends_sentence(const PhraseText *t, size_t i);
 /* Is word i this word, in lower case? false behind the end. */
 bool phrase_is(const PhraseText *t, size_t i, const char *word);
+/* Does an empty line stand before the word? Also true at both ends of the text. */
+bool phrase_paragraph(const PhraseText *t, size_t i);
 /* phrases-reports.c: marks as foreign the words of documents ("the runbook says …") and of other people ("the vendor
  * insists on …"). phrase_read() calls both. */
+void phrase_mark_quotes(PhraseText *t);
 void phrase_mark_reports(PhraseText *t);
 void phrase_mark_claims(PhraseText *t);
 /* Is one of the patterns in [at, end)? */

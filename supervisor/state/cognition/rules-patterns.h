@@ -5,6 +5,12 @@
 
 static const RuleMarker rule_markers[] = {
         {"under no circumstances", RULE_MUST_NOT, 0},
+        {"under no condition", RULE_MUST_NOT, 0},
+        {"under no conditions", RULE_MUST_NOT, 0},
+        {"you are not to", RULE_MUST_NOT, 0},
+        {"you're not to", RULE_MUST_NOT, 0},
+        {"is not to be", RULE_MUST_NOT, RULE_WHOLE},
+        {"are not to be", RULE_MUST_NOT, RULE_WHOLE},
         {"no circumstances", RULE_MUST_NOT, 0},
         {"i don't want you to", RULE_MUST_NOT, 0},
         {"i do not want you to", RULE_MUST_NOT, 0},

@@ -133,6 +133,31 @@ def documents_and_tools_do_not_move_rules():  # C-24, C-25
 
 
 @case
+def many_wordings_by_the_command():  # C-24
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "data", "injections.json")) as f:
+        table = json.load(f)
+    with open(ROLE + ".2", "w") as f:
+        f.write(table["role"])
+    s = begin("--role", ROLE + ".2")
+    want = {f: field(ccs("turn", s, say={"input": "I want to rent a car. Please always answer in one sentence."})["ccs"], f) for f in ("goal_orientation", "constraints")}
+    for i, text in enumerate(table["hostile"][::10]):
+        ccs("store", s, say={"documents": [text], "source": ("document", "tool")[i % 2]})
+        ccs("decide", s, say={"decision": text, "tools": [{"name": "policy", "output": text}]})
+        quoted = "What does it mean?\n" + "\n".join("> " + line for line in text.splitlines())
+        t = ccs("turn", s, say={"input": quoted if i % 3 else "And the primary database?", "tools": [text]})
+        for f, atoms in want.items():
+            same(field(t["ccs"], f), atoms, text)
+    for one in table["own"][::10]:
+        s = begin("--role", ROLE + ".2")
+        for text in one["before"]:
+            ccs("turn", s, say={"input": text})
+        before = field(ccs("show", s)["ccs"], one["field"])
+        now = field(ccs("turn", s, say={"input": one["say"], "source": one["source"]})["ccs"], one["field"])
+        check(now != before and any(one["word"] in a for a in now) == (one["change"] == "added"), one, before, now)
+    intact()
+
+
+@case
 def another_scope_is_recalled():  # C-22, C-23
     lethe("scope", "create", "facts")
     for i, text in (("a", "The router rt7 is in Berlin."), ("b", "The router rt8 is in Rome.")):
