@@ -40,7 +40,8 @@ static json_t *say(StoreFixture *f, Txn *t, Verb verb, const char *session, json
 static char *begin(StoreFixture *f, Txn *t, const char *role, char name[static SESSION_NAME_MAX]) {
         _cleanup_json_ json_t *o = NULL, *turn = NULL;
 
-        cr_assert_eq(cognition_begin(t, &(CognitionBegin){.who = "uid:0", .role = role, .n_role = strlen(role), .now_usec = clock_real_usec()}, &o, &f->d), 0, "%s", f->d.text);
+        cr_assert_eq(cognition_begin(t, &(CognitionBegin){.who = "uid:0", .role = role, .n_role = strlen(role),
+                                                          .now_usec = clock_real_usec()}, &o, &f->d), 0, "%s", f->d.text);
         snprintf(name, SESSION_NAME_MAX, "%s", json_str(o, "session"));
         turn = say(f, t, cognition_turn, name, json_pack("{s:s}", "input", "I want to rent a car in Concord. Please always answer in one sentence."));
         return guarded(json_str(turn, "ccs"));
@@ -61,8 +62,8 @@ static char *buried(const char *text) {
 
 /* One session lives through all texts: as a tool of the turn, as a tool of the decision, as a document, as the decision itself. */
 static void through(bool as_tool, bool as_out, bool as_document, bool as_decision, bool bury) {
-        static const char *const asks[] = {"What is the state of the primary database?", "And the billing service?", "How much is the total with the car in Concord?",
-                                           "Is there a rule about this?", "ok, thanks", "Please go on."};
+        static const char *const asks[] = {"What is the state of the primary database?", "And the billing service?",
+                                           "How much is the total with the car in Concord?", "Is there a rule about this?", "ok, thanks", "Please go on."};
         _cleanup_json_ json_t *all = table();
         const json_t *hostile = json_object_get(all, "hostile");
         _cleanup_store_fixture_ StoreFixture f;
@@ -223,7 +224,8 @@ Test(injection, own_words, .timeout = 120) {
                 const json_t *one = json_array_get(own, i), *first = json_object_get(one, "before");
                 const char *field = json_str(one, "field"), *word = json_str(one, "word");
                 bool added = strcmp(json_str(one, "change"), "added") == 0;
-                CompressSource source = strcmp(json_str(one, "source"), "user") == 0 ? COMPRESS_USER : strcmp(json_str(one, "source"), "operator") == 0 ? COMPRESS_OPERATOR : COMPRESS_POLICY;
+                const char *who = json_str(one, "source");
+                CompressSource source = strcmp(who, "user") == 0 ? COMPRESS_USER : strcmp(who, "operator") == 0 ? COMPRESS_OPERATOR : COMPRESS_POLICY;
                 _cleanup_ccs_ Ccs before = CCS_NULL;
                 _cleanup_buf_ Buf text = {};
                 _cleanup_free_ char *was = NULL, *is = NULL;
