@@ -17,7 +17,7 @@ static const char ccs_schema[] =
         "part_of(...) owner(...)\n"
         "goal_orientation 1..4: the persistent objective\n"
         "constraints 0..32: must(SOURCE, ...) must_not(SOURCE, ...) allowed(SOURCE, ...) avoid(SOURCE, ...); "
-        "SOURCE: user, operator or policy\n"
+        "SOURCE: operator or policy, or user; a text leaves \"user, \" out\n"
         "predictive_cue 0..4: the expected next operation\n"
         "uncertainty_signal 1..9: level(low) or level(medium) or level(high), then 0..8 gaps: gap(...)\n"
         "retrieved_artifacts 0..8: label(id@version), oldest first; never raw content\n"
@@ -28,5 +28,5 @@ const char *ccs_schema_text(void) {
 }
 
 const char *ccs_schema_hash(void) {
-        return "b4678a076d4d132794cc9c416a0239a052d19680a2b5ccc6dc9d2c26aef940eb";
+        return "f4582873c9d79d376b0c3a904cbe640190b3b6c123c5fde5f69e1a71f41bdf1e";
 }

@@ -10,6 +10,45 @@ static bool ccs_on_one_line(CcsField f) {
         return f == CCS_SEMANTIC_GIST || f == CCS_GOAL_ORIENTATION;
 }
 
+#define CCS_IMPLIED "user, " /* the source of a constraint without a source */
+
+static bool ccs_is_source(const char *s) {
+        static const char *const sources[] = {"user", "operator", "policy"};
+        size_t n = strcspn(s, ",)");
+
+        for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+                if (strlen(sources[i]) == n && memcmp(s, sources[i], n) == 0)
+                        return true;
+        return false;
+}
+
+/* The bytes of a canonical atom before the implied source; 0: the text has all of the atom. */
+static size_t ccs_before_implied(CcsField f, const char *atom) {
+        size_t at = strcspn(atom, "(") + 1;
+        const char *rest = atom + at + strlen(CCS_IMPLIED);
+
+        if (f != CCS_CONSTRAINTS || strncmp(atom + at, CCS_IMPLIED, strlen(CCS_IMPLIED)) != 0)
+                return 0;
+        return strchr(rest, ',') || ccs_is_source(rest) ? 0 : at;
+}
+
+static int ccs_print_atom(CcsField f, const char *atom, Buf *out) {
+        size_t at = ccs_before_implied(f, atom);
+
+        return at == 0 ? buf_add_str(out, atom) : buf_add(out, atom, at) ?: buf_add_str(out, atom + at + strlen(CCS_IMPLIED));
+}
+
+/* must(words), a single argument: the source is the user. */
+static int ccs_imply_source(Atom *a, Diag *reterr) {
+        char text[ATOM_MAX + sizeof(CCS_IMPLIED)];
+        size_t at = strcspn(a->text, "(") + 1;
+
+        if (atom_n_args(a) != 1 || ccs_is_source(a->text + at))
+                return 0;
+        snprintf(text, sizeof(text), "%.*s" CCS_IMPLIED "%s", (int)at, a->text, a->text + at);
+        return atom_parse(text, strlen(text), a, reterr);
+}
+
 int ccs_print(const Ccs *c, Buf *out) {
         int e = 0;
 
@@ -21,7 +60,7 @@ int ccs_print(const Ccs *c, Buf *out) {
                         e = buf_add_str(out, !ccs_on_one_line(f) ? "\n "
                                              : i > 0             ? " & "
                                                                  : " ")
-                                    ?: buf_add_str(out, l->atoms[i]);
+                                    ?: ccs_print_atom(f, l->atoms[i], out);
                 e = e ?: buf_add_str(out, "\n");
         }
         return e;
@@ -52,9 +91,10 @@ void ccs_measure(const Ccs *c, size_t *ret_bytes, size_t *ret_tokens) {
                 tokens += 2;
                 for (size_t i = 0; i < l->n; i++) {
                         size_t n = strlen(l->atoms[i]);
+                        bool implied = ccs_before_implied(f, l->atoms[i]) > 0;
 
-                        bytes += n + (!ccs_on_one_line(f) ? 2 : i > 0 ? 3 : 1);
-                        tokens += ccs_tokens(l->atoms[i], n) + (ccs_on_one_line(f) && i > 0);
+                        bytes += n + (!ccs_on_one_line(f) ? 2 : i > 0 ? 3 : 1) - (implied ? strlen(CCS_IMPLIED) : 0);
+                        tokens += ccs_tokens(l->atoms[i], n) + (ccs_on_one_line(f) && i > 0) - 2 * implied;
                 }
         }
         *ret_bytes = bytes;
@@ -146,6 +186,9 @@ static int ccs_parse_atoms(CcsParser *p, const char *s, size_t n) {
                 if (n > 1 && (*s == '-' || *s == '*') && ccs_is_blank(s[1]))
                         at = 1;
                 if (atom_read(s, n, &at, &a, &why) != 0)
+                        return diag(p->reterr, CCS_E_SYNTAX, "line %zu: %s: %s", p->line, ccs_field_name(p->field),
+                                    why.text);
+                if (p->field == CCS_CONSTRAINTS && ccs_imply_source(&a, &why) != 0)
                         return diag(p->reterr, CCS_E_SYNTAX, "line %zu: %s: %s", p->line, ccs_field_name(p->field),
                                     why.text);
                 e = ccs_push(&p->c, p->field, &a, p->reterr);

@@ -1,7 +1,7 @@
-/* Runs: supervisor, CLI. Inside of phrases-reports.c: wordings by which a speaker passes on the words of others. */
+/* Runs: supervisor, CLI. Inside of phrases-reports.c: wordings of reported speech. */
 #pragma once
 
-/* Verbs behind a third person: what follows is that person's word. */
+/* Verbs behind a third person: the rest is that person's word. */
 static const char *const phrase_claims[] = {
         "insists",
         "insist",
@@ -126,14 +126,14 @@ static const char *const phrase_claims[] = {
         "still shows",
         "still lists",
 };
-/* An old paper that "has", "shows" something. */
+/* Verbs of an old paper: "has", "shows". */
 static const char *const phrase_shows[] = {"has", "had", "shows", "showed", "lists", "listed", "gives", "gave", "names",
                                            "named", "puts", "quotes", "quoted", "still", "uses", "used", "reads"};
 static const char *const phrase_papers[] = {"slide", "slides", "deck", "draft", "sheet", "spreadsheet", "presentation",
                                             "chart", "printout", "minutes", "notes", "email", "e-mail", "mail",
                                             "document", "report", "memo", "plan", "list", "table", "version", "page",
                                             "wiki", "letter", "form", "template", "copy", "screenshot", "poster"};
-/* First words of a sentence: others' wishes. */
+/* First words of a sentence: wishes of other people. */
 static const char *const phrase_rumours[] = {
         "there is a conflicting",
         "there is a competing",
@@ -179,7 +179,7 @@ static const char *const phrase_rumours[] = {
         "there is talk of",
         "there is an opinion",
 };
-/* The speaker makes the claim the speaker's own. */
+/* The speaker adopts the claim. */
 static const char *const phrase_adopts[] = {
         "so take",
         "so use",

@@ -63,6 +63,33 @@ Test(ccs, text) {
         }
 }
 
+// C-11, C-17: the source of a constraint of the user stands in the text only where the text would mean another thing without the source
+Test(ccs, source) {
+        static const struct {
+                const char *text, *printed, *atom;
+        } rows[] = {
+                {"must_not(trade swaps)", "must_not(trade swaps)", "must_not(user, trade swaps)"},
+                {"must_not(user, trade swaps)", "must_not(trade swaps)", "must_not(user, trade swaps)"},
+                {"must(user, policy)", "must(user, policy)", "must(user, policy)"},
+                {"must(policy words)", "must(policy words)", "must(user, policy words)"},
+                {"must(user, a, b)", "must(user, a, b)", "must(user, a, b)"},
+                {"must(\"a, b\")", "must(user, \"a, b\")", "must(user, \"a, b\")"},
+                {"avoid(policy, cash)", "avoid(policy, cash)", "avoid(policy, cash)"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_ccs_ Ccs c = CCS_NULL;
+                _cleanup_buf_ Buf in = {}, out = {};
+                const char *at = strstr(example, "must_not("), *end = strchr(at, '\n');
+
+                cr_assert_eq(buf_add(&in, example, (size_t)(at - example)) ?: buf_add_str(&in, rows[i].text) ?: buf_add_str(&in, end), 0);
+                cr_assert_eq(buf_add(&out, example, (size_t)(at - example)) ?: buf_add_str(&out, rows[i].printed) ?: buf_add_str(&out, end), 0);
+                parse(rows[i].text, in.data, &c);
+                cr_expect_str_eq(c.field[CCS_CONSTRAINTS].atoms[0], rows[i].atom);
+                printed(rows[i].text, &c, out.data);
+        }
+}
+
 // C-17: nine fields in the manner of the paper's figure, with & in gist and goals; the level comes to stand first
 Test(ccs, paper) {
         _cleanup_ccs_ Ccs c = CCS_NULL;
@@ -113,7 +140,7 @@ Test(ccs, rules) {
                 {"C-10 no goal", "goal_orientation: rent(car)", "goal_orientation:", CCS_E_COUNT},
                 {"C-10 five goals", "goal_orientation: rent(car)", "goal_orientation: a(1) & a(2) & a(3) & a(4) & a(5)", CCS_E_COUNT},
                 {"C-11 no polarity", "must_not(", "never(", CCS_E_ATOM},
-                {"C-11 no source", "must_not(operator, ", "must_not(", CCS_E_ATOM},
+                {"C-11 no source", "must_not(operator, ", "must_not(at night, ", CCS_E_ATOM},
                 {"C-11 a source that is none", "operator", "document", CCS_E_ATOM},
                 {"C-11 nothing said", "must_not(operator, restart primary database)", "must_not(operator)", CCS_E_ATOM},
                 {"C-12 five cues", "predictive_cue:", "predictive_cue: a(1);a(2);a(3);a(4);a(5)", CCS_E_COUNT},
