@@ -48,6 +48,7 @@
 #define SECTION_BYTES_MAX (512 * 1024)     /* of canonical JSON, each */
 /* Sessions: turns that follow one another (protocol.md, section 11). */
 #define SESSION_IDLE_STANDARD_USEC 1800000000ULL
+#define SESSION_IDLE_LEAST_USEC 100000ULL
 #define SESSION_IDLE_MOST_USEC (24ULL * 3600 * 1000000)
 #define SESSION_TURNS_MOST 1000000
 #define SESSION_WAITING_MAX 16 /* turns of a session that wait for the present turn */

@@ -1,5 +1,4 @@
-/* Runs: skill. Sections: those of the region, whose calls need the region's key from the answer to hello, and those of the
- * session. */
+/* Runs: skill. Sections of the region, whose calls need the region's key from the answer to hello, and of the session. */
 #include "lethe.h"
 
 #include "params.h"

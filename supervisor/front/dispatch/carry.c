@@ -49,6 +49,8 @@ static RpcCode carry_code(int e) {
                 return RPC_E_UNDECLARED_SECTION;
         case CARRY_E_TOO_LARGE:
                 return RPC_E_TOO_LARGE;
+        case CARRY_E_UNLOCKED:
+                return RPC_E_NO_BUDGET;
         default:
                 return RPC_E_SCHEMA;
         }
@@ -58,6 +60,7 @@ int dispatch_do_carry_write(Dispatch *d, json_t *params, json_t **ret_result, Di
         json_t *value, *expected = NULL;
         json_int_t expect = -1, version;
         const char *section;
+        size_t n;
         int r;
 
         if (json_take(params, "{s:s, s:o, s?:o}", "section", &section, "value", &value, "expect", &expected) < 0)
@@ -76,7 +79,9 @@ int dispatch_do_carry_write(Dispatch *d, json_t *params, json_t **ret_result, Di
         r = dispatch_key_escape(value, reterr);
         if (r != 0)
                 return r;
-        r = carry_check(d->turn->sections, section, value, reterr);
+        r = carry_check(d->turn->sections, section, value, &n, reterr);
+        if (r == 0 && d->turn->carry)
+                r = carry_reserve(d->turn->carry, section, n, reterr);
         if (r != 0)
                 return r < 0 ? r : (int)carry_code(r);
         version = json_integer_value(json_object_get(json_object_get(d->turn->values, section), "version")) + 1;

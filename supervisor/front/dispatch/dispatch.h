@@ -29,6 +29,7 @@ typedef struct DispatchTurn {
         const char *session;    /* borrowed, like the two below */
         const json_t *sections; /* object name -> {"schema","bytes"} */
         const json_t *values;   /* object name -> {"value","version"}, as at the turn's start */
+        struct Carry *carry;    /* borrowed: has room for each held write (region-carry.h); NULL: without */
         uint64_t number;        /* set with region.allocated */
         json_t *carried;        /* set at the recorded end, owned: object name -> {"value","version"}; NULL: no write counts */
 } DispatchTurn;

@@ -24,7 +24,7 @@ static int record_commit(Txn *t, Txn **ret_rest, Diag *reterr) {
         return ret_rest ? store_commit_ahead(t, ret_rest, reterr) : store_commit(t, reterr);
 }
 
-/* Living regions of the skill. */
+/* Living regions of the skill; a session between two turns is none. */
 static int check_of_skill(Txn *t, const Grant *g, Diag *reterr) {
         RegionRow *rows = NULL;
         size_t n = 0;
@@ -37,7 +37,7 @@ static int check_of_skill(Txn *t, const Grant *g, Diag *reterr) {
         for (size_t i = 0; e == 0 && i < n; i++) {
                 const char *name = json_text(json_object_get(json_object_get(rows[i].detail, "skill"), "name"));
 
-                same += name && strcmp(name, g->skill_name) == 0;
+                same += name && strcmp(name, g->skill_name) == 0 && !json_object_get(rows[i].detail, "session");
         }
         region_rows_free(rows, n);
         if (e == 0 && same >= g->max_of_skill)

@@ -50,39 +50,63 @@ static int session_adopt_row(Server *s, const char *id, const RegionRow *row, Se
         return 0;
 }
 
-/* For a session with "resume" after the death of the host: the daemon becomes the host. */
-static int session_adopt(Server *s, const char *id, Session **ret, Diag *reterr) {
-        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->adopt_lock);
-        _cleanup_(region_row_deinit) RegionRow row = {};
+/* Whether the job's user may know of a session of the user and skill. Without the right there is no such session. */
+static bool session_adopt_may(const Job *j, uid_t uid, const char *skill) {
+        return !j->peer->foreign ||
+               (uid == j->peer->uid && policy_client(j->policy->policy, j->peer->uid, skill ?: ""));
+}
+
+/* The row of an open session that the job's user may know of. Returns 0, SERVE_E_NO_SESSION, other codes of the store. */
+static int session_adopt_look(Job *j, const char *id, RegionRow *ret, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
+        uint64_t uid = 0;
+        int e = store_begin(j->server->store, false, &t, reterr);
+
+        if (e != 0)
+                return session_code(e, reterr);
+        e = engine_region_get(t, id, ret);
+        if (e == 0 && session_of_row(ret))
+                json_get_u64(json_object_get(session_of_row(ret), "uid"), &uid);
+        if (e == ENGINE_E_NO_REGION ||
+            (e == 0 && (!session_of_row(ret) ||
+                        !session_adopt_may(j, (uid_t)uid,
+                                           json_text(json_object_get(json_object_get(ret->detail, "skill"), "name"))))))
+                return diag(reterr, SERVE_E_NO_SESSION, "there is no open session %s", DIAG_QUOTED(id));
+        return session_code(e, reterr);
+}
+
+/* For a session with "resume" after the death of the host: the daemon becomes the host. */
+static int session_adopt(Job *j, const char *id, Session **ret, Diag *reterr) {
+        Server *s = j->server;
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->adopt_lock);
+        _cleanup_(region_row_deinit) RegionRow seen = {}, row = {};
         int e;
 
         *ret = session_hosted(s, id);
         if (*ret)
                 return 0;
-        e = recover_all(s->store, NULL, s->spawner, true, reterr)
-                        ?: store_begin(s->store, false, &t, reterr)
-                        ?: engine_region_get(t, id, &row);
-        store_abort(TAKE_PTR(t));
-        if (e == ENGINE_E_NO_REGION || (e == 0 && !session_of_row(&row)))
-                return diag(reterr, SERVE_E_NO_SESSION, "there is no open session %s", DIAG_QUOTED(id));
-        if (e == 0 && (!session_resumes(session_of_row(&row)) || !store_lock_is_free(s->store, row.supervisor_lock)))
+        e = session_adopt_look(j, id, &seen, reterr); /* before anything is done for the session */
+        if (e == 0)
+                e = session_code(recover_all(s->store, NULL, s->spawner, true, reterr), reterr);
+        e = e ?: session_adopt_look(j, id, &row, reterr);
+        if (e != 0)
+                return e;
+        if (!session_resumes(session_of_row(&row)) || !store_lock_is_free(s->store, row.supervisor_lock))
                 return diag(reterr, SERVE_E_NO_SESSION, "session %s is hosted by process %llu", id,
                             (unsigned long long)row.supervisor_pid);
-        return session_code(e ?: session_adopt_row(s, id, &row, ret, reterr), reterr);
+        return session_code(session_adopt_row(s, id, &row, ret, reterr), reterr);
 }
 
 int session_of(Job *j, Session **ret, Diag *reterr) {
         const char *id = json_text(json_object_get(j->params, "session")),
                    *key = json_text(json_object_get(j->params, "key"));
         Session *x = region_id_valid(id) ? session_hosted(j->server, id) : NULL;
-        int e = x ? 0 : session_adopt(j->server, id, &x, reterr);
+        int e = x ? 0 : session_adopt(j, id, &x, reterr);
 
         if (e != 0)
                 return e;
-        if (j->peer->foreign &&
-            (x->uid != j->peer->uid || !policy_client(j->policy->policy, j->peer->uid, x->skill)))
-                e = diag(reterr, SERVE_E_NO_SESSION, "there is no open session %s", id); /* no word about sessions of other users */
+        if (!session_adopt_may(j, x->uid, x->skill))
+                e = diag(reterr, SERVE_E_NO_SESSION, "there is no open session %s", id);
         else if (key && !carry_key_is(x->carry, key))
                 e = diag(reterr, SERVE_E_NOT_ALLOWED, "session %s: the key is not the session's", id);
         if (e != 0) {

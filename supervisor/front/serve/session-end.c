@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. The end of a session: closed, idle, or with the host (I-48, I-85). The keeper is the thread for idle
- * sessions. */
+/* Runs: lethe-serve. The end of a session: closed, idle, or with the host (I-48, I-85). The keeper is the thread
+ * for idle sessions. */
 #include "serve/session.h"
 
 #include "base/clock.h"
@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 
-/* The end of a session that the caller has entered: recorded after all of its turns and after the overwriting. */
-static int session_end(Server *s, Session *x, const char *reason, const char *who, Diag *reterr) {
+int session_end(Server *s, Session *x, const char *reason, const char *who, Diag *reterr) {
         const uint64_t began = clock_mono_usec();
         _cleanup_json_ json_t *evidence = NULL;
         _cleanup_txn_ Txn *t = NULL;

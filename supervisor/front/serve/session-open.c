@@ -1,4 +1,4 @@
-/* Runs: lethe-serve, the thread of a job. A session begins: its grant, its record, its memory (I-84). */
+/* Runs: lethe-serve, the thread of a job. A session begins: grant, record, memory (I-84). */
 #include "serve/session.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int session_record_open(Server *s, const Grant *g, const Session *x, Diag *reterr) {
+static int session_record_open(Server *s, const Grant *g, const Session *x, uint64_t most, Diag *reterr) {
         _cleanup_json_ json_t *grant = grant_to_json(g), *by = json_pack("{s:s, s:o, s:o*}", "version", LETHE_VERSION,
                                                                          "uid", json_u64(getuid()), "client_uid",
                                                                          g->client ? json_u64(g->client) : NULL);
@@ -20,7 +20,7 @@ static int session_record_open(Server *s, const Grant *g, const Session *x, Diag
                 .region = {.region = x->id, .skill_name = g->skill_name, .skill_digest = g->skill_digest,
                            .tier = "session", .start = "cold", .grant = grant, .lineage = lineage_name(g->lineage),
                            .by = by, .supervisor_pid = (uint64_t)getpid(), .max_regions = g->max_regions},
-                .said = g->session, .uid = x->uid, .target = x->target};
+                .said = g->session, .uid = x->uid, .target = x->target, .max_sessions = most};
 
         if (!grant || !by)
                 return -ENOMEM;
@@ -29,9 +29,19 @@ static int session_record_open(Server *s, const Grant *g, const Session *x, Diag
                        ?: store_commit(TAKE_PTR(t), reterr);
 }
 
-static json_t *session_without_sections(void) {
-        return json_pack("{s:{}, s:I, s:I, s:s}", "sections", "idle_usec", (json_int_t)SESSION_IDLE_STANDARD_USEC,
-                         "turns", (json_int_t)SESSION_TURNS_MOST, "on_crash", "end");
+/* "session" of the grant, complete: with the idle time that the policy allows, and for a skill without the field. */
+static int session_say(Grant *g) {
+        json_t *said = g->session ? json_copy(g->session)
+                                  : json_pack("{s:{}, s:I, s:s}", "sections", "turns", (json_int_t)SESSION_TURNS_MOST,
+                                              "on_crash", "end");
+
+        if (json_object_set_new(said, "idle_usec", json_integer((json_int_t)g->session_idle_usec)) < 0) {
+                json_decref(said);
+                return -ENOMEM;
+        }
+        json_decref(g->session);
+        g->session = said;
+        return 0;
 }
 
 static int session_open(Job *j, SkillRequest *a, Diag *reterr) {
@@ -44,8 +54,9 @@ static int session_open(Job *j, SkillRequest *a, Diag *reterr) {
 
         if (!resolve_request(a, s->store, j->policy->policy, true, &g, &refusal))
                 return diag(reterr, lookup_was_remote() ? SERVE_E_REMOTE : SERVE_E_REFUSED, "%s", refusal.why.text);
-        if (!g.session && !(g.session = session_without_sections()))
-                return -ENOMEM;
+        e = session_say(&g);
+        if (e < 0)
+                return e;
         x = session_new(json_object_get(g.session, "sections"), reterr, &e);
         if (!x)
                 return e > 0 ? SERVE_E_REFUSED : e;
@@ -58,10 +69,10 @@ static int session_open(Job *j, SkillRequest *a, Diag *reterr) {
         x->discipline = g.discipline == DISCIPLINE_NONE ? DISCIPLINE_ZERO : g.discipline;
         x->passes = MAX(g.passes, 1U);
         e = !x->target || !x->skill || !x->digest ? -ENOMEM : region_id_new(clock_real_usec(), x->id);
-        e = e ?: session_record_open(s, &g, x, reterr);
+        e = e ?: carry_hand_over(x->carry, key);
+        e = e ?: session_record_open(s, &g, x, j->policy->policy->max_sessions, reterr);
         if (e == 0) {
                 session_enlist(s, x);
-                carry_hand_over(x->carry, key);
                 j->result = json_pack("{s:s, s:s}", "session", x->id, "key", key);
                 explicit_bzero(key, sizeof(key));
         }

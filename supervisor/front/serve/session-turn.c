@@ -1,4 +1,5 @@
-/* Runs: lethe-serve, the thread of a job. A turn of a session, and the operator's carry between two turns (I-48, I-84). */
+/* Runs: lethe-serve, the thread of a job. A turn of a session, and the operator's carry between two turns (I-48,
+ * I-84). */
 #include "serve/session.h"
 
 #include "base/log.h"
@@ -6,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 int session_turn_begin(Job *j, Diag *reterr) {
         Session *x;
@@ -26,22 +28,35 @@ int session_turn_begin(Job *j, Diag *reterr) {
         x->turn = j;
         pthread_mutex_unlock(&j->server->sessions_lock);
         j->session = x;
-        j->in_session = (DispatchTurn){.session = x->id, .sections = x->sections, .values = j->carry_values};
+        j->in_session = (DispatchTurn){.session = x->id, .sections = x->sections, .values = j->carry_values,
+                                       .carry = x->carry};
         return 0;
+}
+
+/* The record says that the value is carried. A session whose memory cannot follow (no memory at all: room was reserved
+ * before the record) would go on from an older value, and ends in place of that. */
+static int session_keep_value(Server *s, Session *x, const char *section, const json_t *value, uint64_t version) {
+        Diag d = {};
+        int e = carry_put(x->carry, section, value, version, &d);
+
+        if (e == 0)
+                return 0;
+        log_error("session %s ends: section %s: %s", x->id, section, *d.text ? d.text : strerror(-e));
+        session_end(s, x, "no_memory", NULL, &d);
+        return e > 0 ? SERVE_E_INTERNAL : e;
 }
 
 void session_turn_over(Job *j) {
         Session *x = TAKE_PTR(j->session);
         const char *name;
         json_t *item;
-        Diag d = {};
 
         if (!x)
                 return;
         json_object_foreach(j->in_session.carried, name, item) {
-                if (carry_put(x->carry, name, json_object_get(item, "value"),
-                              (uint64_t)json_integer_value(json_object_get(item, "version")), &d) != 0)
-                        log_error("session %s: section %s: %s", x->id, name, d.text);
+                if (session_keep_value(j->server, x, name, json_object_get(item, "value"),
+                                       (uint64_t)json_integer_value(json_object_get(item, "version"))) != 0)
+                        break;
         }
         json_decref(j->in_session.carried);
         json_decref(j->carry_values);
@@ -57,6 +72,7 @@ static int session_carry_entered(Job *j, Session *x, const char *section, const 
         uint64_t version;
         const json_t *has;
         char who[32];
+        size_t n;
         int e;
 
         if (!json_object_get(x->sections, section))
@@ -69,9 +85,9 @@ static int session_carry_entered(Job *j, Session *x, const char *section, const 
                                       json_object_get(has, "version"));
                 return values ? 0 : -ENOMEM;
         }
-        e = carry_check(x->sections, section, value, reterr);
+        e = carry_check(x->sections, section, value, &n, reterr) ?: carry_reserve(x->carry, section, n, reterr);
         if (e != 0)
-                return e > 0 ? SERVE_E_INVALID_PARAMS : e;
+                return e == CARRY_E_UNLOCKED ? SERVE_E_REFUSED : e > 0 ? SERVE_E_INVALID_PARAMS : e;
         snprintf(who, sizeof(who), "uid:%u", (unsigned)j->peer->uid);
         e = store_begin(j->server->store, true, &t, reterr)
                         ?: engine_session_carry(t, &(SessionCarry){.session = x->id, .who = who, .section = section,
@@ -79,9 +95,8 @@ static int session_carry_entered(Job *j, Session *x, const char *section, const 
                         ?: store_commit(TAKE_PTR(t), reterr);
         if (e != 0)
                 return session_code(e, reterr);
-        e = carry_put(x->carry, section, value, version, reterr);
         j->result = json_pack("{s:I}", "version", (json_int_t)version);
-        return e > 0 ? SERVE_E_INVALID_PARAMS : e;
+        return session_keep_value(j->server, x, section, value, version);
 }
 
 int session_carry(Job *j, Diag *reterr) {

@@ -1,6 +1,6 @@
-/* Runs: lethe-serve. The sessions of the daemon, and the order of turns (I-84..I-86). A turn is a usual job: job-run.c asks
- * session_turn_begin() before and session_turn_over() behind. The front only looks; jobs and the keeper's thread
- * work. */
+/* Runs: lethe-serve. The sessions of the daemon, and the order of turns (I-84..I-86). A turn is a usual job:
+ * job-run.c asks session_turn_begin() before and session_turn_over() behind. The front only looks; jobs and the
+ * keeper's thread work. */
 #include "serve/session.h"
 
 #include "base/clock.h"

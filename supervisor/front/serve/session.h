@@ -39,6 +39,10 @@ int session_code(int e, Diag *reterr);
 /* session-adopt.c: the session of the request, for its user alone. *ret: a reference. Returns 0 or SERVE_E_*. */
 int session_of(Job *j, Session **ret, Diag *reterr);
 
+/* session-end.c: the end of a session that the caller has entered: recorded after all of its turns and after the
+ * overwriting. Returns 0 or SERVE_E_*. */
+int session_end(Server *s, Session *x, const char *reason, const char *who_or_null, Diag *reterr);
+
 /* session-turn.c, session-end.c: the methods */
 int session_carry(Job *j, Diag *reterr);
 int session_close(Job *j, Diag *reterr);

@@ -217,6 +217,13 @@ bool doc_cancel_bound(Doc *d, const Node *v, uint64_t *ret) {
         return doc_duration(d, v, &rule, ret);
 }
 
+bool doc_session_idle(Doc *d, const Node *v, uint64_t *ret) {
+        static const DurationRule rule = {SESSION_IDLE_LEAST_USEC, SESSION_IDLE_MOST_USEC, "session-idle",
+                                          "100ms to 24h"};
+
+        return doc_duration(d, v, &rule, ret);
+}
+
 void doc_budgets(Doc *d, const Node *v, Budget *ret) {
         const char *known[BUDGET_FIELDS + 1] = {0};
 

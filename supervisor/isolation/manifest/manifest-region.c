@@ -115,7 +115,6 @@ static void manifest_read_sections(Doc *d, const Node *v, const SkillFolder *fol
 
 /* What a session of the skill keeps from turn to turn, and how long (I-84..I-86). */
 static void manifest_read_session(Doc *d, const Node *v, const SkillFolder *folder, Manifest *m) {
-        static const DurationRule idle_rule = {100000, SESSION_IDLE_MOST_USEC, "session-idle", "100ms to 24h"};
         _cleanup_json_ json_t *sections = NULL;
         uint64_t idle = SESSION_IDLE_STANDARD_USEC, turns = SESSION_TURNS_MOST;
         size_t word = 0;
@@ -123,8 +122,9 @@ static void manifest_read_session(Doc *d, const Node *v, const SkillFolder *fold
         if (!doc_fields(d, v, WORDS("sections", "idle", "on_crash", "turns")))
                 return;
         manifest_read_sections(d, MEMBER(v, "sections"), folder, &sections);
-        if (MEMBER(v, "idle")->v)
-                doc_duration(d, MEMBER(v, "idle"), &idle_rule, &idle);
+        m->session_idle_said = MEMBER(v, "idle")->v;
+        if (m->session_idle_said)
+                doc_session_idle(d, MEMBER(v, "idle"), &idle);
         if (MEMBER(v, "turns")->v)
                 doc_count(d, MEMBER(v, "turns"), 1, SESSION_TURNS_MOST, &turns);
         doc_word(d, MEMBER(v, "on_crash"), WORDS("end", "resume"), &word);

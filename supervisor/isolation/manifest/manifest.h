@@ -56,6 +56,7 @@ typedef struct Manifest {
         json_t *sections;    /* object name -> {"schema": JSON Schema, "bytes": integer}, complete; or NULL */
         /* {"sections", "idle_usec", "turns", "on_crash": "end"|"resume"}, complete; NULL: no session of the skill */
         json_t *session;
+        bool session_idle_said;
         char **resources;
         ReleaseAsk *releases;
         size_t n_releases;

@@ -17,6 +17,7 @@ const BoundRow bound_rows[BOUND_KINDS] = {
         [BOUND_CALLBACKS] = {"callbacks", "/release", NULL},
         [BOUND_EMBODIMENT] = {"embodiment", "/embodiment", embodiment_words},
         [BOUND_COMMIT] = {"commit", "/commit", commit_words},
+        [BOUND_SESSION_IDLE] = {"session_idle", "/session/idle", NULL},
 };
 
 const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX]) {
@@ -29,7 +30,7 @@ const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX])
                 discipline = discipline_of_strength(v, &passes);
                 return discipline_format(discipline, passes, out);
         }
-        if (k == BOUND_CANCEL)
+        if (k == BOUND_CANCEL || k == BOUND_SESSION_IDLE)
                 return duration_format(v, out);
         snprintf(out, BOUND_TEXT_MAX, "%" PRIu64 " callback%s", v, v == 1 ? "" : "s");
         return out;
@@ -52,6 +53,8 @@ static bool bound_read(Doc *d, BoundKind k, const Node *v, uint64_t *ret) {
                 return doc_count(d, v, 0, RELEASES_MAX, ret);
         if (k == BOUND_CANCEL)
                 return doc_cancel_bound(d, v, ret);
+        if (k == BOUND_SESSION_IDLE)
+                return doc_session_idle(d, v, ret);
         if (!doc_string(d, v, 1, DISCIPLINE_TEXT_MAX, &s) ||
             !doc_judge(d, discipline_parse(s, &discipline, &passes, &message), v, "discipline", &message))
                 return false;

@@ -55,6 +55,7 @@ typedef struct Grant {
         KeyScope key_scope;
         json_t *sections;     /* object name -> {"schema": JSON Schema, "bytes": most}; may be NULL */
         json_t *session;      /* as in Manifest: what a session of the skill keeps; may be NULL */
+        uint64_t session_idle_usec; /* in place of the session's "idle_usec": within the policy's range */
         char **resources;     /* names of the skill's resources outside the region, NULL-terminated; may be NULL */
         ReleaseGrant *releases; /* in the manifest's order; run in reverse */
         size_t n_releases;

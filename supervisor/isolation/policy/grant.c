@@ -188,6 +188,8 @@ static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         g->client = q->client;
         g->sections = json_incref(m->sections);
         g->session = json_incref(m->session);
+        g->session_idle_usec = m->session ? (uint64_t)json_integer_value(json_object_get(m->session, "idle_usec"))
+                                          : SESSION_IDLE_STANDARD_USEC;
         g->gates = json_incref(m->gates);
         return r ? r : grant_find_interpreter(g);
 }

@@ -53,6 +53,9 @@ static uint64_t bound_value(const Merge *m, BoundKind k, bool *ret_said) {
         case BOUND_COMMIT:
                 *ret_said = a->commit_said;
                 return g->commit;
+        case BOUND_SESSION_IDLE:
+                *ret_said = a->session_idle_said;
+                return g->session_idle_usec;
         }
         return 0;
 }
@@ -81,6 +84,9 @@ static void bound_set(Grant *g, BoundKind k, uint64_t v) {
         case BOUND_COMMIT:
                 g->commit = (CommitWhen)v;
                 break;
+        case BOUND_SESSION_IDLE:
+                g->session_idle_usec = v;
+                break;
         }
 }
 
@@ -107,6 +113,10 @@ static int bound_merge(Merge *m, BoundKind k) {
                             "%s: the floor %s (%s) is above the ceiling %s (%s): nothing lies between them",
                             bound_rows[k].name, bound_text(k, b.floor, floor), floor_at,
                             bound_text(k, b.ceiling, ceiling), ceiling_at);
+        if (k == BOUND_SESSION_IDLE && !m->grant->session) { /* the default, for a session without a word on sessions */
+                bound_set(m->grant, k, MAX(MIN(v, b.has_ceiling ? b.ceiling : v), b.has_floor ? b.floor : 0));
+                return 0;
+        }
         if (k == BOUND_CANCEL && b.has_ceiling)
                 m->grant->cancel_ceiling_usec = b.ceiling;
         if (b.has_ceiling && v > b.ceiling) {

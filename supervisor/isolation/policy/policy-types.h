@@ -31,8 +31,9 @@ typedef enum BoundKind {
         BOUND_CALLBACKS,    /* number of callbacks */
         BOUND_EMBODIMENT,   /* arena, process, container */
         BOUND_COMMIT,       /* any, success */
+        BOUND_SESSION_IDLE, /* usec */
 } BoundKind;
-#define BOUND_KINDS 7
+#define BOUND_KINDS 8
 /* Values as numbers, in the order above. */
 typedef struct Bound {
         bool has_floor, has_ceiling;
@@ -97,6 +98,7 @@ typedef struct Policy {
         char *path;              /* of the file; NULL: no file */
         Limits limits;
         uint64_t max_regions;    /* regions alive at once in one store */
+        uint64_t max_sessions;   /* open at once, of each user */
         uint64_t concurrency;    /* "*": of each skill without a row; 0: not given */
         uint64_t pool;           /* prepared regions for each grant of a skill without a row; 0: none */
         UidRange region_uids;

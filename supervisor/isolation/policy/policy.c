@@ -18,6 +18,7 @@
 #define UID_MOST 4294967294ULL
 #define REGIONS_MOST 100000
 #define POLICY_MAX_REGIONS_STANDARD 1000
+#define POLICY_MAX_SESSIONS_STANDARD 512
 #define POLICY_POOL_MEMORY_STANDARD (256ULL << 20)
 #define POLICY_POOL_IDLE_STANDARD 300000000ULL
 #define SYSTEM_POLICY "/etc/lethe/policy.json"
@@ -294,10 +295,11 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         const char *ignored;
 
         doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions",
-                               "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds"));
+                               "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         policy_read_limits(d, j, &p->limits);
         doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
+        doc_count(d, MEMBER(j, "max_sessions"), 1, REGIONS_MOST, &p->max_sessions);
         policy_read_uids(d, MEMBER(j, "region_uids"), p);
         policy_read_numbers(d, MEMBER(j, "concurrency"), 1, REGIONS_MOST, false, p);
         policy_read_pool(d, MEMBER(j, "pool"), p);
@@ -311,6 +313,7 @@ static Policy *policy_new(void) {
 
         if (p)
                 *p = (Policy){.max_regions = POLICY_MAX_REGIONS_STANDARD,
+                              .max_sessions = POLICY_MAX_SESSIONS_STANDARD,
                               .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD}};
         return p;
 }

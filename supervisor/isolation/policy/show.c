@@ -79,7 +79,10 @@ static json_t *show_session(const Grant *g) {
                 if (json_object_set(sections, key, json_object_get(item, "bytes")) < 0)
                         return NULL;
         }
-        return o && sections && json_object_set(o, "sections", sections) == 0 ? TAKE_PTR(o) : NULL;
+        return o && sections && json_object_set(o, "sections", sections) == 0 &&
+                               json_object_set_new(o, "idle_usec", json_u64(g->session_idle_usec)) == 0
+                       ? TAKE_PTR(o)
+                       : NULL;
 }
 
 static json_t *show_sections(const Grant *g) {

@@ -9,56 +9,51 @@
 #include <sodium.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 typedef struct CarrySection {
         char *name;       /* owned */
         size_t max, used; /* bytes of canonical JSON */
         uint64_t version; /* 0: no value */
-        Locked memory;
+        Locked memory;    /* none before the first reserved value */
 } CarrySection;
 
 struct Carry {
-        Locked key;
+        uint8_t key_hash[HASH_BYTES];
+        bool has_key;
+        VaultWiped left; /* memory that a longer value left */
         CarrySection *sections;
         size_t n_sections;
 };
 
-static int carry_add(Carry *c, const char *name, size_t max, Diag *reterr) {
+static int carry_add(Carry *c, const char *name, size_t max) {
         CarrySection *s = &c->sections[c->n_sections];
-        int e;
 
         *s = (CarrySection){.name = strdup(name), .max = max};
         if (!s->name)
                 return -ENOMEM;
         c->n_sections++;
-        e = locked_new(max, &s->memory);
-        if (e == 0 && !s->memory.resident)
-                e = diag(reterr, CARRY_E_BAD,
-                         "session section %s: %zu bytes cannot be locked in memory: raise RLIMIT_MEMLOCK (ulimit -l), "
-                         "declare fewer bytes, or close sessions", name, s->memory.n);
-        return e;
+        return 0;
 }
 
 int carry_new(const json_t *sections, Carry **ret, Diag *reterr) {
         Carry *c = calloc(1, sizeof(*c));
         const char *name;
         json_t *said;
-        int e;
+        int e = 0;
 
         if (!c || !(c->sections = calloc(json_object_size(sections) + 1, sizeof(*c->sections)))) {
                 carry_free(c);
                 return -ENOMEM;
         }
-        e = locked_new(KEY_BYTES, &c->key);
-        if (e == 0 && getrandom(c->key.p, KEY_BYTES, 0) != KEY_BYTES)
-                e = -EIO;
+        c->left.resident = true;
         json_object_foreach((json_t *)sections, name, said) {
                 const json_int_t max = json_integer_value(json_object_get(said, "bytes"));
 
                 if (e == 0 && (max < 1 || max > SECTION_BYTES_MAX))
                         e = diag(reterr, CARRY_E_BAD, "session section %s: bytes must be from 1 to %d", name,
                                  SECTION_BYTES_MAX);
-                e = e ?: carry_add(c, name, (size_t)max, reterr);
+                e = e ?: carry_add(c, name, (size_t)max);
         }
         if (e != 0) {
                 carry_free(c);
@@ -68,7 +63,7 @@ int carry_new(const json_t *sections, Carry **ret, Diag *reterr) {
         return 0;
 }
 
-int carry_check(const json_t *sections, const char *name, const json_t *value, Diag *reterr) {
+int carry_check(const json_t *sections, const char *name, const json_t *value, size_t *ret_n, Diag *reterr) {
         const json_t *said = json_object_get(sections, name), *schema = json_object_get(said, "schema");
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
         _cleanup_free_ char *text = NULL;
@@ -94,6 +89,8 @@ int carry_check(const json_t *sections, const char *name, const json_t *value, D
         e = compiled ? jsonschema_validate(compiled, value, reterr) : 0;
         if (e > 0)
                 diag_prefix(reterr, "section %s", name);
+        if (e == 0 && ret_n)
+                *ret_n = n;
         return e > 0 ? CARRY_E_SCHEMA : e;
 }
 
@@ -104,20 +101,61 @@ static CarrySection *carry_find(const Carry *c, const char *name) {
         return NULL;
 }
 
-int carry_put(Carry *c, const char *name, const json_t *value, uint64_t version, Diag *reterr) {
+static void carry_wipe_memory(Locked *l, unsigned passes, VaultWiped *w) {
+        if (!l->p)
+                return;
+        w->bytes_held += l->n;
+        w->resident = w->resident && l->resident;
+        w->bytes_verified += locked_wipe(l, passes);
+        w->bytes_overwritten += l->n;
+        locked_free(l);
+}
+
+static int carry_refuse_unlocked(const CarrySection *s, size_t n, Diag *reterr) {
+        struct rlimit limit = {};
+
+        getrlimit(RLIMIT_MEMLOCK, &limit);
+        return diag(reterr, CARRY_E_UNLOCKED,
+                    "session section %s: %zu bytes cannot be locked in memory: RLIMIT_MEMLOCK (ulimit -l) of the "
+                    "session's host is %llu bytes for all of its sessions: raise the limit, declare fewer bytes, or close "
+                    "sessions", s->name, n, (unsigned long long)limit.rlim_cur);
+}
+
+int carry_reserve(Carry *c, const char *name, size_t n, Diag *reterr) {
         CarrySection *s = carry_find(c, name);
-        char *text;
-        size_t n;
+        Locked more;
         int e;
 
         if (!s)
                 return diag(reterr, CARRY_E_UNDECLARED, "the session has no section %s", DIAG_QUOTED(name));
-        e = json_canonical(value, &text, &n);
+        if (n > s->max)
+                return diag(reterr, CARRY_E_TOO_LARGE, "section %s: %zu bytes are more than %zu", name, n, s->max);
+        if (s->memory.p && n <= s->memory.n)
+                return 0;
+        e = locked_new(n, &more);
+        if (e == 0 && !more.resident) {
+                e = carry_refuse_unlocked(s, more.n, reterr);
+                locked_free(&more);
+        }
+        if (e != 0)
+                return e;
+        if (s->used > 0)
+                memcpy(more.p, s->memory.p, s->used);
+        carry_wipe_memory(&s->memory, 1, &c->left);
+        s->memory = more;
+        return 0;
+}
+
+int carry_put(Carry *c, const char *name, const json_t *value, uint64_t version, Diag *reterr) {
+        CarrySection *s = carry_find(c, name);
+        char *text;
+        size_t n;
+        int e = json_canonical(value, &text, &n);
+
         if (e < 0)
                 return e;
-        if (n > s->max)
-                e = diag(reterr, CARRY_E_TOO_LARGE, "section %s: %zu bytes are more than %zu", name, n, s->max);
-        else {
+        e = carry_reserve(c, name, n, reterr);
+        if (e == 0) {
                 memcpy(s->memory.p, text, n);
                 sodium_memzero(s->memory.p + n, s->memory.n - n); /* the rest of a longer value before */
                 s->used = n;
@@ -146,41 +184,44 @@ json_t *carry_values(const Carry *c) {
 }
 
 uint64_t carry_bytes(const Carry *c) {
-        uint64_t n = c->key.n;
+        uint64_t n = 0;
 
         for (size_t i = 0; i < c->n_sections; i++)
                 n += c->sections[i].memory.n;
         return n;
 }
 
-void carry_hand_over(const Carry *c, char ret[static KEY_TEXT_BYTES + 1]) {
-        hex_encode(c->key.p, KEY_BYTES, ret);
+int carry_hand_over(Carry *c, char ret[static KEY_TEXT_BYTES + 1]) {
+        uint8_t key[KEY_BYTES];
+
+        if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
+                return -EIO;
+        hash_bytes(key, sizeof(key), c->key_hash);
+        c->has_key = true;
+        hex_encode(key, sizeof(key), ret);
+        sodium_memzero(key, sizeof(key));
+        return 0;
 }
 
 bool carry_key_is(const Carry *c, const char *text) {
-        uint8_t presented[KEY_BYTES];
-        bool same = c->key.p && strlen(text) == KEY_TEXT_BYTES && hex_decode(text, presented, sizeof(presented)) == 0 &&
-                    sodium_memcmp(presented, c->key.p, KEY_BYTES) == 0;
+        uint8_t presented[KEY_BYTES], hash[HASH_BYTES];
+        bool same = false;
 
+        if (c->has_key && strlen(text) == KEY_TEXT_BYTES && hex_decode(text, presented, sizeof(presented)) == 0) {
+                hash_bytes(presented, sizeof(presented), hash);
+                same = sodium_memcmp(hash, c->key_hash, sizeof(hash)) == 0;
+        }
         sodium_memzero(presented, sizeof(presented));
         return same;
 }
 
-static void carry_wipe_memory(Locked *l, unsigned passes, VaultWiped *w) {
-        if (!l->p)
-                return;
-        w->bytes_held += l->n;
-        w->resident = w->resident && l->resident;
-        w->bytes_verified += locked_wipe(l, passes);
-        w->bytes_overwritten += l->n;
-        locked_free(l);
-}
-
 void carry_wipe(Carry *c, unsigned passes, VaultWiped *ret) {
-        *ret = (VaultWiped){.resident = true, .sections = c->n_sections};
-        carry_wipe_memory(&c->key, passes, ret);
-        for (size_t i = 0; i < c->n_sections; i++)
+        *ret = c->left;
+        ret->sections = c->n_sections;
+        for (size_t i = 0; i < c->n_sections; i++) {
                 carry_wipe_memory(&c->sections[i].memory, passes, ret);
+                c->sections[i].used = c->sections[i].version = 0;
+        }
 }
 
 void carry_free(Carry *c) {
@@ -193,6 +234,5 @@ void carry_free(Carry *c) {
         for (size_t i = 0; i < c->n_sections; i++)
                 free(c->sections[i].name);
         free(c->sections);
-        locked_free(&c->key);
         free(c);
 }

@@ -45,13 +45,35 @@ static int session_get(Txn *t, const char *id, json_t **ret, json_t **ret_sessio
         return r;
 }
 
+/* The list of rows is read only when all regions together reach the limit. */
+static int session_check_count(Txn *t, const SessionStart *s, Diag *reterr) {
+        RegionRow *rows = NULL;
+        uint64_t alive, of_user = 0;
+        size_t n = 0;
+        int r = s->max_sessions > 0 ? engine_region_count(t, &alive) : 0;
+
+        if (r < 0 || s->max_sessions == 0 || alive < s->max_sessions)
+                return r;
+        r = engine_region_list(t, &rows, &n);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                of_user += session_of_row(&rows[i]) && session_u64(session_of_row(&rows[i]), "uid") == s->uid;
+        region_rows_free(rows, n);
+        return r == 0 && of_user >= s->max_sessions
+                       ? diag(reterr, ENGINE_E_TOO_MANY,
+                              "user %" PRIu64 " has %" PRIu64 " sessions open: policy allows %" PRIu64
+                              " of a user at once (max_sessions): close one of them", s->uid, of_user, s->max_sessions)
+                       : r;
+}
+
 int engine_session_open(Txn *t, const SessionStart *s, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL;
         const char *id = s->region.region;
         const json_t *said = s->said;
         uint64_t now = clock_real_usec();
         json_t *session, *fields;
-        int r = engine_region_start(t, &s->region, NULL, NULL, reterr) ?: region_json_get(t, id, &row);
+        int r = session_check_count(t, s, reterr)
+                        ?: engine_region_start(t, &s->region, NULL, NULL, reterr)
+                        ?: region_json_get(t, id, &row);
 
         if (r != 0)
                 return r;

@@ -15,7 +15,7 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, STORE, alone, case, check, lethe, main, python_skill, same, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, STORE, alone, case, case_when, check, lethe, main, python_skill, same, wait_for  # noqa: E402
 
 LAB = """import os, sys, time
 import lethe
@@ -127,7 +127,7 @@ def carried_alone_reaches_the_next_turn():  # I-46, I-47, I-48, I-84
 def a_shell_in_a_turn_carries_too():  # I-48
     s = open_("talk")
     turn(s, COUNT)
-    same(turn(s, "import subprocess; sh = lambda line: subprocess.run(['/bin/sh', '-c', line], stdout=subprocess.PIPE, check=True).stdout.decode(); "
+    same(turn(s, "import subprocess; sh = lambda line: subprocess.run(['/bin/sh', '-c', line], stdout=subprocess.PIPE, check=True, close_fds=False).stdout.decode(); "
                  "print(sh('lethe-slot carry read count; lethe-slot carry read count --version; lethe-slot carry write count 6; lethe-slot carry write text --text hello'))").out.split(),
          ["1", "1", "2", "1"])
     same(turn(s, "print(have('count'), have('text'), lethe.carry_value('count').version)").out, "6 hello 2\n")
@@ -219,6 +219,85 @@ def idle_sessions_and_used_ones_end():  # I-85
     close(s)
     r = lethe("session", "open", "nobody")
     same(r.code, 1, r)
+
+
+def elsewhere(name, policy, wrap=()):
+    """A function like lethe() with a store of its own, a host of its own and this policy."""
+    file = os.path.join(DIR, name + ".policy")
+    with open(file, "w", encoding="utf-8") as f:
+        json.dump(dict({"version": 1}, **policy), f)
+    os.chmod(file, 0o644)
+    env = {"LETHE_STORE": os.path.join(DIR, name), "LETHE_SERVE": "0", "LETHE_POLICY": file}
+
+    def there(*argv):
+        if not wrap:
+            return lethe(*argv, env=env)
+        full = {k: v for k, v in dict(ENV, **env).items() if k != "LETHE_ANCHOR"}
+        return subprocess.run([*wrap, LETHE, *argv], env=full, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    for skill_name in ("talk", "brief", "plain"):
+        same(there("skill", "add", os.path.join(DIR, skill_name)).returncode if wrap else there("skill", "add", os.path.join(DIR, skill_name)).code, 0)
+    return there
+
+
+@case
+def the_policy_bounds_idle_time_and_number():  # I-73, I-85
+    there = elsewhere("bounded", {"max_sessions": 2, "bounds": {"session_idle": {"ceiling": "10m", "floor": "1m"}}})
+    s = [there("session", "open", "plain").out.decode().strip() for _ in range(2)]
+    shown = json.loads(there("session", "show", s[0], "--json").out)
+    same(shown["idle_usec"], 600000000)  # the default is cut, for a skill that says nothing
+    r = there("session", "open", "plain")
+    check(r.code == 1 and b"user %d has 2 sessions open: policy allows 2 of a user at once (max_sessions)" % os.geteuid() in r.err, r)
+    same(there("session", "close", s[0]).code, 0)
+    raised = there("session", "open", "brief").out.decode().strip()
+    same(json.loads(there("session", "show", raised, "--json").out)["idle_usec"], 60000000)
+    grant = json.loads(there("log", "--session", raised, "--type", "region.allocated", "--json").out.splitlines()[0])["grant"]
+    same([(c["field"], c["asked"], c["granted"]) for c in grant["raised"]], [("/session/idle", "500 ms", "60 s")])
+    for x in (s[1], raised):
+        same(there("session", "close", x).code, 0)
+    python_skill("long", LAB, session={"idle": "2h"})
+    same(there("skill", "add", os.path.join(DIR, "long")).code, 0)
+    r = there("session", "open", "long")
+    check(r.code == 1 and b"lethe.json#/session/idle: 7200 s is above the ceiling 600 s of" in r.err, r)
+    there = elsewhere("alone", {"concurrency": {"*": 1}})
+    s = [there("session", "open", "talk").out.decode().strip() for _ in range(2)]  # a session between two turns is no region that runs
+    same(there("session", "turn", s[0], "--", COUNT).code, 0)
+    for x in s:
+        same(there("session", "close", x).code, 0)
+    same(there("audit").code, 0)
+
+
+SESSIONS = int(os.environ.get("LETHE_TEST_SESSIONS", "24"))  # 500 for a long run
+
+
+@case
+def many_sessions_are_open_at_once():  # I-84
+    s = [open_("talk") for _ in range(SESSIONS)]
+    for i in (0, SESSIONS // 2, SESSIONS - 1):
+        same(lethe("session", "carry", s[i], "count", str(i)).code, 0)
+        same(turn(s[i], COUNT).out, "%d\n" % i)
+    listed = json.loads(lethe("session", "list", "--json").out)["sessions"]
+    check(set(s) <= {x["session"] for x in listed}, len(listed))
+    for x in s:
+        close(x)
+    holds()
+
+
+@case_when(not ROOT)
+def a_limit_of_locked_memory_is_told():  # I-84; root's memory has no such limit
+    there = elsewhere("locked", {}, wrap=("prlimit", "--memlock=24576:24576"))
+    s = [there("session", "open", "talk").stdout.decode().strip() for _ in range(9)]  # opening takes none of it
+    carried = [there("session", "carry", x, "count", "1") for x in s]
+    done = [r.returncode for r in carried].index(1)  # the signing key has a page of it
+    check(2 <= done <= 6, carried)  # keys of the store and of regions have pages of it, too
+    check(b"session section count: 4096 bytes cannot be locked in memory: RLIMIT_MEMLOCK (ulimit -l)" in carried[done].stderr, carried[done])
+    r = there("session", "turn", s[8], "--", "print(refused('count', 5))")
+    same((r.stdout, r.returncode), (b"no_budget\n", 0), r.stderr)
+    for x in s[:done]:
+        same(there("session", "close", x).returncode, 0)
+    same(there("session", "turn", s[8], "--", "print(refused('count', 5))").stdout, b"1\n")  # their memory
+    for x in s[done:]:
+        same(there("session", "close", x).returncode, 0)
+    same(there("audit").returncode, 0)
 
 
 def kill_host(session):

@@ -26,6 +26,14 @@ static const Document documents[] = {
         AT("files", "[{\"path\":\"/\",\"access\":\"read\"},{\"path\":\"/srv/../srv-not\",\"access\":\"read\"}]", "/files/1/path"),
         AT("files", "[{\"path\":\"/nowhere/at/all\",\"access\":\"write\"}]", NULL),
         AT("max_regions", "1", NULL),
+        /* I-85 */
+        AT("max_sessions", "1", NULL),
+        AT("max_sessions", "100000", NULL),
+        AT("max_sessions", "0", "/max_sessions"),
+        AT("max_sessions", "\"9\"", "/max_sessions"),
+        AT("bounds", "{\"session_idle\":{\"floor\":\"100ms\",\"ceiling\":\"24h\"}}", NULL),
+        BEYOND("bounds", "{\"session_idle\":{\"ceiling\":\"25h\"}}", "/bounds/session_idle/ceiling"),
+        BEYOND("bounds", "{\"session_idle\":{\"floor\":\"2m\",\"ceiling\":\"1m\"}}", "/bounds/session_idle"),
         /* I-73 */
         AT("bounds", "{}", NULL),
         AT("bounds", "{\"discipline\":{\"floor\":\"zero\",\"ceiling\":\"multipass:16\"},\"lineage\":{\"floor\":\"stats\"},\"key_scope\":{\"ceiling\":\"invocation\"}}", NULL),
