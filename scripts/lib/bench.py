@@ -424,7 +424,20 @@ def pending(args, work):
     return rows
 
 
-PARTS = (launch, languages, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending)
+def cognition(args, work):
+    """A turn without a skill beside the evidence that its session has; each is one durable commit."""
+    measured = []
+    for pieces in (10, 1000, 100000):
+        measured += lines([args.build + "/tests/bench/cognition", "%s/cognition-%d" % (work, pieces), str(args.n), str(pieces), args.build + "/lethe"])
+    rows = []
+    for what, title in (("a turn", "in the library"), ("lethe ccs turn", "the command, from its start to its end")):
+        for end, unit in (("pieces", "durable"), ("processor", "the processor's time")):
+            part = [r for r in measured if r["name"].startswith(what) and r["name"].endswith(end)]
+            rows += table("A cognitive turn, %s, by the pieces of evidence: %s" % (title, unit), part, part[0]["name"])
+    return rows
+
+
+PARTS = (launch, languages, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition)
 
 
 def main():

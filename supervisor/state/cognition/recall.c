@@ -224,30 +224,39 @@ static void recall_sum(const RecallQuery *q, const RecallRow *row, size_t n, Rec
         }
 }
 
+/* Rows of one term: the oldest and the newest places, and all between where the newest have few. */
+static int recall_read_term(Cursor *c, uint8_t *k, size_t n_head, uint32_t term, uint64_t first, uint64_t last,
+                            RecallRows *rows) {
+        uint64_t middle = first + RECALL_OLDEST, late = MAX(last - MIN(last, (uint64_t)RECALL_NEWEST - 1), middle);
+        size_t begin = rows->n, before;
+        int r = recall_read_rows(c, k, n_head, term, 0, middle - 1, RECALL_OLDEST, rows);
+
+        before = rows->n;
+        if (r == 0)
+                r = recall_read_rows(c, k, n_head, term, late, UINT64_MAX, RECALL_NEWEST, rows);
+        if (r < 0 || late == middle || rows->n - before > RECALL_FEW)
+                return r;
+        before = rows->n;
+        r = recall_read_rows(c, k, n_head, term, middle, late - 1, RECALL_ROWS - (before - begin), rows);
+        if (rows->n - begin == RECALL_ROWS)
+                rows->n = before; /* many */
+        return r;
+}
+
 int recall_read(Txn *t, uint64_t scope, Kind kind, unsigned field, const RecallQuery *q, uint64_t newest, RecallHit *ret,
                 size_t *n) {
         _cleanup_free_ RecallRows *rows = malloc(sizeof(*rows));
         _cleanup_cursor_ Cursor *c = NULL;
-        uint64_t last = newest >> 8, first = scope >> 8;
         int r = rows ? cursor_open(t, TABLE_TERM, BYTES(NULL, 0), &c) : -ENOMEM;
 
         if (r < 0)
                 return r;
         rows->n = 0;
         for (uint32_t i = 0; i < q->n && r == 0; i++) {
-                size_t before = rows->n;
                 uint8_t k[TERM_KEY_MAX];
                 size_t head = term_key(scope, (uint8_t)kind, (uint8_t)field, q->term[i].p, q->term[i].n, k);
 
-                r = recall_read_rows(c, k, head, i, 0, UINT64_MAX, RECALL_ROWS, rows);
-                if (r < 0 || rows->n - before < RECALL_ROWS)
-                        continue;
-                rows->n = before;
-                r = recall_read_rows(c, k, head, i, first, first + RECALL_OLDEST - 1, RECALL_OLDEST, rows);
-                if (r == 0)
-                        r = recall_read_rows(c, k, head, i, MAX(last - MIN(last, (uint64_t)RECALL_NEWEST - 1),
-                                                                first + RECALL_OLDEST),
-                                             UINT64_MAX, RECALL_NEWEST, rows);
+                r = recall_read_term(c, k, head, i, scope >> 8, newest >> 8, rows);
         }
         if (r < 0)
                 return r;

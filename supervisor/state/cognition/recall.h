@@ -4,9 +4,9 @@
  * an influence (C-25). Evidence that Q has refused when it was stored is in a field of its own and is searched apart,
  * for the record of the turn only.
  *
- * The work has a bound. Of a term in at most RECALL_ROWS rows (a row: 256 neighbouring events) all records are read. Of
- * a more frequent term the newest RECALL_NEWEST and the oldest RECALL_OLDEST rows of the session are read: places, not
- * counts. */
+ * The work has a bound. Of each term the newest RECALL_NEWEST and the oldest RECALL_OLDEST rows of the session are read (a
+ * row: 256 neighbouring events): places, not counts. A term that few of the newest rows have is read whole, unless
+ * RECALL_ROWS rows have it. */
 #pragma once
 
 #include "cognition/qualify.h"
@@ -17,8 +17,9 @@
 #define RECALL_K_MAX 16
 #define RECALL_TERMS 32
 #define RECALL_ROWS 64
-#define RECALL_NEWEST 24
-#define RECALL_OLDEST 8
+#define RECALL_NEWEST 16
+#define RECALL_OLDEST 4
+#define RECALL_FEW 8 /* of the newest rows */
 #define RECALL_CANDIDATES 48 /* judged; only a flood of refused candidates could hide others behind them */
 
 typedef struct RecallTerm {
