@@ -221,6 +221,19 @@ def idle_sessions_and_used_ones_end():  # I-85
     same(r.code, 1, r)
 
 
+@case
+def a_skill_that_has_changed_gets_no_further_turn():  # I-84: the carried values have the types of one digest
+    python_skill("changes", LAB, session={"sections": SECTIONS})
+    s = open_("changes")
+    same(turn(s, COUNT).out, "0\n")
+    python_skill("changes", LAB + "# another one\n", session={"sections": SECTIONS})
+    r = turn(s, COUNT)
+    check(r.code == 125 and "is not the one with which the session was opened" in r.out, r)
+    same(count(s), 1)
+    close(s)
+    holds()
+
+
 def elsewhere(name, policy, wrap=()):
     """A function like lethe() with a store of its own, a host of its own and this policy."""
     file = os.path.join(DIR, name + ".policy")
