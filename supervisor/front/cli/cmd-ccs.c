@@ -2,10 +2,12 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "cli/actions.h"
+#include "cli/ccs-advised.h"
 #include "cognition/ccs-diff.h"
 #include "cognition/ccs-text.h"
 #include "cognition/ccs-validate.h"
 #include "cognition/cognition.h"
+#include "cognition/recall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +17,9 @@
 #include <unistd.h>
 
 static const char help[] =
-        "Usage: lethe ccs begin [--role FILE] [--recall SCOPE] [--bound BYTES,TOKENS]\n"
-        "       lethe ccs turn SESSION              standard input: {\"input\": TEXT, \"tools\"?: [...]}\n"
+        "Usage: lethe ccs begin [--role FILE] [--recall SCOPE] [--bound BYTES,TOKENS] [--most K]\n"
+        "                       [--compressor SKILL|DIR [--set 'NAME=VALUE ...']] [--policy FILE]\n"
+        "       lethe ccs turn SESSION [--policy FILE]  standard input: {\"input\": TEXT, \"tools\"?: [...]}\n"
         "       lethe ccs decide SESSION            standard input: {\"decision\": TEXT, \"tools\"?: [...]}\n"
         "       lethe ccs store SESSION             standard input: {\"documents\": [...]}\n"
         "       lethe ccs show SESSION [--turn N]\n"
@@ -30,6 +33,11 @@ static const char help[] =
         "  --role FILE       with begin: goals, rules and policy, as text or JSON (- : standard input)\n"
         "  --recall SCOPE    with begin: turns recall the memory of this scope, too\n"
         "  --bound B,T       with begin: the most bytes and tokens of a state (default: 2048,512)\n"
+        "  --most K          with begin: at most K artifacts a turn (default: 5)\n"
+        "  --compressor SKILL  with begin: this skill proposes each state; a registered skill, or a folder. Its answer is\n"
+        "                    checked; after a second bad answer the built-in compressor does the turn: \"degraded\"\n"
+        "  --set TEXT        with --compressor: options of `lethe run` for the skill, with blanks between\n"
+        "  --policy FILE     with --compressor, and with its turns: the operator's policy\n"
         "  --turn N          with show: an earlier turn, for auditors\n"
         HELP_JSON "\nExit status: 0; 1 refused, no such session, or not valid; 2 usage.\n";
 
@@ -81,18 +89,27 @@ static int ccs_print_state(const ActionArgs *a, json_t *o) {
 static int cmd_ccs_begin(ActionArgs *a) {
         CognitionBegin b = {.who = action_who(), .recall = a->o.value['R'], .now_usec = clock_real_usec()};
         _cleanup_free_ char *role = NULL, *name = NULL;
+        _cleanup_json_ json_t *compressor = NULL;
         json_t *made = NULL;
         CcsBound bound;
-        int r = EXIT_OK;
+        uint64_t k = RECALL_K;
+        int r = cli_number(a->verb, "--most", a->o.value['M'], 1, RECALL_K_MAX, &k);
 
-        if (a->o.value['F'])
+        if (r == EXIT_OK && a->o.value['F'])
                 r = ccs_read_file(a, a->o.value['F'], ROLE_MAX, &role, &b.n_role);
         if (r == EXIT_OK && a->o.value['B'])
                 r = ccs_bound(a, &bound);
+        if (r == EXIT_OK && a->o.value['C'])
+                r = ccs_compressor(a, &compressor);
+        else if (r == EXIT_OK && (a->o.value['e'] || a->o.value['P']))
+                r = cli_usage(a->verb, "--%s is about an advisor: give --compressor, too",
+                              a->o.value['e'] ? "set" : "policy");
         if (r != EXIT_OK)
                 return r;
         b.role = role;
         b.bound = a->o.value['B'] ? &bound : NULL;
+        b.compressor = compressor;
+        b.k = a->o.value['M'] ? k : 0;
         r = action_begin(a, true) ?: action_end(a, cognition_begin(a->t, &b, &made, &a->d));
         if (r != EXIT_OK)
                 return r;
@@ -112,7 +129,21 @@ static int ccs_write(ActionArgs *a,
 }
 
 static int cmd_ccs_turn(ActionArgs *a) {
-        return ccs_write(a, cognition_turn);
+        _cleanup_json_ json_t *in = NULL;
+        json_t *made = NULL;
+        int r = action_json(a, "the input", "-", COGNITION_INPUT_MAX, &in);
+
+        r = r ?: action_begin(a, true);
+        if (r != EXIT_OK)
+                return r;
+        r = cognition_turn(a->t, action_who(), a->argv[0], in, &made, &a->d);
+        if (r == ENGINE_E_ADVISED) { /* nothing was written */
+                store_abort(TAKE_PTR(a->t));
+                store_free(TAKE_PTR(a->store));
+                r = ccs_advised_turn(a, in, &made);
+        } else
+                r = action_end(a, r);
+        return r != EXIT_OK ? r : action_print(a, made);
 }
 
 static int cmd_ccs_decide(ActionArgs *a) {
@@ -233,10 +264,11 @@ static int cmd_ccs_validate(ActionArgs *a) {
 
 int cmd_ccs(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("role", 'F'), OPTION("recall", 'R'),
-                                                OPTION("bound", 'B'), OPTION("turn", 'N'), {0}};
+                                                OPTION("bound", 'B'), OPTION("turn", 'N'), OPTION("most", 'M'),
+                                                OPTION("compressor", 'C'), OPTION("set", 'e'), OPTION("policy", 'P'), {0}};
         static const Action actions[] = {
-                {"begin", "", 0, 0, "FRB", cmd_ccs_begin, true},
-                {"turn", "SESSION", 1, 1, "", cmd_ccs_turn},
+                {"begin", "", 0, 0, "FRBMCeP", cmd_ccs_begin, true},
+                {"turn", "SESSION", 1, 1, "P", cmd_ccs_turn},
                 {"decide", "SESSION", 1, 1, "", cmd_ccs_decide},
                 {"store", "SESSION", 1, 1, "", cmd_ccs_store},
                 {"show", "SESSION", 1, 1, "N", cmd_ccs_show},

@@ -41,14 +41,27 @@ static int read_stream(int fd, size_t max, char **ret, size_t *ret_n) {
         return lseek(fd, 0, SEEK_SET) < 0 ? -errno : io_read_all(fd, max, ret, ret_n);
 }
 
+/* No write to a file, a slot, memory or notes, and no region below that could. */
+static void advise_read_only(Grant *g) {
+        for (size_t i = 0; i < g->n_files; i++)
+                g->files[i].write = false;
+        for (size_t i = 0; i < g->n_memory; i++)
+                g->memory[i].may[MEMORY_WRITE] = g->memory[i].may[MEMORY_DELETE] = 0;
+        strv_free(TAKE_PTR(g->writes));
+        strv_free(TAKE_PTR(g->sub_skills));
+        free(TAKE_PTR(g->notes));
+}
+
 static int advise_grant(const Advise *a, Grant *ret, Diag *reterr) {
         Refusal refusal = {0};
         SkillRequest ask = a->ask;
 
         ask.request.store_dir = store_dir(a->store); /* the copy of the skill lies there */
-        if (resolve_request(&ask, a->store, a->policy, true, ret, &refusal))
-                return 0;
-        return diag(reterr, BELIEF_E_ADVISOR_REFUSED, "%s", refusal.why.text);
+        if (!resolve_request(&ask, a->store, a->policy, true, ret, &refusal))
+                return diag(reterr, BELIEF_E_ADVISOR_REFUSED, "%s", refusal.why.text);
+        if (a->reads_only)
+                advise_read_only(ret);
+        return 0;
 }
 
 /* The smaller of the given limit and this file's. */

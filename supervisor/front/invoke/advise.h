@@ -14,6 +14,7 @@ typedef struct Advise {
         Spawner *spawner;       /* as in RunOptions */
         /* the skill, and the grants of the command line; borrowed. An output limit is set by advise_ask() */
         SkillRequest ask;
+        bool reads_only;        /* rights to write outside of the region are taken off the grant (C-28) */
         int signals;            /* of run_take_signals(): a signal ends the question */
         /* As in RunOptions, for the first question. */
         int (*recover)(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, bool quiet, Diag *reterr);

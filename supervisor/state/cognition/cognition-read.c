@@ -11,8 +11,9 @@
 
 /* All that an event of KIND_CCS says. */
 static int cognition_said(Txn *t, const char *session, uint64_t seq, bool with_text, json_t **ret) {
-        static const char *const of_entry[] = {"turn", "tokens", "schema", "degraded", "dropped", "undecided", "time", "who"};
-        static const char *const of_body[] = {"evidence", "acts", "bound", "recall"};
+        static const char *const of_entry[] = {"turn", "tokens", "schema", "degraded", "dropped", "undecided", "time", "who",
+                                              "compressor"};
+        static const char *const of_body[] = {"evidence", "acts", "bound", "recall", "of", "k", "compressor", "proposal"};
         _cleanup_json_ json_t *entry = NULL, *body = NULL, *o = json_pack("{s:s, s:o}", "session", session, "seq",
                                                                           json_u64(seq));
         int r = o ? event_get(t, seq, &entry) : -ENOMEM;

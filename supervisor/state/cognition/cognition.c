@@ -1,10 +1,8 @@
 #include "cognition/cognition.h"
 
-#include "cognition/ccs-check.h"
+#include "cognition/advised.h"
 #include "cognition/ccs-text.h"
-#include "cognition/gather.h"
-#include "cognition/observe.h"
-#include "cognition/session.h"
+#include "cognition/turn.h"
 #include "engine/mutate.h"
 #include "engine/scope.h"
 #include "ledger/ledger.h"
@@ -12,8 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-
-#define COGNITION_NO_GOAL "assist(user)" /* stands until somebody names a goal */
 
 /* A failure after the first write of a transaction: no refusal is committed half. */
 static int cognition_whole(int r) {
@@ -76,11 +72,6 @@ static int cognition_commit(Txn *t, const char *who, const char *session, uint64
                             .payload = payload, .more = m, .fields = f, .who = who, .takes = true}, ret, NULL));
 }
 
-static int cognition_code(int r) {
-        return r <= 0 ? r : r == CCS_E_OVER_BUDGET ? ENGINE_E_OVER_BUDGET : r == CCS_E_LOST ? ENGINE_E_LOST
-                                                                                            : ENGINE_E_BAD_STATE_TEXT;
-}
-
 int cognition_begin(Txn *t, const CognitionBegin *b, json_t **ret, Diag *reterr) {
         char session[SESSION_NAME_MAX] = "ccs-";
         _cleanup_ccs_ Ccs state = CCS_NULL;
@@ -92,170 +83,31 @@ int cognition_begin(Txn *t, const CognitionBegin *b, json_t **ret, Diag *reterr)
         int r = b->recall ? scope_find(t, b->recall, &other, reterr) : 0;
 
         if (r == 0)
-                r = cognition_code(ccs_begin(b->role, b->n_role, &state, &bound, NULL, reterr));
+                r = turn_code(ccs_begin(b->role, b->n_role, &state, &bound, NULL, reterr));
         if (r == 0 && b->bound)
                 bound = *b->bound;
         if (r == 0)
-                r = cognition_code(ccs_fit(&state, &bound, NULL, reterr) ?: ccs_validate(&state, &bound, reterr));
-        if (r == 0)
+                r = turn_code(ccs_fit(&state, &bound, NULL, reterr) ?: ccs_validate(&state, &bound, reterr));
+        if (r == 0 && b->of)
+                snprintf(session + 4, sizeof(session) - 4, "%s", b->of);
+        else if (r == 0)
                 r = region_id_new(b->now_usec, session + 4);
         if (r != 0)
                 return r;
         r = cognition_whole(engine_scope_create(t, b->who, session, &scope, reterr));
         if (r < 0)
                 return r;
-        more = json_pack("{s:{s:o, s:o}, s:s*}", "bound", "bytes", json_u64(bound.bytes), "tokens",
-                         json_u64(bound.tokens), "recall", b->recall);
+        more = json_pack("{s:{s:o, s:o}, s:s*, s:s*, s:O*, s:o*}", "bound", "bytes", json_u64(bound.bytes), "tokens",
+                         json_u64(bound.tokens), "recall", b->recall, "of", b->of, "compressor", b->compressor, "k",
+                         b->k ? json_u64(b->k) : NULL);
         r = cognition_commit(t, b->who, session, 0, &state, more, json_pack("{s:i}", "turn", 0), &text, &done);
         if (r < 0)
                 return r;
-        *ret = json_pack("{s:s, s:i, s:s%, s:o, s:{s:o, s:o}, s:s, s:o}", "session", session, "turn", 0, "ccs", text.data,
-                         text.n, "tokens", json_u64(ccs_tokens(text.data, text.n)), "bound", "bytes",
+        *ret = json_pack("{s:s, s:i, s:s%, s:o, s:{s:o, s:o}, s:s, s:o, s:O*}", "session", session, "turn", 0, "ccs",
+                         text.data, text.n, "tokens", json_u64(ccs_tokens(text.data, text.n)), "bound", "bytes",
                          json_u64(bound.bytes), "tokens", json_u64(bound.tokens), "schema", ccs_schema_hash(), "seq",
-                         json_u64(done.seq));
+                         json_u64(done.seq), "compressor", json_object_get(b->compressor, "skill"));
         return *ret ? 0 : -ENOMEM;
-}
-
-/* x_t, with what is borrowed from the evidence of the turn before (C-20). */
-typedef struct CognitionTurn {
-        CognitionSession s;
-        Observed *in;
-        json_t *bodies[1 + COGNITION_TEXTS_MAX]; /* owned; the first is the decision's */
-        CompressText decision;
-        CompressText tools[2 * COGNITION_TEXTS_MAX];
-        size_t n_bodies, n_tools;
-        Recalled got;
-        CompressReport report;
-        Ccs next;
-        size_t dropped;
-        uint64_t undecided; /* the turn before, if nobody decided; else 0 */
-} CognitionTurn;
-
-static void cognition_turn_free(CognitionTurn *c) {
-        if (!c)
-                return;
-        for (size_t i = 0; i < c->n_bodies; i++)
-                json_decref(c->bodies[i]);
-        session_deinit(&c->s);
-        ccs_deinit(&c->next);
-        free(c->in);
-        free(c);
-}
-static inline void cognition_turn_freep(CognitionTurn **c) {
-        cognition_turn_free(*c);
-}
-
-/* Reads a text of the session's evidence; -ENOENT: none, or erased. */
-static int cognition_read(Txn *t, CognitionTurn *c, const char *id, CompressText *ret) {
-        RecordKey key = record_key_of(c->s.scope, KIND_EVIDENCE, id);
-        _cleanup_record_ Record rec = RECORD_NULL;
-        _cleanup_json_ json_t *body = NULL;
-        const json_t *text;
-        int r = record_get(t, &key, &rec) ?: record_body(t, rec.content, &body);
-
-        if (r < 0)
-                return r;
-        text = json_object_get(json_object_get(body, "payload"), "text");
-        if (!json_is_string(text))
-                return -EUCLEAN;
-        *ret = (CompressText){.text = json_bytes(text), .n = json_string_length(text)};
-        c->bodies[c->n_bodies++] = TAKE_PTR(body);
-        return 0;
-}
-
-static int cognition_read_before(Txn *t, CognitionTurn *c) {
-        uint64_t turn = c->s.turn;
-        char id[RECORD_ID_MAX];
-        int r;
-
-        if (turn == 0)
-                return 0;
-        snprintf(id, sizeof(id), "said%" PRIu64, turn);
-        r = session_has(t, &c->s, id);
-        if (r <= 0) {
-                c->undecided = r == 0 ? turn : 0;
-                return r;
-        }
-        r = cognition_read(t, c, id, &c->decision);
-        r = r == -ENOENT ? 0 : r;
-        for (size_t i = 1; i <= COGNITION_TEXTS_MAX && r == 0; i++) {
-                snprintf(id, sizeof(id), "out%" PRIu64 "_%zu", turn, i);
-                r = cognition_read(t, c, id, &c->tools[c->n_tools]);
-                if (r == 0)
-                        c->n_tools++;
-                else if (r == -ENOENT)
-                        return 0;
-        }
-        return r;
-}
-
-static int cognition_recall(Txn *t, CognitionTurn *c) {
-        RecallText input = {c->in->main.text, c->in->main.n}, others[1 + ARRAY_SIZE(c->tools)];
-        size_t n = 0;
-        RecallQuery q;
-        uint64_t other = 0;
-        int r;
-
-        if (c->decision.n > 0)
-                others[n++] = (RecallText){c->decision.text, c->decision.n};
-        for (size_t i = 0; i < c->n_tools; i++)
-                others[n++] = (RecallText){c->tools[i].text, c->tools[i].n};
-        r = recall_query(t, &c->s.state, &input, others, n, &q);
-        if (r == 0 && *c->s.recall) {
-                r = scope_get(t, c->s.recall, &other);
-                r = r == -ENOENT ? 0 : r; /* a deleted scope has nothing */
-        }
-        return r ?: gather(t, c->s.scope, other, &c->s.state, &q, RECALL_K, &c->got);
-}
-
-/* All checks of the validator (C-6, C-30..C-33), the same for each compressor. */
-static int cognition_check(CognitionTurn *c, Diag *reterr) {
-        static const CcsRank ranks[] = {CCS_RANK_USER, CCS_RANK_OPERATOR, CCS_RANK_POLICY};
-        CcsSource sources[2 + 2 * COGNITION_TEXTS_MAX + RECALL_K_MAX];
-        char refs[RECALL_K_MAX][RECORD_ID_MAX + 64];
-        const char *lifted[COMPRESS_EVENTS_MAX + 1];
-        CcsGround ground = {.before = &c->s.state, .sources = sources};
-        size_t n_lifted = 0, changed = 0;
-        int r;
-
-        lifted[n_lifted++] = COGNITION_NO_GOAL;
-        sources[ground.n++] = (CcsSource){c->in->main.text, c->in->main.n, ranks[c->in->source], true};
-        if (c->decision.n > 0)
-                sources[ground.n++] = (CcsSource){c->decision.text, c->decision.n, CCS_RANK_UNVERIFIED, true};
-        for (size_t i = 0; i < c->n_tools; i++)
-                sources[ground.n++] = (CcsSource){c->tools[i].text, c->tools[i].n, CCS_RANK_VERIFIED, true};
-        for (size_t i = 0; i < c->got.n_good; i++) {
-                int n = snprintf(refs[i], sizeof(refs[i]), "%s@%" PRIu64, c->got.item[i].id, c->got.item[i].version);
-
-                sources[ground.n++] = (CcsSource){refs[i], (size_t)n, CCS_RANK_VERIFIED, false};
-        }
-        for (size_t i = 0; i < c->report.n; i++)
-                if (c->report.event[i].act == COMPRESS_LIFTED || c->report.event[i].act == COMPRESS_REPLACED)
-                        lifted[n_lifted++] = c->report.event[i].atom;
-        r = ccs_check_grounding(&c->next, &ground, false, &c->dropped, reterr);
-        if (r == 0)
-                r = ccs_check_episodic(&c->next, &ground, reterr);
-        if (r == CCS_E_CARRIED) {
-                while (c->next.field[CCS_EPISODIC_TRACE].n > 0)
-                        ccs_remove(&c->next, CCS_EPISODIC_TRACE, 0);
-                r = 0;
-        }
-        return r ?: ccs_check_verified(&c->next, &ground, false, &changed, reterr)
-                ?: ccs_check_retention(&c->s.state, &c->next, lifted, n_lifted, reterr)
-                ?: ccs_fit(&c->next, &c->s.bound, NULL, reterr)
-                ?: ccs_validate(&c->next, &c->s.bound, reterr);
-}
-
-static int cognition_compress(CognitionTurn *c, Diag *reterr) {
-        CompressArtifact artifacts[RECALL_K_MAX];
-        CompressInput in = {.previous = &c->s.state, .input = {c->in->main.text, c->in->main.n}, .source = c->in->source,
-                            .decision = c->decision, .tools = c->tools, .n_tools = c->n_tools, .artifacts = artifacts,
-                            .n_artifacts = c->got.n_good, .bound = c->s.bound};
-
-        for (size_t i = 0; i < c->got.n_good; i++)
-                artifacts[i] = (CompressArtifact){.label = c->got.item[i].label, .id = c->got.item[i].id,
-                                                  .version = c->got.item[i].version};
-        return cognition_code(ccs_compress(&in, &c->next, &c->report, reterr) ?: cognition_check(c, reterr));
 }
 
 static json_t *cognition_evidence(const Recalled *g) {
@@ -299,10 +151,17 @@ static int cognition_refuse(Txn *t, const char *who, const CognitionTurn *c, int
         return r < 0 ? r : code;
 }
 
-static int cognition_write(Txn *t, const char *who, CognitionTurn *c, json_t **ret) {
+/* Who proposed the state, for the auditor: {"by","region"?,"repaired","degraded","fault"?}. */
+static json_t *cognition_proposed(const CognitionProposal *p) {
+        return json_pack("{s:s, s:s*, s:b, s:b, s:o*}", "by", p->by, "region", *p->region ? p->region : NULL,
+                         "repaired", p->repaired, "degraded", p->degraded, "fault", advised_fault(p));
+}
+
+static int cognition_write(Txn *t, const char *who, CognitionTurn *c, const CognitionProposal *p, json_t **ret) {
         uint64_t turn = c->s.turn + 1, seq = 0;
         _cleanup_json_ json_t *evidence = cognition_evidence(&c->got), *acts = cognition_acts(c);
         _cleanup_buf_ Buf text = {0};
+        bool degraded = p && p->degraded;
         char id[RECORD_ID_MAX];
         Mutated done = {0};
         int r = evidence && acts ? 0 : -ENOMEM;
@@ -317,37 +176,55 @@ static int cognition_write(Txn *t, const char *who, CognitionTurn *c, json_t **r
                 r = cognition_keep_list(t, who, c->s.name, "tool", EVIDENCE_TOOL, c->in, turn, NULL, &seq);
         if (r == 0)
                 r = cognition_commit(t, who, c->s.name, c->s.rec.version, &c->next,
-                                     json_pack("{s:O, s:O}", "evidence", evidence, "acts", acts),
-                                     json_pack("{s:o, s:b, s:o, s:o*}", "turn", json_u64(turn), "degraded", 0, "dropped",
-                                               json_u64(c->dropped), "undecided",
-                                               c->undecided ? json_u64(c->undecided) : NULL), &text, &done);
+                                     json_pack("{s:O, s:O, s:o*}", "evidence", evidence, "acts", acts, "proposal",
+                                               p ? cognition_proposed(p) : NULL),
+                                     json_pack("{s:o, s:b, s:o, s:o*, s:s*}", "turn", json_u64(turn), "degraded", degraded,
+                                               "dropped", json_u64(c->dropped), "undecided",
+                                               c->undecided ? json_u64(c->undecided) : NULL, "compressor",
+                                               p ? p->by : NULL), &text, &done);
         if (r < 0)
                 return r;
-        *ret = json_pack("{s:o, s:s%, s:o, s:O, s:b, s:o, s:o}", "turn", json_u64(turn), "ccs", text.data, text.n,
-                         "tokens", json_u64(ccs_tokens(text.data, text.n)), "evidence", evidence, "degraded", 0,
-                         "dropped", json_u64(c->dropped), "seq", json_u64(done.seq));
+        *ret = json_pack("{s:o, s:s%, s:o, s:O, s:b, s:o, s:o, s:o*}", "turn", json_u64(turn), "ccs", text.data, text.n,
+                         "tokens", json_u64(ccs_tokens(text.data, text.n)), "evidence", evidence, "degraded", degraded,
+                         "dropped", json_u64(c->dropped), "seq", json_u64(done.seq), "fault",
+                         degraded ? advised_fault(p) : NULL);
         return *ret ? 0 : -ENOMEM;
 }
 
-int cognition_turn(Txn *t, const char *who, const char *session, const json_t *input, json_t **ret, Diag *reterr) {
-        _cleanup_(cognition_turn_freep) CognitionTurn *c = calloc(1, sizeof(*c));
-        int r;
+/* May this caller drive the turn, and is the proposal about the present state? */
+static int cognition_admit(const CognitionTurn *c, const CognitionTurnOf *of, Diag *reterr) {
+        if (strcmp(c->s.of, of->of ?: "") != 0)
+                return diag(reterr, ENGINE_E_DRIVEN, *c->s.of
+                                    ? "%s belongs to session %s: `lethe session turn` drives it"
+                                    : "%s belongs to no session: `lethe ccs turn` drives it", of->session, c->s.of);
+        if (c->s.compressor && !of->proposal)
+                return diag(reterr, ENGINE_E_ADVISED, "the advisor %s compresses the turns of %s: it is to be asked first",
+                            json_str(c->s.compressor, "skill"), of->session);
+        if (of->proposal && of->proposal->before != c->s.turn)
+                return diag(reterr, ENGINE_E_NOT_NEXT, "turn %" PRIu64 " was committed while the advisor was asked for "
+                            "turn %" PRIu64 ": read the state, and ask again", c->s.turn, of->proposal->before + 1);
+        return 0;
+}
 
-        if (!c || !(c->in = calloc(1, sizeof(*c->in))))
-                return -ENOMEM;
-        r = observe(input, "input", "tools", c->in, reterr) ?: session_open(t, session, &c->s, reterr);
-        if (r == 0 && c->in->turn != COGNITION_NEWEST && c->in->turn != c->s.turn + 1)
-                r = diag(reterr, ENGINE_E_NOT_NEXT, "turn is %" PRIu64 ": the next turn of the session is %" PRIu64,
-                         c->in->turn, c->s.turn + 1);
-        if (r == 0)
-                r = cognition_read_before(t, c);
-        for (size_t i = 0; r == 0 && i < c->in->n; i++)
-                c->tools[c->n_tools++] = (CompressText){.text = c->in->list[i].text, .n = c->in->list[i].n};
-        r = r ?: cognition_recall(t, c);
+int cognition_advised(Txn *t, const CognitionTurnOf *of, json_t **ret, Diag *reterr) {
+        _cleanup_cognition_turn_ CognitionTurn *c = NULL;
+        CognitionProposal p = {0}; /* borrows the state */
+        int r = turn_read(t, of->session, of->input, &c, reterr) ?: cognition_admit(c, of, reterr);
+
         if (r != 0)
                 return r;
-        r = cognition_compress(c, reterr);
-        return r > 0 ? cognition_refuse(t, who, c, r) : r < 0 ? r : cognition_write(t, who, c, ret);
+        r = turn_compress(c, reterr);
+        if (r > 0)
+                return cognition_refuse(t, of->who, c, r);
+        if (r == 0 && of->proposal) {
+                p = *of->proposal;
+                r = advised_take(t, c, &p);
+        }
+        return r < 0 ? r : cognition_write(t, of->who, c, of->proposal ? &p : NULL, ret);
+}
+
+int cognition_turn(Txn *t, const char *who, const char *session, const json_t *input, json_t **ret, Diag *reterr) {
+        return cognition_advised(t, &(CognitionTurnOf){.who = who, .session = session, .input = input}, ret, reterr);
 }
 
 int cognition_decide(Txn *t, const char *who, const char *session, const json_t *input, json_t **ret, Diag *reterr) {

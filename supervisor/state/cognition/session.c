@@ -1,6 +1,7 @@
 #include "cognition/session.h"
 
 #include "cognition/ccs-text.h"
+#include "cognition/recall.h"
 #include "engine/scope.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 void session_deinit(CognitionSession *s) {
         record_deinit(&s->rec);
         ccs_deinit(&s->state);
+        json_decref(s->compressor);
 }
 
 int session_find(Txn *t, const char *name, uint64_t *ret_scope, Record *ret, Diag *reterr) {
@@ -51,6 +53,10 @@ int session_open(Txn *t, const char *name, CognitionSession *ret, Diag *reterr) 
         if (s.bound.bytes == 0 || s.bound.tokens == 0 || s.rec.version == 0)
                 return -EUCLEAN;
         snprintf(s.recall, sizeof(s.recall), "%s", json_str(first, "recall"));
+        snprintf(s.of, sizeof(s.of), "%s", json_str(first, "of"));
+        s.k = json_number(first, "k") ?: RECALL_K;
+        s.k = MIN(s.k, (size_t)RECALL_K_MAX);
+        s.compressor = json_incref(json_object_get(first, "compressor"));
         s.turn = s.rec.version - 1;
         *ret = s;
         s = SESSION_NULL;

@@ -14,6 +14,9 @@ typedef struct CognitionSession {
         Ccs state;
         CcsBound bound;
         char recall[SCOPE_NAME_MAX]; /* "": none */
+        size_t k;
+        json_t *compressor; /* owned; NULL: built in */
+        char of[REGION_ID_MAX]; /* the driving session, or "" */
 } CognitionSession;
 #define SESSION_NULL ((CognitionSession){0})
 void session_deinit(CognitionSession *s);
