@@ -1,4 +1,5 @@
-/* Runs: benchmarks. One turn of a cognitive session with much evidence: in the library and as the command, on the wall and of the processor, each with its durable commit.
+/* Runs: benchmarks. One turn of a cognitive session with much evidence: in the library and as the command, on the wall and of the processor, each with its
+ * durable commit.
  *
  *   cognition DIR ROUNDS PIECES LETHE
  *
@@ -70,8 +71,8 @@ static void fill(Store *s, const char *session, unsigned pieces) {
                         Diag d = {};
 
                         for (unsigned k = 0; k < COGNITION_TEXTS_MAX && i < pieces; k++, i++) {
-                                snprintf(text, sizeof text, "host h%u in Concord at step %u: the replica lag of db%u was %u s, queue %u, region west, no errors in the log", i % 100, i,
-                                         i % 7, i % 60, i * 7919 % 100000);
+                                snprintf(text, sizeof text, "host h%u in Concord at step %u: the replica lag of db%u was %u s, queue %u, region west, no errors in the log",
+                                         i % 100, i, i % 7, i % 60, i * 7919 % 100000);
                                 json_array_append_new(documents, json_string(text));
                         }
                         in = json_pack("{s:o, s:s}", "documents", documents, "source", "tool");
@@ -117,7 +118,7 @@ static pid_t spawn(const char *lethe, const char *store, const char *session, un
 }
 
 static uint64_t rusage_nsec(const struct rusage *u) {
-        return ((uint64_t)u->ru_utime.tv_sec + (uint64_t)u->ru_stime.tv_sec) * 1000000000 + ((uint64_t)u->ru_utime.tv_usec + (uint64_t)u->ru_stime.tv_usec) * 1000;
+        return (uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000000000 + (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000;
 }
 
 static void print(const char *what, unsigned pieces, const char *of, uint64_t *nsec, unsigned rounds) {
@@ -141,7 +142,8 @@ int main(int argc, char **argv) {
         if (store_open(argv[1], STORE_WRITE, &s, &d) != 0)
                 fail(argv[1], d.text);
         t = begin(s);
-        if (cognition_begin(t, &(CognitionBegin){.who = "uid:0", .role = "Never restart the primary database.", .n_role = 35, .now_usec = clock_real_usec()}, &o, &d) != 0)
+        if (cognition_begin(t, &(CognitionBegin){.who = "uid:0", .role = "Never restart the primary database.", .n_role = 35, .now_usec = clock_real_usec()}, &o,
+                            &d) != 0)
                 fail("begin", d.text);
         snprintf(session, sizeof session, "%s", json_str(o, "session"));
         json_decref(o);

@@ -2,9 +2,9 @@
 """The first calls of a command meet a fault each: an error, or a stop (I-79). After each fault the command ends with a code of its own, nothing acknowledged is lost, no
 fault reads as damage, and the next start makes all good. TAP.
 
-usage: calls.py LETHE [all] [run|put|save|audit|export ...]
+usage: calls.py LETHE [all] [run|put|save|audit|export|begin|turn|decide ...]
 
-all: five errors and SIGSTOP at each of the first 40 distinct calls, 1,200 runs in two minutes; else one fault at each fifth of them. Only the first process is traced: a
+all: five errors and SIGSTOP at each of the first 40 distinct calls, 2,000 runs in five minutes; else one fault at each fifth of them. Only the first process is traced: a
 guard must trace the program itself. Faults of guards and workers: parts.py; stopped ones: tests/front/cli/stopped.py.
 """
 import collections
@@ -37,8 +37,14 @@ COMMANDS = {
     "save": ["memory", "save"],
     "audit": ["audit"],
     "export": ["export"],
+    "begin": ["ccs", "begin", "--role", DIR + "/role", "--json"],
+    "turn": ["ccs", "turn", "--json"],
+    "decide": ["ccs", "decide", "--json"],
 }
+SAYS = {"turn": {"input": "What is the replica lag of db1 in Concord?", "tools": ["db1 is well"]}, "decide": {"decision": "It is 3 s.", "tools": [{"name": "lag", "output": "3 s"}]}}
+CCS = ("begin", "turn", "decide")
 number = 0
+session = None
 
 
 def argv(command):
@@ -52,11 +58,36 @@ def argv(command):
     if command == "export":
         shutil.rmtree(DIR + "/out", ignore_errors=True)
         return COMMANDS[command] + [DIR + "/out"], None
+    if command == "turn":
+        return COMMANDS[command] + [session], turn_now() + 1
+    if command == "decide":
+        whole_turn()
+        return COMMANDS[command] + [session], turn_now()
     return COMMANDS[command], None
 
 
-def lethe(*args, prefix=(), timeout=60):
-    return subprocess.run([*prefix, LETHE, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, timeout=timeout)
+def turn_now():
+    return json.loads(lethe("ccs", "show", session, "--json").stdout)["turn"]
+
+
+def whole_turn():
+    """A turn after a fault: exactly the next one."""
+    want = turn_now() + 1
+    r = lethe("ccs", "turn", session, "--json", says=dict(SAYS["turn"], turn=want))
+    assert r.returncode == 0 and json.loads(r.stdout)["turn"] == want, "the next turn of the session: %s" % r
+
+
+def given(says):
+    """Standard input: of ccs alone, a file, which a stopped process cannot block."""
+    if says is None:
+        return subprocess.DEVNULL
+    with open(DIR + "/says", "w") as f:
+        json.dump(says, f)
+    return open(DIR + "/says")
+
+
+def lethe(*args, prefix=(), timeout=60, says=None):
+    return subprocess.run([*prefix, LETHE, *args], stdin=given(says), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, timeout=timeout)
 
 
 def strace_there():
@@ -66,7 +97,7 @@ def strace_there():
 def calls(command):
     """The first distinct calls, by name and the path or text in front: [(name, its number among those of that name)]."""
     args, _ = argv(command)
-    r = lethe(*args, prefix=["strace", "-qq", "-s", "200", "-o", DIR + "/trace"])
+    r = lethe(*args, prefix=["strace", "-qq", "-s", "200", "-o", DIR + "/trace"], says=SAYS.get(command))
     assert r.returncode == 0, (command, r.stderr)
     count, seen, found = collections.Counter(), set(), []
     for line in open(DIR + "/trace", errors="replace"):
@@ -107,7 +138,7 @@ def fault(command, call, n, kind):
         if os.path.exists(old):
             os.unlink(old)
     began = time.monotonic()
-    p = subprocess.Popen(["strace", "-qq", "-o", DIR + "/log", "-e", "trace=" + call, "-e", "inject=%s:%s:when=%d" % (call, how, n), LETHE, *args], stdin=subprocess.DEVNULL,
+    p = subprocess.Popen(["strace", "-qq", "-o", DIR + "/log", "-e", "trace=" + call, "-e", "inject=%s:%s:when=%d" % (call, how, n), LETHE, *args], stdin=given(SAYS.get(command)),
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
     stopped = False
     while kind == "SIGSTOP" and p.poll() is None and not stopped and time.monotonic() < began + 60:
@@ -128,10 +159,30 @@ def fault(command, call, n, kind):
     good(command, p.returncode, out, err, told, stopped)
     if p.returncode == 0 and acknowledged:
         kept(command, acknowledged, told)
+    if command in SAYS:
+        goes_on(command, acknowledged, told)
     return "stopped" if stopped else p.returncode, took, what
 
 
+def goes_on(command, acknowledged, told):
+    """A turn or a decision is there as a whole, or not at all, and the session goes on."""
+    now, one_commit = turn_now(), json.loads(lethe("ccs", "history", session, "--json").stdout)["turns"]
+    assert now in ((acknowledged - 1, acknowledged) if command == "turn" else (acknowledged,)), told + ": turn %d" % now
+    assert [t["turn"] for t in one_commit] == list(range(now + 1)), told + ": %s" % one_commit
+    try:
+        whole_turn()
+    except AssertionError as e:
+        raise AssertionError(told + ": " + str(e)) from None
+
+
 def kept(command, acknowledged, told):
+    if command == "turn":
+        assert turn_now() == acknowledged, told + ": acknowledged, and lost"
+        return
+    if command == "decide":
+        r = lethe("ccs", "decide", session, "--json", says=SAYS["decide"])
+        assert r.returncode == 1 and b'"decided"' in r.stdout, told + ": acknowledged, and lost: %s" % r
+        return
     r = lethe("slot", "get", "t/n") if command == "put" else lethe("memory", "search", acknowledged)
     assert acknowledged.encode() in r.stdout, told + ": acknowledged, and lost: %s" % r
 
@@ -163,8 +214,9 @@ def command_of(command):
         return "strace is not there or may not trace"
     codes, slow, bad, n = collections.Counter(), [], [], 0
     points = calls(command)
+    every = [*ERRORS[:4], "ENOMEM" if command in CCS else ERRORS[4], "SIGSTOP"]
     for i, (call, number_) in enumerate(points):
-        kinds = [*ERRORS, "SIGSTOP"] if ALL else [(*ERRORS, "SIGSTOP")[i % 6]] if i % 5 == 0 else []
+        kinds = every if ALL else [every[i % 6]] if i % 5 == 0 else []
         for kind in kinds:
             try:
                 code, took, what = fault(command, call, number_, kind)
@@ -185,12 +237,16 @@ def command_of(command):
 
 def main():
     adopt()
+    global session
     commands = [c for c in COMMANDS if c in sys.argv[2:]] or list(COMMANDS)
     print("TAP version 13\n1..%d" % len(commands), flush=True)
     with open(DIR + "/schema", "w") as f:
         f.write('{"type": "integer"}')
     lethe("slot", "define", "t/n", "--schema", DIR + "/schema")
     lethe("run", "--exec", "/bin/true")
+    with open(DIR + "/role", "w") as f:
+        f.write("Never restart the primary database.\n")
+    session = json.loads(lethe(*COMMANDS["begin"]).stdout)["session"]
     code = faults_of(commands, command_of)
     remove(DIR)
     return code
