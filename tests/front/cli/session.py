@@ -15,7 +15,7 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, ROOT, STORE, alone, case, case_when, check, lethe, main, python_skill, same, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, STORE, alone, case, case_when, check, lethe, main, processes_below, python_skill, same, wait_for  # noqa: E402
 
 LAB = """import os, sys, time
 import lethe
@@ -231,6 +231,55 @@ def a_skill_that_has_changed_gets_no_further_turn():  # I-84: the carried values
     check(r.code == 125 and "is not the one with which the session was opened" in r.out, r)
     same(count(s), 1)
     close(s)
+    holds()
+
+
+SECRET = "bytes((i * 7 + 3) % 26 + 97 for i in range(40))"  # is in no argument and no file
+LEAVE = ("import json; json.left = " + SECRET + ".decode() * 50; os.environ['LEFT'] = json.left; sys.path.append('/left'); sys.setrecursionlimit(777); "
+         "open('/tmp/left', 'w').write(json.left); open('/work/left', 'w').write(json.left); n = have('count'); lethe.carry_write('count', 1 if n == 'no_value' else n + 1)")
+LOOK = ("import json; print(hasattr(json, 'left'), 'LEFT' in os.environ, '/left' in sys.path, sys.getrecursionlimit() == 777, os.listdir('/tmp'), os.listdir('/work'), "
+        "have('count'))")
+
+
+def holding(host, text):
+    """The mappings of the host and of the processes below it that may be written and have the text."""
+    found = []
+    for p, name in [(host, "host")] + processes_below(host):
+        try:
+            with open("/proc/%d/maps" % p, encoding="utf-8") as maps, open("/proc/%d/mem" % p, "rb", 0) as mem:
+                ranges = [([int(x, 16) for x in at.split("-")], at) for at, rights in (line.split()[:2] for line in maps) if rights.startswith("rw")]
+                for (first, end), at in ranges:
+                    try:
+                        mem.seek(first)
+                        found += [(p, name, at)] if text in mem.read(end - first) else []
+                    except OSError:
+                        pass  # memory that nobody can read
+        except FileNotFoundError:
+            pass  # it has ended
+    return found
+
+
+@case
+def turns_share_an_interpreter_and_nothing_of_each_other():  # I-47, I-84
+    python_skill("warmly", LAB, warm={"preload": ["json", "re", "random"]}, session={"sections": SECTIONS})
+    s = open_("warmly")
+    path = os.path.join(DIR, "warm-receipt.json")
+    starts = []
+    for i in range(3):
+        same(turn(s, LEAVE, "--receipt", path).code, 0)
+        with open(path, encoding="utf-8") as f:
+            starts.append(json.load(f)["start"])
+        same(turn(s, LOOK).out, "False False False False [] [] %d\n" % (i + 1))
+    check("warm" in starts[1:], starts)
+    same([turn(s, "import random; print(random.random())").out for _ in range(2)].count("0"), 0)
+    if ROOT:
+        host = show(s)["host"]
+        same(holding(host, eval(SECRET)), [])  # while the session and the interpreter live
+        turn(s, "lethe.carry_write('text', %s.decode())" % SECRET)
+        same([name for _, name, _ in holding(host, eval(SECRET))], ["host"])  # what is carried is in its section alone
+    close(s)
+    if ROOT:
+        same(holding(host, eval(SECRET)), [])
     holds()
 
 
