@@ -204,6 +204,28 @@ def languages(args, work):
     return rows
 
 
+def session(args, work):
+    """A turn of a session, from the request to the recorded end: with the interpreter that its turns share, without it, and with a value that it carries."""
+    text = "import json, re, sqlite3\n"
+    carries = text + "import sys\nsys.path.insert(0, '/lethe/python')\nimport lethe\nlethe.carry_write('n', 1)\n"
+    said = {"sections": {"n": {"schema": {"type": "integer"}, "bytes": 16}}}
+    preload = {"warm": {"preload": ["json", "re", "sqlite3"]}}
+    daemon = bench_serve.Daemon(args.build, work, {"version": 1})
+    for name, code, more in (("turns-cold", text, {}), ("turns-warm", text, preload), ("turns-carry", carries, preload)):
+        daemon.script(name, "python3", code, session=said, **more)
+    python = ["/usr/bin/python3", "-c", text.strip()]
+    with daemon:
+        commands = [("python3, no sandbox", python)]
+        for name, what in (("turns-cold", "cold"), ("turns-warm", "warm"), ("turns-carry", "warm, carries a value")):
+            opened = run([args.build + "/lethe", "session", "open", "--socket", daemon.socket, "--store", daemon.store, name])
+            if opened.returncode != 0:
+                sys.exit("session: " + opened.stderr.strip())
+            commands.append(("python3, a turn of a session, %s" % what, daemon.request(session=opened.stdout.strip())))
+        commands.append(("python3, bubblewrap", bwrap(*python)))
+        rows = in_turns(args, max(5, args.n // 5), commands)
+    return table("A turn of a session, from the request to the recorded end: python3 with json, re and sqlite3", rows, "python3, bubblewrap")
+
+
 def throughput(args, work):
     """Rates and not times: what all clients together get through."""
     tiny = work + "/tiny"
@@ -437,7 +459,7 @@ def cognition(args, work):
     return rows
 
 
-PARTS = (launch, languages, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition)
+PARTS = (launch, languages, session, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition)
 
 
 def main():

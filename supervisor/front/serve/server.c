@@ -193,6 +193,9 @@ static int server_on_look_after(sd_event_source *source, uint64_t usec, void *us
         }
         server_check(s);
         server_may_end(s);
+        /* nobody can ask for the sessions of a deleted store */
+        if (s->options.private_ && !s->stopping && access(s->options.store, F_OK) < 0 && errno == ENOENT)
+                server_stop(s, "its store is gone");
         if (!s->recovering && !s->stopping) {
                 atomic_store(&s->recovered, false);
                 s->recovering = pthread_create(&s->recoverer, NULL, server_recover, s) == 0;

@@ -16,6 +16,7 @@ from account import use
 use(sys.argv[2])
 
 from tap import DIR, ENV, LETHE, ROOT, STORE, alone, case, case_when, check, lethe, main, processes_below, python_skill, same, wait_for  # noqa: E402
+from folder import remove  # noqa: E402
 
 LAB = """import os, sys, time
 import lethe
@@ -404,6 +405,18 @@ def kills_at_any_moment_lose_nothing_that_was_carried():  # I-85
         done = now
     close(s)
     holds()
+
+
+@case
+def a_private_host_ends_with_its_store():
+    if os.environ.get("LETHE_TEST_SERVE"):
+        return
+    there = elsewhere("deleted", {})
+    s = there("session", "open", "talk").out.decode().strip()
+    host = json.loads(there("session", "show", s, "--json").out)["host"]
+    check(os.path.exists("/proc/%d" % host), host)
+    remove(os.path.join(DIR, "deleted"))
+    wait_for(lambda: not os.path.exists("/proc/%d" % host), "the end of the host of a deleted store")
 
 
 def hosts():
