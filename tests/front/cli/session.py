@@ -275,12 +275,13 @@ def turns_share_an_interpreter_and_nothing_of_each_other():  # I-47, I-84
     same([turn(s, "import random; print(random.random())").out for _ in range(2)].count("0"), 0)
     if ROOT:
         host = show(s)["host"]
-        same(holding(host, eval(SECRET)), [])  # while the session and the interpreter live
+        # while the session and the interpreter live; an answer says how a turn ended, and what its invocation had is put away after that
+        wait_for(lambda: holding(host, eval(SECRET)) == [], "that no turn is in any process")
         turn(s, "lethe.carry_write('text', %s.decode())" % SECRET)
-        same([name for _, name, _ in holding(host, eval(SECRET))], ["host"])  # what is carried is in its section alone
+        wait_for(lambda: [name for _, name, _ in holding(host, eval(SECRET))] == ["host"], "that what is carried is in its section alone")
     close(s)
     if ROOT:
-        same(holding(host, eval(SECRET)), [])
+        wait_for(lambda: holding(host, eval(SECRET)) == [], "that what was carried is gone with its session")
     holds()
 
 
