@@ -11,7 +11,7 @@
 static int ask_unknown_word(const char *what, bool region_too, Diag *reterr) {
         return diag(reterr, FLOW_E_WORD,
                     "'%s' names no value: give slot/NAME, BUCKET/ID (as issues/ID), FAMILY/ID (as "
-                    "memory_substrate/ID), section/REGION/NAME or note/RUN, each with @VERSION or without%s",
+                    "memory_substrate/ID), evidence/ID or ccs/state, section/REGION/NAME or note/RUN, each with @VERSION or without%s",
                     DIAG_QUOTED(what), region_too ? ", or a region's id" : "");
 }
 

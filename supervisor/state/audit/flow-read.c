@@ -146,7 +146,7 @@ static int flow_took_note(FlowEvent *e) {
 
 /* Part of the version before was kept: the other fields of belief, all of an archived or restored record. */
 static bool flow_goes_on(const char *type) {
-        return strcmp(type, "memory.save") != 0 && strcmp(type, "memory.delete") != 0;
+        return strcmp(type, "memory.save") != 0 && strcmp(type, "memory.delete") != 0 && strcmp(type, "ccs.delete") != 0;
 }
 
 /* Each scope numbers the passes of its digest separately. */
@@ -190,6 +190,52 @@ static int flow_took_record(FlowEvent *e) {
         if (r == 0 && !by && *who)
                 by = flow_add_person(e->f, who);
         return r == 0 && by ? event_edge(e, by, value, FLOW_WROTE, e->seq, 0) : r;
+}
+
+/* A piece of x_t went into the state. *ret: false when the session has no such piece. */
+static int flow_add_piece(FlowEvent *e, FlowNode *state, bool *ret, const char *prefix, uint64_t turn, uint64_t i) {
+        char name[64];
+        FlowNode *piece;
+
+        if (i > 0)
+                snprintf(name, sizeof(name), "evidence/%s%" PRIu64 "_%" PRIu64, prefix, turn, i);
+        else
+                snprintf(name, sizeof(name), "evidence/%s%" PRIu64, prefix, turn);
+        piece = flow_version_at(e->f, json_number(e->o, "scope"), name, e->seq);
+        *ret = piece;
+        return piece ? event_became(e, piece, state) : 0;
+}
+
+/* ccs.save: evidence; or a state, which follows from the state before, qualified artifacts and x_t: input and tools of
+ * the turn, decision and tools of the turn before. */
+static int flow_took_ccs(FlowEvent *e) {
+        uint64_t scope = json_number(e->o, "scope"), turn = json_number(e->o, "turn");
+        const char *number;
+        FlowNode *state;
+        json_t *list;
+        bool more;
+        int r = flow_took_record(e);
+
+        if (r != 0 || strcmp(json_str(e->o, "kind"), "ccs") != 0 || turn == 0)
+                return r;
+        state = flow_add_value(e->f, scope, "ccs/state", json_number(e->o, "version"), e->seq);
+        json_object_foreach(json_object_get(e->o, "from"), number, list)
+                for (size_t i = 0; i < json_array_size(list) && r == 0; i++) {
+                        const char *name = json_text(json_array_get(list, i)), *at = name ? strrchr(name, '@') : NULL;
+                        char of[2 * RECORD_ID_MAX];
+
+                        if (!at || (size_t)(at - name) >= sizeof(of))
+                                continue;
+                        snprintf(of, sizeof(of), "%.*s", (int)(at - name), name);
+                        r = event_became(e, flow_add_value(e->f, strtoull(number, NULL, 10), of,
+                                                           strtoull(at + 1, NULL, 10), e->seq), state);
+                }
+        r = r ?: flow_add_piece(e, state, &more, "in", turn, 0) ?: flow_add_piece(e, state, &more, "said", turn - 1, 0);
+        for (uint64_t i = 1; r == 0 && (i == 1 || more); i++)
+                r = flow_add_piece(e, state, &more, "tool", turn, i);
+        for (uint64_t i = 1; r == 0 && (i == 1 || more); i++)
+                r = flow_add_piece(e, state, &more, "out", turn - 1, i);
+        return r;
 }
 
 /* Records a read, also from earlier scopes of the same name when the scope is newer than the region. */
@@ -317,6 +363,8 @@ static const struct {
         {"memory.restore", true, flow_took_record},
         {"memory.remove", true, flow_took_record},
         {"memory.delete", true, flow_took_record},
+        {"ccs.save", true, flow_took_ccs},
+        {"ccs.delete", true, flow_took_record},
         {"digest.pass", true, flow_took_pass},
         {"kernel.patch", true, flow_took_record},
 };

@@ -6,8 +6,8 @@
  *              (section/REGION/NAME), a note (note/RUN)
  *      edge    value -> region      read
  *              region -> value      wrote; had a say in the verdict
- *              value -> value       a note became belief; a version continues the version before; a pass of the digest
- *                                   archived the record
+ *              value -> value       a note became belief; evidence became a part of a state; a version continues the
+ *                                   version before; a pass of the digest archived the record
  *              region -> region     started (arguments, input); answered; shared sections
  *
  * A region passes on a value from the moment at which the value reached the region. Slots are read at the region's

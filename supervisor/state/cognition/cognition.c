@@ -157,14 +157,34 @@ static json_t *cognition_proposed(const CognitionProposal *p) {
                          "repaired", p->repaired, "degraded", p->degraded, "fault", advised_fault(p));
 }
 
+/* The artifacts with an influence on the state, for `lethe audit derived`: {scope: ["KIND/ID@VERSION"]}. */
+static json_t *cognition_from(const CognitionTurn *c) {
+        _cleanup_json_ json_t *from = json_object();
+
+        for (size_t i = 0; i < c->got.n_good; i++) {
+                bool own = c->got.item[i].kind == KIND_EVIDENCE;
+                char scope[24];
+                json_t *list;
+
+                snprintf(scope, sizeof(scope), "%" PRIu64, own ? c->s.scope : c->other);
+                list = json_object_get(from, scope);
+                if (!list && json_object_set_new(from, scope, list = json_array()) < 0)
+                        return NULL;
+                if (json_array_append_new(list, json_sprintf("%s/%s@%" PRIu64, kind_name(c->got.item[i].kind),
+                                                             c->got.item[i].id, c->got.item[i].version)) < 0)
+                        return NULL;
+        }
+        return json_object_size(from) > 0 ? TAKE_PTR(from) : json_null();
+}
+
 static int cognition_write(Txn *t, const char *who, CognitionTurn *c, const CognitionProposal *p, json_t **ret) {
         uint64_t turn = c->s.turn + 1, seq = 0;
-        _cleanup_json_ json_t *evidence = cognition_evidence(&c->got), *acts = cognition_acts(c);
+        _cleanup_json_ json_t *evidence = cognition_evidence(&c->got), *acts = cognition_acts(c), *from = cognition_from(c);
         _cleanup_buf_ Buf text = {0};
         bool degraded = p && p->degraded;
         char id[RECORD_ID_MAX];
         Mutated done = {0};
-        int r = evidence && acts ? 0 : -ENOMEM;
+        int r = evidence && acts && from ? 0 : -ENOMEM;
 
         strcpy(c->in->main.label, compress_source_name(c->in->source));
         snprintf(id, sizeof(id), "in%" PRIu64, turn);
@@ -178,7 +198,8 @@ static int cognition_write(Txn *t, const char *who, CognitionTurn *c, const Cogn
                 r = cognition_commit(t, who, c->s.name, c->s.rec.version, &c->next,
                                      json_pack("{s:O, s:O, s:o*}", "evidence", evidence, "acts", acts, "proposal",
                                                p ? cognition_proposed(p) : NULL),
-                                     json_pack("{s:o, s:b, s:o, s:o*, s:s*}", "turn", json_u64(turn), "degraded", degraded,
+                                     json_pack("{s:o, s:O*, s:b, s:o, s:o*, s:s*}", "turn", json_u64(turn), "from",
+                                               json_is_object(from) ? from : NULL, "degraded", degraded,
                                                "dropped", json_u64(c->dropped), "undecided",
                                                c->undecided ? json_u64(c->undecided) : NULL, "compressor",
                                                p ? p->by : NULL), &text, &done);

@@ -90,6 +90,7 @@ static int turn_recall(Txn *t, CognitionTurn *c) {
         for (size_t i = 0; i < c->n_tools; i++)
                 others[n++] = (RecallText){c->tools[i].text, c->tools[i].n};
         r = recall_query(t, &c->s.state, &input, others, n, &q) ?: turn_other_scope(t, c, &other);
+        c->other = other;
         return r ?: gather(t, c->s.scope, other, &c->s.state, &q, c->s.k, &c->got);
 }
 

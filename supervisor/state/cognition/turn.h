@@ -19,6 +19,7 @@ struct CognitionTurn {
         CompressText tools[2 * COGNITION_TEXTS_MAX];
         size_t n_bodies, n_tools;
         Recalled got;
+        uint64_t other; /* the further scope of recall; 0: none */
         char *text[RECALL_K_MAX]; /* owned: of the qualified artifacts, after turn_read_texts(); else NULL */
         CompressReport report;
         Ccs next; /* of the built-in compressor, after turn_compress() */
