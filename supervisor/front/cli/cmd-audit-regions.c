@@ -23,14 +23,15 @@ static json_t *regions_row_json(const RegionFacts *f) {
         if (!applies)
                 return NULL;
         return json_pack(
-                "{s:s, s:{s:s, s:s}, s:s, s:s?, s:s?, s:s?, s:s, s:s, s:O?, s:s, s:s, s:s, s:O?, s:o, s:b, s:O, s:{s:o, s:o, s:o, s:o}}",
+                "{s:s, s:{s:s, s:s}, s:s, s:s?, s:s?, s:s?, s:s, s:s, s:O?, s:s, s:s, s:s, s:O?, s:o, s:b, s:O, s:O?, s:O?, "
+                "s:{s:o, s:o, s:o, s:o}}",
                 "region", f->id, "skill", "name", f->skill, "digest", f->digest, "allocated",
                 clock_format(f->allocated_usec, a), "released", f->released ? clock_format(f->released_usec, b) : NULL,
                 "ended", f->ended ? clock_format(f->ended_usec, c) : NULL, "outcome", f->ended ? f->outcome : NULL,
                 "tier", f->tier, "key_scope", f->scope, "beyond_parent", f->beyond, "discipline", f->asked, "grade",
                 facts_text(f, "grade"), "proof", f->ended ? proof_name(facts_proof(f)) : "alive", "teardown",
                 f->teardown, "bound_usec", regions_number_or_null(f->bound_usec), "alive", f->ended == 0 && !f->orphan,
-                "applies", applies, "ledger", "allocated", json_u64(f->allocated), "released",
+                "applies", applies, "session", f->session, "turn", f->turn, "ledger", "allocated", json_u64(f->allocated), "released",
                 regions_number_or_null(f->released), "recovered", regions_number_or_null(f->recovered), "ended",
                 regions_number_or_null(f->ended));
 }

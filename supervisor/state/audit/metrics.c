@@ -2,6 +2,7 @@
 #include "audit/history.h"
 #include "base/cache.h"
 #include "engine/engine.h"
+#include "engine/session.h"
 #include "record/rows.h"
 #include "store/hooks.h"
 
@@ -14,7 +15,7 @@
 
 #define CACHE_NAME "metrics"
 #define CACHE_MAX (1024 * 1024)
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 #define SKILLS_MAX 200 /* each skill is a series; later skills are counted as skill="" */
 
 typedef enum MetricKind { COUNTER, GAUGE, HISTOGRAM } MetricKind;
@@ -48,6 +49,13 @@ static const struct MetricFamily {
         {"lethe_requests_refused_total", COUNTER, true, false, "Refused requests on the pipes, by code."},
         {"lethe_slot_writes_total", COUNTER, false, false, "Values written to slots."},
         {"lethe_slot_refusals_total", COUNTER, true, false, "Refused proposals, by code."},
+        {"lethe_sessions_open", GAUGE, false, false, "Sessions that are open."},
+        {"lethe_sessions_opened_total", COUNTER, false, false, "Sessions opened."},
+        {"lethe_sessions_ended_total", COUNTER, true, false, "Ended sessions, by reason."},
+        {"lethe_session_turns_total", COUNTER, false, false, "Turns of sessions; each is a region."},
+        {"lethe_session_carried_total", COUNTER, false, false, "Values carried into sections of sessions."},
+        {"lethe_session_dropped_total", COUNTER, true, false,
+         "Writes to sections of sessions that did not count, by the reason of the turn's end."},
         {"lethe_cpu_seconds_total", COUNTER, false, true, "CPU time of ended regions."},
         {"lethe_run_seconds", HISTOGRAM, false, true, "Wall time of ended regions, to the end of their processes."},
         {"lethe_teardown_seconds", HISTOGRAM, false, true,
@@ -118,6 +126,8 @@ static void metrics_fold_allocated(Metrics *m, const json_t *o) {
         if (!json_object_get(m->series, series) && ++m->skills > SKILLS_MAX)
                 strcpy(series, "lethe_skill_regions_total{skill=\"\"}");
         metrics_add_series(m, 1, series);
+        if (json_object_get(o, "session"))
+                metrics_add(m, 1, "lethe_session_turns_total");
 }
 
 static void metrics_fold_teardown(Metrics *m, const json_t *teardown) {
@@ -168,6 +178,20 @@ static void metrics_fold_released(Metrics *m, const json_t *o) {
         }
 }
 
+static void metrics_fold_session(Metrics *m, const char *what, const json_t *o) {
+        char text[128];
+
+        if (strcmp(what, "opened") == 0)
+                metrics_add(m, 1, "lethe_sessions_opened_total");
+        else if (strcmp(what, "ended") == 0)
+                metrics_add(m, 1, "lethe_sessions_ended_total{reason=\"%s\"}", metrics_label(o, "reason", text));
+        else if (strcmp(what, "carried") == 0)
+                metrics_add(m, 1, "lethe_session_carried_total");
+        else if (strcmp(what, "dropped") == 0)
+                metrics_add(m, json_number(o, "count"), "lethe_session_dropped_total{reason=\"%s\"}",
+                            metrics_label(o, "reason", text));
+}
+
 static void metrics_fold_event(Metrics *m, const char *type, const json_t *o) {
         char text[128];
 
@@ -187,6 +211,8 @@ static void metrics_fold_event(Metrics *m, const char *type, const json_t *o) {
                 metrics_add(m, 1, "lethe_invocations_ended_total{outcome=\"%s\"}", metrics_label(o, "outcome", text));
         else if (strcmp(type, "slot.written") == 0)
                 metrics_add(m, 1, "lethe_slot_writes_total");
+        else if (strncmp(type, "session.", 8) == 0)
+                metrics_fold_session(m, type + 8, o);
         else
                 metrics_fold_refusal(m, type, metrics_label(o, "code", text),
                                      json_object_get(o, "count") ? json_number(o, "count") : 1);
@@ -277,14 +303,15 @@ static int metrics_fold_rest(Metrics *m, Txn *t, uint64_t entries) {
 static int metrics_add_gauges(Metrics *m, Txn *t) {
         RegionRow *rows = NULL;
         struct stat st;
-        size_t n = 0;
+        size_t n = 0, sessions = 0;
         int r = engine_region_list(t, &rows, &n); /* decodes each row: a damaged row is no living region */
 
         for (size_t i = 0; i < n; i++)
-                region_row_deinit(&rows[i]);
-        free(rows);
+                sessions += session_of_row(&rows[i]) != NULL;
+        region_rows_free(rows, n);
         if (r != 0)
                 return r;
+        metrics_add(m, sessions, "lethe_sessions_open");
         metrics_add(m, n, "lethe_regions_alive");
         metrics_add(m, 1, "lethe_build_info{version=\"%s\"}", LETHE_VERSION);
         metrics_add(m, m->entries, "lethe_ledger_entries_total");

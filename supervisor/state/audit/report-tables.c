@@ -68,10 +68,26 @@ static void report_text_cell(Report *r, bool bad, const char *text) {
         report_put(r, "</td>");
 }
 
+/* The skill; behind it the session and the number of a turn (I-87), or that the region is a session's own. */
+static void report_skill_cell(Report *r, const RegionFacts *f) {
+        uint64_t turn = 0;
+
+        report_put(r, "<td>");
+        report_put_text(r, f->skill);
+        if (f->session) {
+                json_get_u64(f->turn, &turn);
+                report_put(r, "<small> turn %" PRIu64 " of session <span class=\"mono\">", turn);
+                report_put_text(r, json_text(f->session) ?: "");
+                report_put(r, "</span></small>");
+        } else if (strcmp(f->tier, "session") == 0)
+                report_put(r, "<small> a session</small>");
+        report_put(r, "</td>");
+}
+
 /* Begins a region's row: id, skill, time of allocation. */
 static void report_row_begin(Report *r, const RegionFacts *f, bool bad) {
         report_put(r, "<tr%s><td class=\"mono\">%s</td>", bad ? " class=\"bad\"" : "", f->id);
-        report_text_cell(r, false, f->skill);
+        report_skill_cell(r, f);
         report_put(r, "<td class=\"time\">");
         report_put_time(r, f->allocated_usec);
         report_put(r, "</td>");

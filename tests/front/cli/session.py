@@ -188,6 +188,32 @@ def why_tells_the_session_and_each_turn():  # I-87
 
 
 @case
+def reports_and_counters_name_sessions():  # I-87
+    counters = lambda: json.loads(lethe("metrics", "--json").out)["series"]
+    was = counters()
+    s = open_("talk")
+    for code in (COUNT, COUNT, COUNT + "; sys.exit(3)"):
+        turn(s, code)
+    more = lambda name, now: now.get(name, 0) - was.get(name, 0)
+    now = counters()
+    same([more(n, now) for n in ("lethe_sessions_open", "lethe_sessions_opened_total", "lethe_session_turns_total", "lethe_session_carried_total",
+                                 'lethe_session_dropped_total{reason="not_success"}')], [1, 1, 3, 2, 1])
+    close(s)
+    now = counters()
+    same([more(n, now) for n in ("lethe_sessions_open", 'lethe_sessions_ended_total{reason="closed"}')], [0, 1])
+    os.unlink(os.path.join(STORE, "cache", "metrics"))
+    same(counters()["lethe_session_turns_total"], now["lethe_session_turns_total"])  # counted anew
+    rows = {r["region"]: r for r in json.loads(lethe("audit", "regions", "--json").out)["regions"]}
+    same([(r["session"], r["turn"]) for r in rows.values() if r["session"] == s], [(s, 1), (s, 2), (s, 3)])
+    same((rows[s]["session"], rows[s]["tier"]), (None, "session"))
+    path = os.path.join(DIR, "report.html")
+    same(lethe("report", "-o", path).code, 0)
+    with open(path, encoding="utf-8") as f:
+        page = f.read()
+    check("turn 3 of session <span class=\"mono\"><bdi>%s</bdi>" % s in page and "<small> a session</small>" in page, page[page.find("of session") - 300:][:900])
+
+
+@case
 def clients_come_one_after_the_other_and_may_go():  # I-85
     s = open_("talk")
     many = [subprocess.Popen([LETHE, "session", "turn", s, "--", COUNT], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) for _ in range(6)]
