@@ -18,8 +18,9 @@ ASKED = {
     "kernel": ["status", "show agent", "patch agent {} --base 1", "diff agent 1 2", "log agent"], "log": ["", "--region " + REGION],
     "memory": ["list", "load memory x", "search word", "history memory x", "view memory x", "refs", "restore memory x", "delete memory x", "working get"],
     "metrics": [""], "note": ["list x", "runs", "add x text", "end x"], "pending": ["list", "show 1", "retry", "bind 1 x", "drop 1 --reason r"], "promote": ["x"],
-    "prove": ["0"], "ps": [""], "rebuild": [""], "report": ["-o page"], "scope": ["list", "delete x"], "skill": ["list", "show x"],
-    "slot": ["list", "get x", "show x", "history x", "put x 1", "decide x"], "trace": [""], "validate": ["nowhere"], "verify": [""], "why": [REGION],
+    "prove": ["0"], "ps": [""], "rebuild": [""], "report": ["-o page"], "scope": ["list", "delete x"],
+    "session": ["show " + REGION, "list", "carry %s x" % REGION, "carry %s x 1" % REGION, "close " + REGION], "skill": ["list", "show x"],
+    "slot": ["list", "get x", "show x", "history x", "put x 1", "decide x"], "trace": [""], "validate": ["nowhere"], "verify": [""], "why": [REGION, "--session " + REGION],
 }
 # These make a store where there is none, or need none: what they say is looked at with one.
 NEED_NONE = {"doctor", "ps", "capacity", "validate", "metrics"}
@@ -113,7 +114,8 @@ def what_is_not_there():
                         ("usage", "pending", "drop", "1", "--reason", ""), ("usage", "pending", "drop", "1", "--reason", " "), ("usage", "pending", "retry", "--most", "0"),
                         ("usage", "memory", "delete", "memory", "x", "--reason", "a\x1b[2J"), ("usage", "memory", "delete", "memory", "x", "--reason", "\udcff"),
                         ("usage", "scope", "delete", "none", "--reason", "a\u202eb"), ("usage", "scope", "delete", "none", "--reason", "\udcff"),
-                        ("failed", "why", REGION), ("failed", "skill", "show", "none"), ("syntax", "slot", "put", "none", "{"),
+                        ("failed", "why", REGION), ("no_record", "why", "--session", REGION), ("no_session", "session", "show", REGION), ("no_session", "session", "close", REGION),
+                        ("no_session", "session", "carry", REGION, "x"), ("refused", "session", "open", "none"), ("usage", "session", "show", "x"), ("failed", "skill", "show", "none"), ("syntax", "slot", "put", "none", "{"),
                         ("undefined_slot", "slot", "get", "none"), ("undefined_slot", "slot", "show", "none"), ("undefined_slot", "slot", "history", "none"),
                         ("undefined_slot", "slot", "put", "none", "1"), ("undefined_slot", "slot", "watch", "none"), ("bad_name", "slot", "get", "../x"),
                         ("failed", "certificate", "--verify", "none")):
