@@ -22,6 +22,19 @@ static bool ccs_is_source(const char *s) {
         return false;
 }
 
+/* Has the rest of a canonical atom another argument? A comma in quotes separates nothing. */
+static bool ccs_has_comma(const char *s) {
+        for (bool quoted = false; *s; s++) {
+                if (*s == '\\' && s[1])
+                        s++;
+                else if (*s == '"')
+                        quoted = !quoted;
+                else if (*s == ',' && !quoted)
+                        return true;
+        }
+        return false;
+}
+
 /* The bytes of a canonical atom before the implied source; 0: the text has all of the atom. */
 static size_t ccs_before_implied(CcsField f, const char *atom) {
         size_t at = strcspn(atom, "(") + 1;
@@ -29,7 +42,7 @@ static size_t ccs_before_implied(CcsField f, const char *atom) {
 
         if (f != CCS_CONSTRAINTS || strncmp(atom + at, CCS_IMPLIED, strlen(CCS_IMPLIED)) != 0)
                 return 0;
-        return strchr(rest, ',') || ccs_is_source(rest) ? 0 : at;
+        return ccs_has_comma(rest) || ccs_is_source(rest) ? 0 : at;
 }
 
 static int ccs_print_atom(CcsField f, const char *atom, Buf *out) {

@@ -25,6 +25,13 @@ static unsigned bind_kind(const char *id) {
         return entity_kin(v.type);
 }
 
+/* Can the values be of one series without a word in common? With a digit, and as identifiers with a prefix as long. */
+static bool bind_series(const char *a, const char *b) {
+        size_t n = strcspn(a, "-_./: 0123456789"), m = strcspn(b, "-_./: 0123456789");
+
+        return strpbrk(b, "0123456789") && (n == m || a[n] == ' ');
+}
+
 /* The entity of the same noun; if the speaker changes something, also of a like noun or the one value of the same form.
  */
 static size_t bind_same(const Compress *c, const Named *n) {
@@ -43,7 +50,7 @@ static size_t bind_same(const Compress *c, const Named *n) {
                         score = 1000 * alike + form;
                 else if (alike > 0 && (form >= NAMED_STRONG || (n->revises && form > 0)))
                         score = 100 * alike + form;
-                else if (!e->fresh && (form >= NAMED_STRONG || (form > 0 && n->revises && strpbrk(n->value, "0123456789"))))
+                else if (!e->fresh && (form >= NAMED_STRONG || (form > 0 && n->revises && bind_series(e->id, n->value))))
                         score = form;
                 else
                         continue;
@@ -58,12 +65,31 @@ static size_t bind_same(const Compress *c, const Named *n) {
         return best_score < 100 && rivals > 0 ? c->n_entities : best;
 }
 
+/* "The drill starts 14:20. … Shift the start to 14:50": the only value of the kind without a name, or n_entities. */
+static size_t bind_unnamed(const Compress *c, const Named *n) {
+        unsigned kind = bind_kind(n->value);
+        size_t found = c->n_entities;
+
+        for (size_t i = 0; i < c->n_entities && kind > 0 && kind < 4; i++) {
+                PhraseType type = entity_type(&c->entity[i]);
+
+                if (c->entity[i].fresh || type == PHRASE_TYPES || entity_kin(type) != kind)
+                        continue;
+                if (found < c->n_entities)
+                        return c->n_entities;
+                found = i;
+        }
+        return found;
+}
+
 static void bind_set(Compress *c, const Named *n) {
         size_t at = n->old[0] ? bind_old(c, n->old) : c->n_entities, same;
         char norm[ATOM_MAX + 1];
 
         if (at == c->n_entities)
                 at = bind_same(c, n);
+        if (at == c->n_entities && n->revises)
+                at = bind_unnamed(c, n);
         phrase_norm(n->value, norm, sizeof(norm));
         if (at < c->n_entities) {
                 if (strcmp(c->entity[at].norm, norm) == 0)

@@ -39,6 +39,7 @@ typedef struct Compress {
         bool accepts, rejects, others, revises;           /* the user */
         bool confirms, regrets, proposes, answers, asked; /* the agent, the turn before */
         bool begins;                                      /* a role is read: goals by name only */
+        int failed; /* -ENOMEM of constraint_follow() */
         bool asks, goal_new, accepted;
         char conflict[RULE_BODY_MAX + 1];
 } Compress;
@@ -65,9 +66,27 @@ void entity_drop(Compress *c, size_t at, const char *reason);
 size_t entity_named(const Compress *c);
 /* compress-bind.c: named parameters of the input. The words of a parameter say nothing else afterwards. */
 void compress_bind(Compress *c);
+/* compress-revise.c: values without a noun in the place of earlier ones. guess: in sentences without the earlier value. */
+void compress_revise(Compress *c, bool guess);
 /* compress-talk.c: values said, offered, accepted. */
 void compress_talk(Compress *c);
 /* compress-rules.c: a bound with a number: "at most 5", "under $500". */
 bool constraint_limits(const char *body);
-/* compress-rules.c: constraints and goals of the input. */
+/* compress-meant.c: constraints by their place in the state so far, SIZE_MAX: none. Source and words of a canonical
+ * constraint; false: another form. */
+bool constraint_read(const char *atom, CompressSource *ret_source, char *body, size_t n_body);
+/* A bound with a number: "at most 5", "under $500". */
+bool constraint_limits(const char *body);
+/* Words about rules, not about the matter. */
+bool constraint_about_rules(const char *body, bool *ret_limit);
+/* The constraint meant by the words, of the highest score; the newest of equals. */
+size_t constraint_meant(const Compress *c, const char *body, bool exact);
+/* The prohibition lifted by a permission: the permission has nearly all its words, and few others. More words make an
+ * exception: "you may share samples with Anna after five". */
+size_t constraint_permitted(const Compress *c, const char *body);
+/* The constraint of words that lift: "forget the layout rule", "no need to ask any more". */
+size_t constraint_given_up(const Compress *c, const char *body);
+/* compress-rules.c: a constraint of the user's that states the old value ("deadline is Thursday") follows. */
+void constraint_follow(Compress *c, const char *old, const char *value);
+/* Constraints and goals of the input. */
 int compress_rules(Compress *c, const PhraseText *t, CompressSource source);

@@ -9,86 +9,6 @@ const char *compress_source_name(CompressSource s) {
         return source_names[s];
 }
 
-/* The source and the words behind of a canonical constraint; false: another form. */
-static bool constraint_read(const char *atom, CompressSource *ret_source, char *body, size_t n_body) {
-        const char *at = strchr(atom, '('), *end = at ? strchr(at, ',') : NULL;
-        size_t n;
-
-        if (!end)
-                return false;
-        for (CompressSource s = 0; s < COMPRESS_SOURCES; s++)
-                if (strlen(source_names[s]) == (size_t)(end - at - 1) &&
-                    memcmp(at + 1, source_names[s], (size_t)(end - at - 1)) == 0) {
-                        *ret_source = s;
-                        end += 1 + (end[1] == ' ');
-                        n = strlen(end);
-                        snprintf(body, n_body, "%.*s", (int)(n > 0 ? n - 1 : 0), end);
-                        return true;
-                }
-        return false;
-}
-
-bool constraint_limits(const char *body) {
-        static const char *const words[] = {"most", "least", "more than", "less than", "under",
-                                            "below", "budget", "limit", "up to", "exceed",
-                                            "later than", "earlier than", "maximum", "deadline"};
-
-        if (!strpbrk(body, "0123456789"))
-                return false;
-        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-                if (phrase_within(words[i], body))
-                        return true;
-        return false;
-}
-
-/* Words about rules, not about the matter. */
-static bool rule_is_about_rules(const char *body, bool *ret_limit) {
-        static const char *const any[] = {"rule", "restriction", "constraint", "requirement",
-                                          "condition", "ban", "prohibition", "freeze"};
-        static const char *const limit[] = {"limit", "budget", "cap", "deadline", "limits"};
-        bool found = false;
-
-        *ret_limit = false;
-        for (size_t i = 0; i < ARRAY_SIZE(limit); i++)
-                *ret_limit |= phrase_within(limit[i], body);
-        for (size_t i = 0; i < ARRAY_SIZE(any); i++)
-                found |= phrase_within(any[i], body);
-        return found || *ret_limit;
-}
-
-/* The constraint meant by the words, of the highest score; the newest of equals. SIZE_MAX: none. */
-static size_t constraint_meant(const Compress *c, const char *body, bool exact) {
-        const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
-        bool limit, rules = rule_is_about_rules(body, &limit);
-        size_t best = SIZE_MAX, best_score = 0;
-
-        for (size_t i = 0; i < l->n; i++) {
-                char have[ATOM_MAX + 1];
-                CompressSource s;
-                size_t n, m, shared, score;
-
-                if (!constraint_read(l->atoms[i], &s, have, sizeof(have)))
-                        continue;
-                shared = rule_shared(have, body, &n);
-                rule_shared(body, have, &m);
-                score = n > 0 ? 100 * shared / n : 0;
-                if (exact && (shared == 0 || 100 * shared / n < 60 || (m > 0 && 100 * shared / m < 60)))
-                        continue;
-                if (!exact && score < 50 && !(m > 0 && shared >= 2 && 100 * shared / m >= 60)) {
-                        if (!rules || (limit && !constraint_limits(have)))
-                                continue;
-                        score = 10 + 30 * (shared > 0);
-                        if (!limit && s == COMPRESS_USER)
-                                score++;
-                }
-                if (score >= best_score) {
-                        best = i;
-                        best_score = score;
-                }
-        }
-        return best;
-}
-
 static void constraint_refuse(Compress *c, size_t at) {
         const char *atom = c->next.field[CCS_CONSTRAINTS].atoms[at];
         CompressSource s;
@@ -131,10 +51,12 @@ static int constraint_add(Compress *c, const char *polarity, CompressSource sour
 }
 
 static int constraint_state(Compress *c, const Rule *r, CompressSource source) {
-        size_t at = constraint_meant(c, r->body, true);
+        size_t at = r->kind == RULE_ALLOWED ? constraint_permitted(c, r->body) : SIZE_MAX;
         char have[ATOM_MAX + 1];
         CompressSource s;
 
+        if (at == SIZE_MAX)
+                at = constraint_meant(c, r->body, true);
         if (at != SIZE_MAX && constraint_read(c->next.field[CCS_CONSTRAINTS].atoms[at], &s, have, sizeof(have))) {
                 const char *polarity = rule_kind_name(r->kind), *old = c->next.field[CCS_CONSTRAINTS].atoms[at];
                 bool same = strncmp(old, polarity, strlen(polarity)) == 0 && old[strlen(polarity)] == '(';
@@ -150,6 +72,14 @@ static int constraint_state(Compress *c, const Rule *r, CompressSource source) {
                         constraint_remove(c, at, source, COMPRESS_REPLACED, "said anew");
         }
         return constraint_add(c, rule_kind_name(r->kind), source, r->body, "the speaker stated the rule");
+}
+
+static bool constraint_of_money(const char *value) {
+        _cleanup_phrase_text_ PhraseText t = {0};
+        size_t at = 0;
+        PhraseValue v;
+
+        return phrase_read(value, strlen(value), &t) == 0 && phrase_value(&t, &at, t.n, &v) && v.type == PHRASE_MONEY;
 }
 
 /* Writes the new value into the constraint with the old value, or of the same kind. Returns 1 when nothing was
@@ -170,9 +100,9 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
                     phrase_read(body, strlen(body), &t) < 0)
                         continue;
                 shared = rule_shared(body, r->body, &n);
-                shared += rule_is_about_rules(r->body, &limit) && limit && constraint_limits(body);
+                shared += constraint_about_rules(r->body, &limit) && limit && constraint_limits(body);
                 while (phrase_value(&t, &cursor, t.n, &v)) {
-                        bool money = strchr(r->value, '$'), has = v.type == PHRASE_MONEY;
+                        bool money = constraint_of_money(r->value), has = v.type == PHRASE_MONEY;
                         if (r->old[0] ? phrase_within(r->old, v.id)
                                       : v.type <= PHRASE_COUNT && money == has && shared > 0)
                                 if (shared + (r->old[0] != 0) > best_shared || best == SIZE_MAX) {
@@ -211,97 +141,31 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
         return constraint_add(c, polarity, s, next, "the speaker changed the value");
 }
 
-/* "Write as you like", "drop the layout rule": the newest rule about how the agent writes. */
-static size_t constraint_of_style(const Compress *c, const char *body) {
-        static const char *const style[] = {"layout", "format", "formatting", "style", "wording", "as you like",
-                                            "as you see fit", "as you wish", "replies", "answers", "tone",
-                                            "phrasing", "as you please", "messages"};
-        static const char *const writes[] = {"write", "answer", "reply", "replies", "answers", "reports", "messages",
-                                             "quote", "list", "name", "cite", "mention", "start", "begin", "end", "sign",
-                                             "round", "put", "give", "use", "keep", "show", "add", "format", "text",
-                                             "updates", "sentences", "state", "print", "mark", "report"};
-        const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
-        bool found = false;
-
-        for (size_t k = 0; k < ARRAY_SIZE(style) && !found; k++)
-                found = phrase_within(style[k], body);
-        for (size_t i = found ? l->n : 0; i-- > 0;) {
-                char have[ATOM_MAX + 1], first[ATOM_MAX + 1];
-                CompressSource s;
-
-                if (strncmp(l->atoms[i], "must(", 5) != 0 || !constraint_read(l->atoms[i], &s, have, sizeof(have)))
-                        continue;
-                snprintf(first, sizeof(first), "%.*s", (int)strcspn(have, " "), have);
-                for (size_t k = 0; k < ARRAY_SIZE(writes); k++)
-                        if (phrase_within(writes[k], first))
-                                return i;
-        }
-        return SIZE_MAX;
-}
-
-/* "Go ahead without asking": the newest rule about approval. */
-static size_t constraint_of_approval(const Compress *c, const char *body) {
-        static const char *const free[] = {"without asking", "without approval", "no approval", "no release",
-                                           "no sign off", "approval step", "approval rule"};
-        static const char *const agree[] = {"approval", "approved", "approve", "confirmed", "confirm", "wait", "yes",
-                                            "sign off", "signed", "released", "release", "ask", "permission", "consent",
-                                            "agreed", "okayed", "signature"};
-        const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
-        bool found = false;
-
-        for (size_t k = 0; k < ARRAY_SIZE(free) && !found; k++)
-                found = phrase_within(free[k], body);
-        for (size_t i = found ? l->n : 0; i-- > 0;)
-                for (size_t k = 0; k < ARRAY_SIZE(agree); k++)
-                        if (strncmp(l->atoms[i], "must(", 5) == 0 && phrase_within(agree[k], l->atoms[i]))
-                                return i;
-        return SIZE_MAX;
-}
-
-/* The only constraint with at least half of the few words of the body. */
-static size_t constraint_hinted(const Compress *c, const char *body) {
-        static const char *const meta[] = {"lifted", "lift", "forget", "drop", "dropped", "rule", "gone", "skip", "waive",
-                                           "waived", "cancel", "ignore", "step", "withdrawn", "permitted", "expired",
-                                           "revoked", "requirement", "restriction", "ban", "scratch", "relax"};
-        const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
-        size_t best = SIZE_MAX, best_shared = 0, m, idle = 0;
-        bool tie = false;
-
-        rule_shared(body, "", &m);
-        for (size_t k = 0; k < ARRAY_SIZE(meta); k++)
-                idle += phrase_within(meta[k], body);
-        m -= MIN(m, idle);
-        for (size_t i = 0; i < l->n; i++) {
-                char have[ATOM_MAX + 1];
-                CompressSource s;
-                size_t n, shared;
-
-                if (!constraint_read(l->atoms[i], &s, have, sizeof(have)))
-                        continue;
-                shared = rule_shared(body, have, &n);
-                if (shared == 0 || 2 * shared < m)
-                        continue;
-                tie = shared == best_shared;
-                if (shared > best_shared) {
-                        best = i;
-                        best_shared = shared;
-                }
-        }
-        return tie ? SIZE_MAX : best;
-}
-
 static int constraint_lift(Compress *c, const Rule *r, CompressSource source) {
-        size_t at = constraint_of_approval(c, r->body);
+        size_t at = r->soft ? constraint_permitted(c, r->body) : constraint_given_up(c, r->body);
 
-        if (at == SIZE_MAX)
-                at = constraint_of_style(c, r->body);
-        if (at == SIZE_MAX)
-                at = constraint_meant(c, r->body, false);
-        if (at == SIZE_MAX)
-                at = constraint_hinted(c, r->body);
         if (at != SIZE_MAX)
                 constraint_remove(c, at, source, COMPRESS_LIFTED, "the speaker lifted the rule");
         return 0;
+}
+
+void constraint_follow(Compress *c, const char *old, const char *value) {
+        const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
+        char body[ATOM_MAX + 1], words[ATOM_MAX + 8], next[2 * ATOM_MAX];
+        CompressSource s;
+
+        snprintf(words, sizeof(words), " is %s", old);
+        for (size_t i = 0; i < l->n; i++) {
+                const char *at;
+
+                if (strncmp(l->atoms[i], "must(", 5) != 0 || !constraint_read(l->atoms[i], &s, body, sizeof(body)) ||
+                    s != COMPRESS_USER || !(at = strstr(body, words)))
+                        continue;
+                snprintf(next, sizeof(next), "%.*s is %s%s", (int)(at - body), body, value, at + strlen(words));
+                constraint_remove(c, i, COMPRESS_USER, COMPRESS_REPLACED, "the user gave another value");
+                c->failed = constraint_add(c, "must", COMPRESS_USER, next, "the user gave another value");
+                return;
+        }
 }
 
 /* Is the goal of the operator's? */

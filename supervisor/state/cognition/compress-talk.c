@@ -53,7 +53,8 @@ static size_t talk_stale(const Compress *c, PhraseType type, const char *id) {
         if (!c->revises && !(c->others && type != PHRASE_NAME) && !(type == PHRASE_FROM && !c->goal_new))
                 return c->n_entities;
         for (i = c->n_entities; i-- > 0;)
-                if (!c->entity[i].fresh && strcmp(c->entity[i].type, phrase_type_name(type)) == 0)
+                if (!c->entity[i].fresh && strcmp(c->entity[i].type, phrase_type_name(type)) == 0 &&
+                    (type != PHRASE_COUNT || named_form(c->entity[i].id, id) > 0))
                         return i;
         return c->n_entities;
 }
@@ -78,8 +79,10 @@ static void talk_entity(Compress *c, PhraseType type, const char *id, bool said)
                 c->entity[c->n_entities++] = e;
                 return;
         }
-        if (said && (i = talk_stale(c, type, id)) < c->n_entities)
+        if (said && (i = talk_stale(c, type, id)) < c->n_entities) {
+                constraint_follow(c, c->entity[i].id, id);
                 entity_drop(c, i, "the user said another value");
+        }
         entity_append(c, phrase_type_name(type), id);
         if (said)
                 c->fresh |= 1U << type;

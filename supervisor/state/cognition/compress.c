@@ -143,12 +143,15 @@ static int compress_turn(Compress *c, Diag *reterr) {
             (e = compress_keep(c, CCS_GOAL_ORIENTATION)) < 0 || (e = compress_keep(c, CCS_CONSTRAINTS)) < 0 ||
             (e = compress_load(c)) < 0)
                 return e;
-        if (in->source == COMPRESS_USER)
+        if (in->source == COMPRESS_USER && !c->begins) {
+                compress_revise(c, false);
                 compress_bind(c);
+                compress_revise(c, true);
+        }
         if ((e = compress_rules(c, &c->user, in->source)) < 0)
                 return e;
         compress_talk(c);
-        if ((e = compress_store(c)) < 0 || (e = compress_episode(c)) < 0 || (e = compress_signals(c)) < 0 ||
+        if ((e = c->failed) < 0 || (e = compress_store(c)) < 0 || (e = compress_episode(c)) < 0 || (e = compress_signals(c)) < 0 ||
             (e = compress_artifacts(c)) < 0)
                 return e;
         return compress_fit(c, &in->bound, reterr);

@@ -224,7 +224,8 @@ static const char *const named_revises[] = {
         "changes",
 };
 /* Nouns without matter, and nouns given by the form of a value. */
-static const char *const named_idle[] = {
+static const char *const named_idle[] = {"up", "down", "back", "forward", "over", "away",
+
         "note",
         "correction",
         "update",

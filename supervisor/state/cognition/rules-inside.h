@@ -56,4 +56,6 @@ size_t rule_remark(const PhraseText *t, size_t at, size_t end);
 
 /* rules-lift.c. false: the clause [at, end) lifts nothing, changes nothing. */
 bool rule_lift(const PhraseText *t, size_t at, size_t end, Rule *ret);
+/* A permission without a word for the new time: "sharing samples is fine". */
+bool rule_allow(const PhraseText *t, size_t at, size_t end, Rule *ret);
 bool rule_change(const PhraseText *t, size_t at, size_t end, Rule *ret);

@@ -47,6 +47,18 @@ bool rule_lift(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         return rule_words(t, at, end, ret->body, sizeof(ret->body)) > 0;
 }
 
+bool rule_allow(const PhraseText *t, size_t at, size_t end, Rule *ret) {
+        size_t n;
+
+        if (t->text[t->word[end - 1].at] == '?' || t->word[at].class & PW_QUESTION ||
+            rule_find_list(t, at, end, RULE_PERMITS, &n) == SIZE_MAX ||
+            rule_find_list(t, at, end, RULE_NEGATIONS, &n) != SIZE_MAX)
+                return false;
+        ret->kind = RULE_LIFT;
+        ret->soft = true;
+        return rule_words(t, at, end, ret->body, sizeof(ret->body)) > 0;
+}
+
 bool rule_change(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         size_t n, cursor = at;
         PhraseValue v;
@@ -65,5 +77,6 @@ bool rule_change(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         }
         ret->kind = RULE_CHANGE;
         ret->limit = rule_find_list(t, at, end, RULE_NOUNS, &n) != SIZE_MAX;
+        rule_trim(t, &at, &end);
         return ret->value[0] && rule_words(t, at, end, ret->body, sizeof(ret->body)) > 0;
 }

@@ -101,12 +101,36 @@ static const char *const rule_lifts[] = {
         "fine again",
         "possible again",
         "permitted again",
+        "needn't",
+        "need not",
+        "not necessary",
+        "unnecessary",
+        "not needed",
+        "not required",
+        "is optional",
+        "are optional",
+        "does not apply",
+        "doesn't apply",
+        "do not apply",
+        "don't apply",
+        "stopped applying",
+        "not binding",
+        "not a must",
+        "is obsolete",
+        "are obsolete",
+        "is void",
+        "is suspended",
+        "are suspended",
+        "allowed after all",
 };
 /* With a word for the new time in the clause, and no negation: a permission lifts a prohibition. */
-static const char *const rule_permits[] = {"may", "can", "is allowed", "are allowed", "is permitted",
-                                           "is ok", "is okay", "is fine", "are fine", "are ok",
-                                           "i allow", "we allow", "i permit", "are permitted", "go ahead and",
-                                           "feel free to", "you could", "is possible", "are possible"};
+static const char *const rule_permits[] = {
+        "may", "can", "could", "i allow", "we allow", "i permit", "we permit", "go ahead and", "feel free to",
+        "free to", "you could", "no objection to", "nothing against", "welcome to",
+        "is ok", "is okay", "is fine", "is allowed", "is permitted", "is possible", "is acceptable", "is alright",
+        "is all right", "is no problem", "is usable", "is safe", "is welcome", "is good", "are ok", "are okay",
+        "are fine", "are allowed", "are permitted", "are possible", "are acceptable", "are alright", "are all right",
+        "are no problem", "are usable", "are safe", "are welcome", "are good"};
 static const char *const rule_times[] = {"now", "again", "after all", "from now on", "from here on", "as of today", "any more", "anymore"};
 static const char *const rule_negations[] = {"not", "never", "only", "no", "cannot", "can't", "nobody", "nothing",
                                              "without", "must", "until", "unless"};

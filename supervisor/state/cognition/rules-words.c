@@ -32,6 +32,8 @@ static size_t rule_stem(const char *w, size_t n) {
                 n -= 2;
         else if (n > 3 && w[n - 1] == 's' && w[n - 2] != 's')
                 n--;
+        if (n > 3 && w[n - 1] == w[n - 2] && !strchr("aeiousl", w[n - 1]))
+                n--; /* "capped" */
         if (n > 3 && w[n - 1] == 'e')
                 n--;
         return n;
@@ -96,7 +98,7 @@ size_t rule_skip(const PhraseText *t, size_t at, size_t end) {
 void rule_trim(const PhraseText *t, size_t *at, size_t *end) {
         static const char *const head[] = {"you", "we", "i", "to", "that", "should", "may", "can", "the",
                                            "agent", "it", "they", "anyone", "ever", "want", "is", "are", "there",
-                                           "will", "shall", "be", "must", "also", "and", "but", "only"};
+                                           "will", "shall", "be", "must", "also", "actually", "correction", "and", "but", "only"};
         static const char *const tail[] = {"please", "ever", "though", "ok", "okay", "too", "either", "and",
                                            "but", "or", "again", "anymore", "right", "to", "be",
                                            "yet"};

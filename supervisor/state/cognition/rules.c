@@ -18,7 +18,7 @@ const char *rule_kind_name(RuleKind k) {
         return rule_names[k];
 }
 
-/* The end of the clause: where the sentence ends, or where another rule begins behind "," "and" "but". */
+/* The end of the clause: at the end of the sentence, or where a further rule begins behind "," "and" "but". */
 static size_t rule_clause_end(const PhraseText *t, size_t at, size_t end) {
         static const char *const reasons[] = {"because", "since", "otherwise", "thanks", "thank"};
 
@@ -99,7 +99,7 @@ static bool rule_asks_only(const PhraseText *t, size_t at, size_t end, size_t se
                 !rule_says(t, at, end, "may") && !rule_says(t, at, end, "when") && !rule_says(t, at, end, "while"));
 }
 
-/* "Do I have to …?" asks; "could you …?" and "can I …?" ask for something. */
+/* "Do I have to …?" asks; "could you …?" and "can I …?" request. */
 static bool rule_wonders(const PhraseText *t, size_t at, size_t end, size_t sentence) {
         return t->text[t->word[sentence - 1].at] == '?' && t->word[at].class & PW_QUESTION &&
                !(t->word[at].class & PW_VERB) && !rule_says(t, at, end, "can") && !rule_says(t, at, end, "could") &&
@@ -155,7 +155,7 @@ static bool rule_stated(const PhraseText *t, size_t at, size_t end, size_t sente
                 ret->kind = m->kind;
                 ret->limit = m->form & RULE_NUMBER;
                 if (m->form & RULE_WHOLE && !(m->form & RULE_KEEP) &&
-                    i > from) { /* the marker itself stands in the name */
+                    i > from) { /* the marker stands in the name */
                         size_t k = rule_words(t, from, i, ret->body, sizeof(ret->body)), rest = i + n;
                         char tail[RULE_BODY_MAX];
 
@@ -179,6 +179,40 @@ static bool rule_stated(const PhraseText *t, size_t at, size_t end, size_t sente
                         return true;
         }
         return false;
+}
+
+/* "Ask Oona before any order", "run the checks first": an imperative with the point in time at which it applies. */
+static bool rule_orders(const PhraseText *t, size_t at, size_t end, Rule *ret) {
+        static const char *const verbs[] = {"ask", "check", "consult", "call", "inform", "notify", "tell", "warn", "get",
+                                            "obtain", "run", "verify", "confirm", "clear", "test", "log", "record", "seek",
+                                            "alert", "brief", "double-check", "wait", "copy", "involve", "page"};
+        static const char *const each[] = {"before any", "before each", "before every", "before you", "before a", "before an",
+                                           "after each", "after every", "after any", "whenever", "each time", "every time",
+                                           "prior to", "unless", "until", "on every", "on each", "with every", "with each",
+                                           "for every", "for each", "before the", "in all cases"};
+        size_t to = end, n;
+
+        if (rule_find(t, at, MIN(end, at + 1), verbs, ARRAY_SIZE(verbs), NULL, &n) != at ||
+            rule_find(t, at, end, each, ARRAY_SIZE(each), NULL, &n) == SIZE_MAX || t->text[t->word[end - 1].at] == '?')
+                return false;
+        rule_trim(t, &at, &to);
+        ret->kind = RULE_MUST;
+        return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0;
+}
+
+/* "Names stay outside, always": a sentence that ends with a word for all times. */
+static bool rule_ever(const PhraseText *t, size_t at, size_t end, Rule *ret) {
+        size_t to = end;
+
+        while (to > at && !t->word[to - 1].letter)
+                to--;
+        if (to < at + 4 || !rule_says(t, to - 1, to, "always") || t->text[t->word[end - 1].at] == '?' ||
+            t->word[at].class & PW_QUESTION || rule_says(t, at, end, "i") || rule_says(t, at, end, "as"))
+                return false;
+        to--;
+        rule_trim(t, &at, &to);
+        ret->kind = RULE_MUST;
+        return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0 && !rule_passing(ret);
 }
 
 bool rule_next(const PhraseText *t, size_t *at, Rule *ret) {
@@ -216,6 +250,7 @@ bool rule_next(const PhraseText *t, size_t *at, Rule *ret) {
                 }
                 if (rule_lift(t, from, end, ret) || rule_change(t, from, end, ret) ||
                     rule_stated(t, from, end, sentence, ret) || rule_stands(t, from, end, ret) ||
+                    rule_ever(t, from, end, ret) || rule_orders(t, from, end, ret) || rule_allow(t, from, end, ret) ||
                     (!rule_wonders(t, from, end, sentence) && rule_goal(t, from, end, ret)))
                         return true;
         }

@@ -23,6 +23,7 @@ typedef struct Rule {
         RuleKind kind;
         bool limit;   /* the body holds a bound with a number */
         bool strong;  /* a goal that is called one */
+        bool soft;    /* a permission: lifts a prohibition with the same words alone */
         bool counted; /* a number stands before the goal's object: "3 rooms" */
         char body[RULE_BODY_MAX + 1];
         char value[PHRASE_ID_MAX], old[PHRASE_ID_MAX];

@@ -73,7 +73,8 @@ Test(ccs, source) {
                 {"must(user, policy)", "must(user, policy)", "must(user, policy)"},
                 {"must(policy words)", "must(policy words)", "must(user, policy words)"},
                 {"must(user, a, b)", "must(user, a, b)", "must(user, a, b)"},
-                {"must(\"a, b\")", "must(user, \"a, b\")", "must(user, \"a, b\")"},
+                {"must(\"a, \\\"b\")", "must(\"a, \\\"b\")", "must(user, \"a, \\\"b\")"},
+                {"must(user, x(a, b))", "must(user, x(a, b))", "must(user, x(a, b))"},
                 {"avoid(policy, cash)", "avoid(policy, cash)", "avoid(policy, cash)"},
         };
 

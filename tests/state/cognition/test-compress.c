@@ -98,6 +98,39 @@ Test(compress, reject_and_revise) {
         ccs_deinit(&s.ccs);
 }
 
+// C-8, C-26: a value takes the place of an earlier one in many words, with the noun or without
+Test(compress, revisions) {
+        static const struct {
+                const char *first, *then;
+                CcsField f;
+                const char *gone, *comes;
+        } rows[] = {
+                {"The owner is Ilse Krantz.", "The owner passes from Ilse Krantz to Jens Aalto.", CCS_FOCAL_ENTITIES, "owner(Ilse Krantz)", "owner(Jens Aalto)"},
+                {"The approver is Tomas Berg.", "Tomas is ill. Get Freya Holm to approve.", CCS_FOCAL_ENTITIES, "approver(Tomas Berg)", "approver(Freya Holm)"},
+                {"The replica is pg-replica-4.", "Hmm, pg-replica-4 lags. Use pg-replica-6 in its place.", CCS_FOCAL_ENTITIES, "replica(pg-replica-4)", "replica(pg-replica-6)"},
+                {"The room is Room 214.", "Let us take room 220 instead.", CCS_FOCAL_ENTITIES, "room(Room 214)", "room(room 220)"},
+                {"Use j.okafor as the mailbox.", "I was mistaken: it is m.okafor, not j.okafor.", CCS_FOCAL_ENTITIES, "mailbox(j.okafor)", "mailbox(m.okafor)"},
+                {"The drill starts at 14:20.", "Let's shift the start to 14:50.", CCS_FOCAL_ENTITIES, "time(14:20)", "start(14:50)"},
+                {"The deadline is Thursday.", "Friday works better, so let us do Friday instead.", CCS_CONSTRAINTS, "must(user, deadline is Thursday)", "must(user, deadline is Friday)"},
+                {"The owner is Ilse Krantz.", "Is Ilse Krantz ill? Maybe Jens Aalto takes over.", CCS_FOCAL_ENTITIES, "owner(Jens Aalto)", "owner(Ilse Krantz)"},
+                {"The owner is Ilse Krantz.", "Each change must have the approval of Jens Aalto.", CCS_FOCAL_ENTITIES, "owner(Jens Aalto)", "owner(Ilse Krantz)"},
+                {"Each order is capped at 250 euros.", "Actually the cap is 300 euros per order.", CCS_CONSTRAINTS, "must(user, Each order is capped at 250 euros)", "must(user, Each order is capped at 300 euros)"},
+                {"Each order is capped at $250,000.", "Actually the cap is $300,000 per order.", CCS_CONSTRAINTS, "must(user, \"Each order is capped at $250,000\")", "must(user, \"Each order is capped at $300,000\")"},
+                {"Hello.", "Ask Oona before any order.", CCS_CONSTRAINTS, NULL, "must(user, Ask Oona before order)"},
+                {"Hello.", "Patient names stay out of your messages, always.", CCS_CONSTRAINTS, NULL, "must(user, Patient names stay out of messages)"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                Session s = begin(NULL);
+
+                turn(&s, rows[i].first, NULL);
+                turn(&s, rows[i].then, NULL);
+                cr_expect(has(&s, rows[i].f, rows[i].comes), "%s: no %s in %s", rows[i].then, rows[i].comes, printed(&s));
+                cr_expect(!rows[i].gone || !has(&s, rows[i].f, rows[i].gone), "%s: %s stays", rows[i].then, rows[i].gone);
+                ccs_deinit(&s.ccs);
+        }
+}
+
 // C-24: who may lift or change what
 Test(compress, authority) {
         static const struct {
@@ -120,6 +153,13 @@ Test(compress, authority) {
                 {"You must restart the primary database.", COMPRESS_USER, NULL,
                  "must_not(operator, restart primary database)", NULL},
                 {"Forget what I said about layovers.", COMPRESS_USER, "avoid(user, layovers)", NULL, NULL},
+                {"Restarting the primary database is fine.", COMPRESS_USER, NULL,
+                 "must_not(operator, restart primary database)", NULL},
+                {"Restarting the primary database is fine.", COMPRESS_OPERATOR,
+                 "must_not(operator, restart primary database)", NULL, NULL},
+                {"Layovers are okay.", COMPRESS_USER, "avoid(user, layovers)", NULL, NULL},
+                {"Are layovers okay?", COMPRESS_USER, NULL, "avoid(user, layovers)", NULL},
+                {"Layovers are not okay.", COMPRESS_USER, NULL, "avoid(user, layovers)", NULL},
                 {"The budget is now $700 instead of $500.", COMPRESS_USER, "must(user, budget is $500)", NULL,
                  "must(user, budget is $700)"},
                 {"Raise the budget to $900.", COMPRESS_USER, "must(user, budget is $500)", NULL,

@@ -1,0 +1,189 @@
+/* Runs: supervisor, CLI. A value that takes the place of an earlier one without the noun: "m.okafor, not j.okafor", "the
+ * room is full, take 220", "from Ilse Krantz to Jens Aalto", "let us do Friday instead". */
+#include "cognition/compress-inside.h"
+#include "cognition/revise-patterns.h"
+
+#include "base/ascii.h"
+
+#define REVISE_VALUES 4
+
+typedef struct Revise {
+        Compress *c;
+        size_t at, end;               /* the sentence */
+        PhraseValue new[REVISE_VALUES]; /* values without an entity */
+        size_t n_new;
+        size_t old; /* the entity that the sentence names, or SIZE_MAX; its last mention begins at word `said` */
+        size_t said;
+} Revise;
+
+/* The length of the mention of the entity at word i: all words, or the first or last word of a name. 0: none. */
+static size_t revise_mention(const PhraseText *t, size_t i, size_t end, const CompressEntity *e) {
+        char norm[PHRASE_ID_MAX];
+        size_t n = 0;
+        const char *last = strrchr(e->norm, ' ');
+
+        for (size_t k = i; k < end && k < i + 6; k++) {
+                char word[PHRASE_ID_MAX];
+
+                if (t->word[k].foreign || t->word[k].n >= sizeof(word))
+                        return 0;
+                memcpy(word, t->text + t->word[k].at, t->word[k].n);
+                word[t->word[k].n] = '\0';
+                phrase_norm(word, norm + n, sizeof(norm) - n);
+                n = strlen(norm);
+                if (strcmp(norm, e->norm) == 0)
+                        return k + 1 - i;
+                if (n == 0 || strncmp(norm, e->norm, n) != 0 || n + 2 >= sizeof(norm))
+                        break;
+                norm[n++] = ' ';
+        }
+        if (!last || !t->word[i].capital || t->word[i].n < 3 || strpbrk(e->id, "0123456789"))
+                return 0;
+        phrase_norm((char[2]){0}, norm, sizeof(norm));
+        snprintf(norm, sizeof(norm), "%.*s", (int)MIN(t->word[i].n, sizeof(norm) - 1), t->low + t->word[i].at);
+        n = strlen(norm);
+        return (strncmp(e->norm, norm, n) == 0 && e->norm[n] == ' ') || strcmp(last + 1, norm) == 0;
+}
+
+static void revise_read(Revise *r) {
+        const PhraseText *t = &r->c->user;
+        size_t cursor = r->at;
+        PhraseValue v;
+
+        for (size_t i = r->at; i < r->end; i++)
+                for (size_t k = 0; k < r->c->n_entities; k++)
+                        if (revise_mention(t, i, r->end, &r->c->entity[k]) > 0) {
+                                r->old = k;
+                                r->said = i;
+                        }
+        while (r->n_new < REVISE_VALUES && phrase_value(t, &cursor, r->end, &v)) {
+                bool known = false;
+
+                for (size_t i = v.at; i < v.end; i++)
+                        for (size_t k = 0; k < r->c->n_entities; k++)
+                                known |= revise_mention(t, i, r->end, &r->c->entity[k]) > 0;
+                if (!known && ((v.type != PHRASE_THING && v.type != PHRASE_PLACE) || strpbrk(v.id, "0123456789._@-")))
+                        r->new[r->n_new++] = v;
+        }
+}
+
+/* "VLAN 412": where the number begins that a bare number can replace, or NULL. */
+static const char *revise_number(const CompressEntity *e, const PhraseValue *v) {
+        const char *last = strrchr(e->id, ' ');
+
+        return last && ascii_letter(e->id[0]) && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1) &&
+                               strspn(v->id, "0123456789") == strlen(v->id) && strlen(v->id) == strlen(last + 1)
+                       ? last + 1
+                       : NULL;
+}
+
+/* How alike entity and value are: 0 not at all. */
+static unsigned revise_form(const CompressEntity *e, const PhraseValue *v) {
+        PhraseType have = entity_type(e);
+
+        if (revise_number(e, v))
+                return 1;
+        if (have < PHRASE_TYPES && entity_kin(have) != entity_kin(v->type))
+                return 0;
+        if (entity_kin(v->type) <= 2) { /* dates and times in any form */
+                _cleanup_phrase_text_ PhraseText t = {0};
+                PhraseValue own;
+                size_t at = 0;
+
+                return phrase_read(e->id, strlen(e->id), &t) == 0 && phrase_value(&t, &at, t.n, &own) &&
+                       entity_kin(own.type) == entity_kin(v->type);
+        }
+        return named_form(e->id, v->id);
+}
+
+/* The new value of the sentence that can stand for the entity, or NULL: none, or several. */
+static const PhraseValue *revise_successor(const Revise *r, const CompressEntity *e) {
+        const PhraseValue *found = NULL;
+
+        for (size_t i = 0; i < r->n_new; i++)
+                if (revise_form(e, &r->new[i]) > 0) {
+                        if (found)
+                                return NULL;
+                        found = &r->new[i];
+                }
+        return found;
+}
+
+static void revise_set(Compress *c, size_t at, const PhraseValue *v) {
+        CompressEntity e = c->entity[at];
+        const char *number = revise_number(&e, v);
+        char id[2 * ATOM_MAX];
+
+        for (size_t i = 0; i < c->user.n; i++) /* the words of the earlier value say nothing else */
+                for (size_t n = revise_mention(&c->user, i, c->user.n, &e); n > 0; n--)
+                        c->user.word[i + n - 1].foreign = true;
+        snprintf(id, sizeof(id), "%.*s%s", number ? (int)(number - e.id) : 0, e.id, v->id);
+        if (number)
+                for (size_t i = v->at; i < v->end; i++)
+                        c->user.word[i].foreign = true;
+        constraint_follow(c, e.id, v->id);
+        entity_drop(c, at, "the user gave another value");
+        entity_append(c, entity_type(&e) == PHRASE_TYPES ? e.type : phrase_type_name(number ? PHRASE_NAME : v->type), id);
+        c->set += entity_type(&e) == PHRASE_TYPES;
+        c->fresh |= 1U << v->type;
+}
+
+/* The earlier value meant by a value without a noun: the most alike, the latest of equals; of amounts any, of values
+ * without a name the ones with a word in common ("room 214", "room 220"). strong: those alone. */
+static size_t revise_meant(const Compress *c, const PhraseValue *v, bool strong) {
+        size_t best = SIZE_MAX;
+        unsigned best_form = 0;
+
+        for (size_t i = 0; i < c->n_entities; i++) {
+                PhraseType type = entity_type(&c->entity[i]);
+                bool named = type == PHRASE_TYPES || (type == PHRASE_MONEY && v->type == PHRASE_MONEY);
+                unsigned form = c->entity[i].fresh ? 0 : revise_form(&c->entity[i], v);
+
+                if (form >= (strong || !named ? NAMED_STRONG : 1) && form >= best_form) {
+                        best = i;
+                        best_form = form;
+                }
+        }
+        return best;
+}
+
+static bool revise_not(const PhraseText *t, size_t i) {
+        return i > 0 && (phrase_match(t, i - 1, i, "not") || phrase_match(t, i - 1, i, "no"));
+}
+
+void compress_revise(Compress *c, bool guess) {
+        const PhraseText *t = &c->user;
+        size_t pending = SIZE_MAX; /* of the sentence before, which says that the value is of no use any more */
+
+        for (size_t at = 0, end; at < t->n; at = end) {
+                Revise r = {.c = c, .at = at, .old = SIZE_MAX};
+                const PhraseValue *v;
+                bool asks, turns, revises, ends;
+
+                end = r.end = phrase_sentence_end(t, at);
+                asks = t->text[t->word[end - 1].at] == '?' || phrase_any(t, at, end, revise_guesses, ARRAY_SIZE(revise_guesses));
+                turns = phrase_any(t, at, end, revise_turns, ARRAY_SIZE(revise_turns));
+                revises = phrase_any(t, at, end, revise_words, ARRAY_SIZE(revise_words));
+                turns |= revises;
+                c->revises |= revises && !asks;
+                if (asks || t->word[at].foreign)
+                        continue;
+                revise_read(&r);
+                ends = r.old != SIZE_MAX && phrase_any(t, at, end, revise_ends, ARRAY_SIZE(revise_ends));
+                if (r.old == SIZE_MAX && pending != SIZE_MAX && r.n_new > 0)
+                        r.old = pending;
+                else if (r.old != SIZE_MAX && !turns && !ends && !revise_not(t, r.said))
+                        r.old = SIZE_MAX;
+                pending = SIZE_MAX;
+                if (guess) {
+                        if (r.old == SIZE_MAX && turns && r.n_new == 1 &&
+                            (r.old = revise_meant(c, &r.new[0], !revises)) != SIZE_MAX)
+                                revise_set(c, r.old, &r.new[0]);
+                        continue;
+                }
+                if (r.old != SIZE_MAX && (v = revise_successor(&r, &c->entity[r.old])) != NULL)
+                        revise_set(c, r.old, v);
+                else if (ends)
+                        pending = r.old;
+        }
+}
