@@ -8,6 +8,7 @@ dir=$(mktemp -d)
 export LETHE_STORE="$dir/store" LETHE_SERVE=0
 mkdir "$dir/canary"
 cp "$program" "$dir/canary/program"
+cp "$(dirname "$program")/keys" "$dir/canary/keys" # beside the program: of what it makes its secrets
 chmod 755 "$dir/canary/program"
 printf '%s\n' '---' 'name: canary' 'description: Fills memory with secrets.' '---' >"$dir/canary/SKILL.md"
 cat >"$dir/canary/lethe.json" <<'END'
