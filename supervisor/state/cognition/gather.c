@@ -17,19 +17,30 @@ typedef struct GatherOne {
 } GatherOne;
 
 typedef struct GatherAll {
-        GatherOne one[RECALL_CANDIDATES];
-        Artifact artifact[RECALL_CANDIDATES];
-        QualifyClause clause[RECALL_CANDIDATES];
+        RecallHits hits;
         size_t n;
+        GatherOne one[RECALL_FLOOD];
+        Artifact artifact[RECALL_FLOOD];
+        QualifyClause clause[RECALL_FLOOD];
 } GatherAll;
 
+static void gather_one_deinit(GatherOne *one) {
+        record_deinit(&one->rec);
+        json_decref(one->body);
+        free(one->text);
+        free(one->subject);
+        *one = (GatherOne){.body = NULL};
+}
+
+/* Leaves the first n. */
+static void gather_clear(GatherAll *all, size_t n) {
+        while (all->n > n)
+                gather_one_deinit(&all->one[--all->n]);
+}
+
 static void gather_all_free(GatherAll *all) {
-        for (size_t i = 0; all && i < all->n; i++) {
-                record_deinit(&all->one[i].rec);
-                json_decref(all->one[i].body);
-                free(all->one[i].text);
-                free(all->one[i].subject);
-        }
+        if (all)
+                gather_clear(all, 0);
         free(all);
 }
 static inline void gather_all_freep(GatherAll **all) {
@@ -96,68 +107,83 @@ static void gather_add(const GatherOne *one, EvidenceSource source, QualifyClaus
 }
 
 /* Evidence with a stored refusal: for the record alone. */
-static int gather_refused(Txn *t, uint64_t scope, const RecallQuery *q, uint64_t newest, size_t k, Recalled *ret) {
-        RecallHit hits[RECALL_CANDIDATES];
-        size_t n = 0;
-        int r = recall_read(t, scope, KIND_EVIDENCE, INDEX_REFUSED, q, newest, hits, &n);
+static int gather_refused(Txn *t, uint64_t scope, const RecallQuery *q, uint64_t newest, size_t k, RecallHits *hits,
+                          Recalled *ret) {
+        int r;
 
-        for (size_t i = 0; i < n && r == 0 && ret->n - ret->n_good < k; i++) {
-                _cleanup_(gather_all_freep) GatherAll *one = calloc(1, sizeof(*one));
+        hits->n = 0;
+        hits->most = RECALL_CANDIDATES;
+        r = recall_read(t, scope, KIND_EVIDENCE, INDEX_REFUSED, q, newest, hits);
+        for (size_t i = 0; i < hits->n && r == 0 && ret->n - ret->n_good < k; i++) {
+                GatherOne one = {.body = NULL};
+                Artifact artifact;
 
-                if (!one)
-                        return -ENOMEM;
-                one->n = 1;
-                r = gather_load(t, &hits[i], &one->one[0], &one->artifact[0]);
+                r = gather_load(t, &hits->hit[i], &one, &artifact);
                 if (r == 0)
-                        gather_add(&one->one[0], one->artifact[0].source,
-                                   strcmp(json_str(one->one[0].body, "refused"), "trusted") == 0 ? QUALIFY_TRUSTED
-                                                                                                  : QUALIFY_CLEAN, ret);
+                        gather_add(&one, artifact.source,
+                                   strcmp(json_str(one.body, "refused"), "trusted") == 0 ? QUALIFY_TRUSTED : QUALIFY_CLEAN,
+                                   ret);
+                gather_one_deinit(&one);
                 r = r == -ENOENT ? 0 : r;
         }
         return r;
 }
 
+/* Reads and judges the best `most` hits. */
+static int gather_judge(Txn *t, uint64_t scope, uint64_t other, const Ccs *state, const RecallQuery *q, uint64_t newest,
+                        size_t most, size_t k, GatherAll *all) {
+        size_t judged = 0;
+        int r;
+
+        gather_clear(all, 0);
+        all->hits.n = 0;
+        all->hits.most = most;
+        r = recall_read(t, scope, KIND_EVIDENCE, INDEX_TEXT, q, newest, &all->hits);
+        for (const Kind *kind = kinds; r == 0 && other && *kind; kind++)
+                if (kind_class(*kind) == CLASS_CANON || *kind == KIND_MEMORY || *kind == KIND_KNOWLEDGE)
+                        r = recall_read(t, other, *kind, INDEX_TEXT, q, newest, &all->hits);
+        for (size_t i = 0; i < all->hits.n && r == 0; i++) {
+                r = gather_load(t, &all->hits.hit[i], &all->one[all->n], &all->artifact[all->n]);
+                if (r == 0)
+                        all->artifact[all->n++].relevant = recall_is_relevant(q, &all->hits.hit[i]);
+                else
+                        gather_one_deinit(&all->one[all->n]); /* an erased text */
+                r = r == -ENOENT ? 0 : r;
+        }
+        r = r ?: qualify(state, all->artifact, all->n, k, all->clause, &judged);
+        if (r == 0)
+                gather_clear(all, judged);
+        return r;
+}
+
+static size_t gather_good(const GatherAll *all) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < all->n; i++)
+                n += all->clause[i] == QUALIFY_OK;
+        return n;
+}
+
 int gather(Txn *t, uint64_t scope, uint64_t other, const Ccs *state, const RecallQuery *q, size_t k, Recalled *ret) {
         _cleanup_(gather_all_freep) GatherAll *all = calloc(1, sizeof(*all));
-        RecallHit hits[RECALL_CANDIDATES];
         uint64_t newest = 0, usec;
-        size_t n = 0;
         int r = all ? ledger_state(t, &newest, &usec) : -ENOMEM;
 
         ret->n = ret->n_good = 0;
         if (r == 0)
-                r = recall_read(t, scope, KIND_EVIDENCE, INDEX_TEXT, q, newest, hits, &n);
-        for (const Kind *kind = kinds; r == 0 && other && *kind; kind++)
-                if (kind_class(*kind) == CLASS_CANON || *kind == KIND_MEMORY || *kind == KIND_KNOWLEDGE)
-                        r = recall_read(t, other, *kind, INDEX_TEXT, q, newest, hits, &n);
-        for (size_t i = 0; i < n && r == 0; i++) {
-                all->n++;
-                r = gather_load(t, &hits[i], &all->one[all->n - 1], &all->artifact[all->n - 1]);
-                if (r == 0) {
-                        all->artifact[all->n - 1].relevant = recall_is_relevant(q, &hits[i]);
-                        continue;
-                }
-                all->n--; /* an erased text */
-                record_deinit(&all->one[all->n].rec);
-                json_decref(all->one[all->n].body);
-                free(all->one[all->n].text);
-                free(all->one[all->n].subject);
-                all->one[all->n] = (GatherOne){.body = NULL};
-                r = r == -ENOENT ? 0 : r;
-        }
+                r = gather_judge(t, scope, other, state, q, newest, RECALL_CANDIDATES, k, all);
+        if (r == 0 && all->hits.n == RECALL_CANDIDATES && gather_good(all) < k)
+                r = gather_judge(t, scope, other, state, q, newest, RECALL_FLOOD, k, all);
         if (r < 0)
                 return r;
-        r = qualify(state, all->artifact, all->n, all->clause);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < all->n && ret->n < k; i++)
+        for (size_t i = 0; i < all->n; i++)
                 if (all->clause[i] == QUALIFY_OK)
                         gather_add(&all->one[i], all->artifact[i].source, QUALIFY_OK, ret);
         ret->n_good = ret->n;
         for (size_t i = 0; i < all->n && ret->n - ret->n_good < k; i++)
                 if (all->clause[i] != QUALIFY_OK && all->clause[i] != QUALIFY_RELEVANT)
                         gather_add(&all->one[i], all->artifact[i].source, all->clause[i], ret);
-        r = ret->n - ret->n_good < k ? gather_refused(t, scope, q, newest, k, ret) : 0;
+        r = ret->n - ret->n_good < k ? gather_refused(t, scope, q, newest, k, &all->hits, ret) : 0;
         for (size_t i = 0; i < all->n && ret->n - ret->n_good < k; i++)
                 if (all->clause[i] == QUALIFY_RELEVANT)
                         gather_add(&all->one[i], all->artifact[i].source, QUALIFY_RELEVANT, ret);

@@ -153,24 +153,45 @@ static bool qualify_same(const Artifact *a, const QualifySubject *of_a, const Ar
                (a->n == b->n && memcmp(a->text, b->text, a->n) == 0);
 }
 
-int qualify(const Ccs *state, const Artifact *artifacts, size_t n, QualifyClause *ret) {
+/* Does a make b old? */
+static bool qualify_newer(const Artifact *a, const Artifact *b) {
+        return a->last > b->last && a->source >= b->source;
+}
+
+/* Takes an artifact among the chosen, unless one of them is newer; older ones leave. */
+static void qualify_choose(const Artifact *artifacts, const QualifySubject *subjects, size_t i, size_t *n_chosen,
+                           QualifyClause *ret) {
+        for (size_t j = 0; j < i && ret[i] == QUALIFY_OK; j++) {
+                if (ret[j] != QUALIFY_OK || !qualify_same(&artifacts[i], &subjects[i], &artifacts[j], &subjects[j]))
+                        continue;
+                if (qualify_newer(&artifacts[j], &artifacts[i]))
+                        ret[i] = QUALIFY_NEWEST;
+        }
+        for (size_t j = 0; j < i && ret[i] == QUALIFY_OK; j++)
+                if (ret[j] == QUALIFY_OK && qualify_newer(&artifacts[i], &artifacts[j]) &&
+                    qualify_same(&artifacts[i], &subjects[i], &artifacts[j], &subjects[j])) {
+                        ret[j] = QUALIFY_NEWEST;
+                        --*n_chosen;
+                }
+        *n_chosen += ret[i] == QUALIFY_OK;
+}
+
+int qualify(const Ccs *state, const Artifact *artifacts, size_t n, size_t k, QualifyClause *ret, size_t *ret_n) {
         _cleanup_free_ QualifySubject *subjects = calloc(n + 1, sizeof(*subjects));
+        size_t chosen = 0, i;
 
         if (!subjects)
                 return -ENOMEM;
-        for (size_t i = 0; i < n; i++) {
+        for (i = 0; i < n && chosen < k; i++) {
                 const Artifact *a = &artifacts[i];
 
                 ret[i] = qualify_alone(state, a);
-                if (ret[i] == QUALIFY_OK)
-                        subjects[i].n = qualify_subject(a->subject ?: a->text, a->subject ? strlen(a->subject) : a->n,
-                                                        subjects[i].text);
+                if (ret[i] != QUALIFY_OK)
+                        continue;
+                subjects[i].n = qualify_subject(a->subject ?: a->text, a->subject ? strlen(a->subject) : a->n,
+                                                subjects[i].text);
+                qualify_choose(artifacts, subjects, i, &chosen, ret);
         }
-        for (size_t i = 0; i < n; i++)
-                for (size_t j = 0; j < n && ret[i] == QUALIFY_OK; j++)
-                        if ((ret[j] == QUALIFY_OK || ret[j] == QUALIFY_NEWEST) && artifacts[j].last > artifacts[i].last &&
-                            artifacts[j].source >= artifacts[i].source &&
-                            qualify_same(&artifacts[i], &subjects[i], &artifacts[j], &subjects[j]))
-                                ret[i] = QUALIFY_NEWEST;
+        *ret_n = i;
         return 0;
 }

@@ -62,6 +62,7 @@ bool qualify_forbidden(const char *constraint, const char *text, size_t n);
 #define QUALIFY_SUBJECT_MAX 128
 size_t qualify_subject(const char *text, size_t n, char ret[static QUALIFY_SUBJECT_MAX]);
 
-/* All clauses for each artifact, against the present state. Only artifacts that pass the other clauses can make another
- * one old (f): with a later text on the same subject and predicate, or the same text. ret has room for n. Returns 0, -ENOMEM. */
-int qualify(const Ccs *state, const Artifact *artifacts, size_t n, QualifyClause *ret);
+/* Chooses at most k artifacts, the best first. Only a chosen artifact can make another one old (f): with a later text on
+ * the same subject and predicate, or the same text. So an artifact that is not chosen has no influence on the choice
+ * (C-25). *ret_n: the number of artifacts that were judged; ret has room for n. Returns 0, -ENOMEM. */
+int qualify(const Ccs *state, const Artifact *artifacts, size_t n, size_t k, QualifyClause *ret, size_t *ret_n);

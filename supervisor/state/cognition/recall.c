@@ -188,20 +188,19 @@ static bool recall_is_worse(const RecallHit *a, const RecallHit *b) {
         return a->score != b->score ? a->score < b->score : a->number < b->number;
 }
 
-static void recall_offer(RecallHit *hits, size_t *n, const RecallHit *one) {
+static void recall_offer(RecallHits *hits, const RecallHit *one) {
         size_t at;
 
-        if (*n == RECALL_CANDIDATES && !recall_is_worse(&hits[*n - 1], one))
+        if (hits->n == hits->most && !recall_is_worse(&hits->hit[hits->n - 1], one))
                 return;
-        *n = MIN(*n + 1, (size_t)RECALL_CANDIDATES);
-        for (at = *n - 1; at > 0 && recall_is_worse(&hits[at - 1], one); at--)
-                hits[at] = hits[at - 1];
-        hits[at] = *one;
+        hits->n = MIN(hits->n + 1, hits->most);
+        for (at = hits->n - 1; at > 0 && recall_is_worse(&hits->hit[at - 1], one); at--)
+                hits->hit[at] = hits->hit[at - 1];
+        hits->hit[at] = *one;
 }
 
 /* The rows of the same numbers. */
-static void recall_sum(const RecallQuery *q, const RecallRow *row, size_t n, RecallHit like, RecallHit *hits,
-                       size_t *n_hits) {
+static void recall_sum(const RecallQuery *q, const RecallRow *row, size_t n, RecallHit like, RecallHits *hits) {
         double score[256];
         uint64_t terms[256] = {0};
 
@@ -220,7 +219,7 @@ static void recall_sum(const RecallQuery *q, const RecallRow *row, size_t n, Rec
                 like.score = score[low];
                 like.terms = terms[low];
                 like.number = row->number << 8 | low;
-                recall_offer(hits, n_hits, &like);
+                recall_offer(hits, &like);
         }
 }
 
@@ -243,8 +242,7 @@ static int recall_read_term(Cursor *c, uint8_t *k, size_t n_head, uint32_t term,
         return r;
 }
 
-int recall_read(Txn *t, uint64_t scope, Kind kind, unsigned field, const RecallQuery *q, uint64_t newest, RecallHit *ret,
-                size_t *n) {
+int recall_read(Txn *t, uint64_t scope, Kind kind, unsigned field, const RecallQuery *q, uint64_t newest, RecallHits *ret) {
         _cleanup_free_ RecallRows *rows = malloc(sizeof(*rows));
         _cleanup_cursor_ Cursor *c = NULL;
         int r = rows ? cursor_open(t, TABLE_TERM, BYTES(NULL, 0), &c) : -ENOMEM;
@@ -264,7 +262,7 @@ int recall_read(Txn *t, uint64_t scope, Kind kind, unsigned field, const RecallQ
         for (size_t at = 0, end; at < rows->n; at = end) {
                 for (end = at + 1; end < rows->n && rows->row[end].number == rows->row[at].number;)
                         end++;
-                recall_sum(q, rows->row + at, end - at, (RecallHit){.scope = scope, .kind = kind}, ret, n);
+                recall_sum(q, rows->row + at, end - at, (RecallHit){.scope = scope, .kind = kind}, ret);
         }
         return 0;
 }

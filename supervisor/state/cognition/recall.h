@@ -20,7 +20,8 @@
 #define RECALL_NEWEST 16
 #define RECALL_OLDEST 4
 #define RECALL_FEW 8 /* of the newest rows */
-#define RECALL_CANDIDATES 48 /* judged; only a flood of refused candidates could hide others behind them */
+#define RECALL_CANDIDATES 48 /* judged first */
+#define RECALL_FLOOD 512     /* judged when too few of the first qualify */
 
 typedef struct RecallTerm {
         char p[TERM_BYTES_MAX];
@@ -52,8 +53,12 @@ typedef struct RecallHit {
         Kind kind;
 } RecallHit;
 
-/* The best hits of a kind, added to the *n of ret (room: RECALL_CANDIDATES), by score; of equal scores the newer first. */
-int recall_read(Txn *t, uint64_t scope, Kind kind, unsigned field, const RecallQuery *q, uint64_t newest, RecallHit *ret,
-                size_t *n);
+/* The best hits, by score; of equal scores the newer first. */
+typedef struct RecallHits {
+        size_t n, most; /* most: at most RECALL_FLOOD */
+        RecallHit hit[RECALL_FLOOD];
+} RecallHits;
+/* Adds the hits of a kind. */
+int recall_read(Txn *t, uint64_t scope, Kind kind, unsigned field, const RecallQuery *q, uint64_t newest, RecallHits *ret);
 /* Clause (b): a term of a focal entity or a goal, an entity of the turn, or two words of the input. */
 bool recall_is_relevant(const RecallQuery *q, const RecallHit *hit);

@@ -1,5 +1,5 @@
-/* C-15, C-33, C-38, C-39: many turns of one session with natural, hostile, random and very long input. The state stays within its bound and its form; what exceeds
- * the bound is refused and changes nothing; no input damages a session.
+/* C-15, C-33, C-38, C-39: many turns of one session with natural, hostile, random and very long input. The state stays within its bound and its form; an input
+ * beyond the bound is refused and changes nothing; no input damages a session.
  *
  * LETHE_CCS_TURNS: the number of turns (1,000). LETHE_CCS_SEED: of the random numbers (15). */
 #include "base/clock.h"

@@ -93,13 +93,18 @@ Test(qualify, clauses) {
         static const QualifyClause want[] = {QUALIFY_NEWEST, QUALIFY_OK, QUALIFY_OK, QUALIFY_CLEAN,
                                              QUALIFY_LIVE,   QUALIFY_NEWEST, QUALIFY_OK, QUALIFY_CONSISTENT};
 
+        size_t n;
+
         cr_assert_eq(ccs_add(&state, CCS_CONSTRAINTS, "must_not(operator, restart primary database)", NULL), 0);
         a[4].state = RECORD_ARCHIVED;
-        cr_assert_eq(qualify(&state, a, ARRAY_SIZE(a), got), 0);
+        cr_assert_eq(qualify(&state, a, ARRAY_SIZE(a), ARRAY_SIZE(a), got, &n), 0);
         for (size_t i = 0; i < ARRAY_SIZE(a); i++)
                 cr_expect_eq(got[i], want[i], "%s: %s", a[i].text, qualify_clause_name(got[i]));
         a[1].relevant = false;
-        cr_assert_eq(qualify(&state, a, ARRAY_SIZE(a), got), 0);
+        cr_assert_eq(qualify(&state, a, ARRAY_SIZE(a), ARRAY_SIZE(a), got, &n), 0);
         cr_expect_eq(got[1], QUALIFY_RELEVANT);
         cr_expect_eq(got[0], QUALIFY_OK, "an unqualified artifact makes nothing old");
+        a[1].relevant = true;
+        cr_assert_eq(qualify(&state, a, ARRAY_SIZE(a), 1, got, &n), 0);
+        cr_expect(n == 1 && got[0] == QUALIFY_OK, "an artifact beyond k makes nothing old, and is not judged");
 }
