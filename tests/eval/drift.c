@@ -27,6 +27,7 @@ static const char help[] =
         "  --resume          goes on with the file of --csv after an interruption\n"
         "  --svg FILE        the figures as a picture; - is standard output\n"
         "  --explain AGENT   prints each context of transcript, retrieval or ccs, and the slots that fail\n"
+        "  --requests FILE   a line of JSON for each turn, for another judge (README.md)\n"
         "  --seed N          of the order in which the judge sees the answers; of episodes (default 1)\n"
         "  --k N             texts that retrieval gives (default 5)\n"
         "  --generate DOMAIN prints episodes: it_operations, cybersecurity, healthcare, finance\n"
@@ -38,7 +39,7 @@ static const char help[] =
 typedef struct DriftWant {
         bool json, resume;
         uint64_t seed, k, turns, episodes;
-        const char *file, *csv, *svg, *domain, *explain;
+        const char *file, *csv, *svg, *domain, *explain, *requests;
 } DriftWant;
 
 /* The error, for --json; "" without an error. */
@@ -225,7 +226,13 @@ static int drift_run(const DriftWant *w) {
                 c.explain = stdout;
                 c.explained = drift_agent(w->explain);
         }
+        if (w->requests && store_check_output(w->requests, &d) < 0)
+                return drift_fail(EXIT_NOT, "%s", d.text);
+        if (w->requests && !(c.requests = fopen(w->requests, "we")))
+                return drift_cannot_write(w->requests, errno);
         r = drift_measure(w, &c, &all, &rows);
+        if (c.requests && fclose(c.requests) != 0)
+                r = drift_cannot_write(w->requests, errno);
         if (r == EXIT_OK && w->svg)
                 r = drift_picture(w, &all, &rows);
         if (r == EXIT_OK && !w->explain)
@@ -263,12 +270,14 @@ static int drift_number(const char *option, const char *text, uint64_t least, ui
 }
 
 static int drift_check(const DriftWant *w) {
-        if (w->domain && (w->file || w->csv || w->svg || w->json || w->resume))
+        if (w->domain && (w->file || w->csv || w->svg || w->json || w->resume || w->requests))
                 return drift_usage("--generate prints episodes: it measures nothing");
         if (!w->domain && !w->file)
                 return drift_usage("FILE is missing");
         if (w->resume && !w->csv)
                 return drift_usage("--resume goes on with the file of --csv");
+        if (w->requests && (w->resume || w->explain))
+                return drift_usage("--requests writes the requests of all dialogues: not with --resume or --explain");
         if (w->explain && (w->json || w->svg || w->resume))
                 return drift_usage("--explain prints contexts only");
         if (w->explain && drift_agent(w->explain) == AGENTS)
@@ -280,10 +289,10 @@ static int drift_check(const DriftWant *w) {
 
 /* Returns EXIT_OK, EXIT_USAGE after a message, or -1 after --help. */
 static int drift_options(DriftWant *w, int argc, char **argv) {
-        enum { CSV = 1000, RESUME, SVG, EXPLAIN, SEED, K, GENERATE, TURNS, EPISODES, JSON };
+        enum { CSV = 1000, REQUESTS, RESUME, SVG, EXPLAIN, SEED, K, GENERATE, TURNS, EPISODES, JSON };
         static const struct option options[] = {OPTION("csv", CSV),         OPTION_FLAG("resume", RESUME),
                                                 OPTION("svg", SVG),         OPTION("seed", SEED),
-                                                OPTION("explain", EXPLAIN),
+                                                OPTION("explain", EXPLAIN), OPTION("requests", REQUESTS),
                                                 OPTION("k", K),             OPTION("generate", GENERATE),
                                                 OPTION("turns", TURNS),     OPTION("episodes", EPISODES),
                                                 OPTION_FLAG("json", JSON),  OPTION_FLAG("help", 'h'),
@@ -294,6 +303,9 @@ static int drift_options(DriftWant *w, int argc, char **argv) {
                 switch (opt) {
                 case CSV:
                         w->csv = optarg;
+                        break;
+                case REQUESTS:
+                        w->requests = optarg;
                         break;
                 case RESUME:
                         w->resume = true;

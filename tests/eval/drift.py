@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import random
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "front", "cli"))
@@ -104,6 +105,21 @@ def real_dialogues_are_measured():  # C-45 C-48 C-49 C-58
     check(0.07 < m["transcript"]["D"] < 0.12 and 0.35 < m["retrieval"]["D"] < 0.51, m)
     check(m["ccs"]["D"] <= 0.14 and m["ccs"]["tokens_mean"] <= 120 and m["ccs"]["H"] <= m["transcript"]["H"], m["ccs"])
     same((m["config"]["seed"], m["config"]["k"], m["config"]["answers"], m["config"]["judge"], len(m["config"]["source"])), (1, 5, list(AGENTS), "deterministic/1", 64))
+
+
+@case
+def transcripts_of_agents_are_measured():  # C-45 C-58
+    path = os.path.join(DIR, "taubench.jsonl")
+    with open(path, "wb") as f:
+        subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "taubench.py"), os.path.join(DATA, "taubench", "airline-mini.jsonl")],
+                       stdout=f, check=True)
+    r = measure(path)
+    print("# tau-bench: D %s" % {a: round(r[a]["D"], 3) for a in AGENTS}, flush=True)
+    print("# tau-bench: tokens %s" % {a: round(r[a]["tokens_mean"], 1) for a in AGENTS}, flush=True)
+    same(r["transcript"]["D"], 0, "each value was said")
+    check(0 < r["ccs"]["active"] == r["retrieval"]["active"], r["ccs"])
+    check(r["ccs"]["D"] < r["retrieval"]["D"] and r["ccs"]["tokens_mean"] < r["retrieval"]["tokens_mean"], r["ccs"], r["retrieval"])
+    check(r["ccs"]["tokens_max"] <= 512, r["ccs"])
 
 
 @case

@@ -1,4 +1,4 @@
-#include "tests/eval/cognition/measure.h"
+#include "tests/eval/cognition/request.h"
 
 #include <errno.h>
 #include <math.h>
@@ -64,6 +64,8 @@ static int measure_turn(const MeasureConfig *c, Judge *judge, const Agents *agen
         measure_order(c, index, row.turn, order);
         if (c->explain)
                 r = measure_explain(c, judge, agents, &row);
+        if (r == 0 && c->requests)
+                r = request_write(&row, agents, order, c->requests);
         for (unsigned i = 0; r == 0 && i < AGENTS; i++) {
                 row.agent = order[i];
                 row.shown = i + 1;

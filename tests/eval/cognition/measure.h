@@ -11,6 +11,7 @@ typedef struct MeasureConfig {
         char source[65]; /* SHA-256 of the file, hexadecimal */
         FILE *explain;   /* NULL, or gets each context of the agent below, and the slots that fail */
         AgentKind explained;
+        FILE *requests; /* NULL, or gets the request of each turn for another judge, a line of JSON (C-57) */
 } MeasureConfig;
 
 typedef struct MeasureRow {
