@@ -44,6 +44,8 @@
 #define MEMORY_REASON_MAX 1024     /* bytes of the reason for a deletion */
 
 /* Sections: typed working state of a region, kept by the supervisor. */
+#define ROLE_TEXT_MAX 8192                 /* bytes of the role of a session with cognition */
+#define ARTIFACTS_MAX 16                   /* qualified pieces of evidence of a turn */
 #define SECTIONS_MAX 64                    /* of a region */
 #define SECTION_BYTES_MAX (512 * 1024)     /* of canonical JSON, each */
 /* Sessions: turns that follow one another (protocol.md, section 11). */

@@ -314,6 +314,14 @@ module.exports = {
         /* Working state that the supervisor keeps until the region's end. */
         section: (name, region) => new Section(name, region),
         /* { value, version } of a section of the session, as the turns before left it, or as this turn wrote it. */
+        // The cognitive state of a session's turn, committed before this program started, and the present input: { turn, ccs, input }.
+        ccsRead() {
+                const result = call("ccs.read", {});
+                return { turn: member(result, "turn"), ccs: member(result, "ccs"), input: member(result, "input") };
+        },
+        // Gives the output of a tool to the next turn, as evidence. Counts when the turn ends with 0.
+        ccsTool: (text, name) => member(call("ccs.tool", name === undefined ? { text } : { text, name }), "tools"),
+
         carryValue(section) {
                 const result = call("carry.read", { section });
                 return { value: member(result, "value"), version: member(result, "version") };

@@ -19,13 +19,14 @@ import select
 import threading
 from collections import namedtuple
 
-__all__ = ["Belief", "Changes", "Found", "LetheError", "NoPipe", "Records", "Section", "Value", "Written", "canon_read", "carry_read", "carry_value", "carry_write", "close_handle", "hello", "list_slots",
+__all__ = ["Belief", "Changes", "Found", "LetheError", "NoPipe", "Records", "Section", "State", "Value", "Written", "canon_read", "carry_read", "carry_value", "carry_write", "ccs_read", "ccs_tool", "close_handle", "hello", "list_slots",
            "log", "memory_delete", "memory_history", "memory_list", "memory_load", "memory_save", "memory_search", "note_add", "open_section", "progress", "read",
            "read_handle", "read_value", "result", "section", "write", "write_handle"]
 
 LINE_MAX = 1024 * 1024
 
 Value = namedtuple("Value", "value version")
+State = namedtuple("State", "turn ccs input")
 Written = namedtuple("Written", "seq version held")
 Belief = namedtuple("Belief", "rows next")
 Records = namedtuple("Records", "records next")
@@ -374,6 +375,18 @@ def memory_history(kind, id, after=None, limit=None, scope=None):
 def memory_delete(kind, id, reason=None, scope=None):
     """Deletes the record for ever; a list of what went."""
     return _member(_pipe.call("memory.delete", _said(kind=kind, id=id, reason=reason, scope=scope)), "deleted")
+
+
+def ccs_read():
+    """The cognitive state of a session's turn, and the present input: State(turn, ccs, input). It was committed before this program
+    started; there is no way to an older one."""
+    result = _pipe.call("ccs.read", {})
+    return State(_member(result, "turn"), _member(result, "ccs"), _member(result, "input"))
+
+
+def ccs_tool(text, name=None):
+    """Gives the output of a tool to the next turn, as evidence. Counts when the turn ends with 0. Returns how many the turn has."""
+    return _member(_pipe.call("ccs.tool", {"text": text} if name is None else {"text": text, "name": name}), "tools")
 
 
 def carry_value(section):

@@ -1,7 +1,7 @@
 /* Runs: supervisor. Shared by the dispatch's files: the Dispatch, and the shape of a method's handler.
  *
  *        line -> line.c: frame (pure) -> permit table -> hello.c slot.c log.c run.c handle.c -> reply.c
- *                                                        note.c memory.c write-buffer.c reads.c carry.c
+ *                                                        note.c memory.c write-buffer.c reads.c carry.c ccs.c
  *                \-> refuse.c: counts and records refusals and traces of handles */
 #pragma once
 
@@ -65,6 +65,8 @@ struct Dispatch {
         const DispatchTurn *turn; /* borrowed; NULL: no turn of a session */
         json_t *carries, *carried; /* held carry.write: name -> {"value","version"}; those that count in the end */
         uint64_t carry_writes;    /* requests */
+        json_t *tools;            /* of ccs.tool, held until the end; NULL: none */
+        size_t tools_bytes;
         bool discards;       /* no proposal of the region will be kept, and each answer says so */
         bool recorded; /* the engine has recorded the current refusal (slot.refused, mutation.refused) */
         uint64_t violations;

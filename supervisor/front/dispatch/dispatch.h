@@ -31,12 +31,20 @@ typedef struct DispatchTurn {
         const json_t *values;   /* object name -> {"value","version"}, as at the turn's start */
         struct Carry *carry;    /* borrowed: has room for each held write (region-carry.h); NULL: without */
         uint64_t number;        /* set with region.allocated */
+        /* The loop around the skill (C-41). cognition: the name of the cognitive session; NULL: no loop */
+        const char *cognition;
+        const json_t *observed; /* borrowed: {"input": text}, for cognition_advised() */
+        const struct CognitionProposal *proposal; /* borrowed, or NULL */
+        json_t *ccs;            /* set with region.allocated, owned: as of cognition_advised() */
         json_t *carried;        /* set at the recorded end, owned: object name -> {"value","version"}; NULL: no write counts */
 } DispatchTurn;
 void dispatch_use_turn(Dispatch *d, const DispatchTurn *turn);
 /* Held writes to sections of the session take effect with the end of a turn that succeeded (exit code 0); else
  * session.dropped with count and reason. In t, the transaction of the end and before its event. Returns 0, -errno. */
 int dispatch_carry_end(Dispatch *d, Txn *t, bool keep, const char *reason);
+/* The decision and the held tools of a turn that succeeded are evidence (C-35). said: standard output. Returns 0, -errno. */
+int dispatch_ccs_end(Dispatch *d, Txn *t, const char *who, const char *said, size_t n);
+#define DISPATCH_SAID_MAX (256 * 1024) /* bytes of a decision */
 /* The writes that dispatch_carry_end() kept: new reference, NULL for none. */
 json_t *dispatch_carried(const Dispatch *d);
 

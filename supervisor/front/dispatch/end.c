@@ -77,6 +77,7 @@ void dispatch_free(Dispatch *d) {
         json_decref(d->memory_end);
         json_decref(d->carries);
         json_decref(d->carried);
+        json_decref(d->tools);
         dispatch_reads_deinit(&d->belief);
         dispatch_reads_deinit(&d->remembered);
         free(d);

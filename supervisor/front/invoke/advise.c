@@ -176,6 +176,8 @@ int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) 
                         .quiet = true,
                         .streams = s.fd,
                         .ret_receipt = &receipt,
+                        .ordered = a->ordered,
+                        .userdata = a->ordered_data,
                         .recover = a->recover};
         int r = advise_grant(a, &grant, reterr), code;
 

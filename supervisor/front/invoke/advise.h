@@ -16,6 +16,9 @@ typedef struct Advise {
         SkillRequest ask;
         bool reads_only;        /* rights to write outside of the region are taken off the grant (C-28) */
         int signals;            /* of run_take_signals(): a signal ends the question */
+        /* As in RunOptions, for signals of an eventfd; or NULL. */
+        bool (*ordered)(void *userdata, struct signalfd_siginfo *ret);
+        void *ordered_data;
         /* As in RunOptions, for the first question. */
         int (*recover)(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, bool quiet, Diag *reterr);
         /* The run whose notes are asked about, borrowed: rows of shared belief in a question are recorded as read

@@ -158,16 +158,19 @@ static int begin_recorded(Run *run, int e, Diag *d) {
 int begin_record(Run *run, Diag *d) {
         Region *r = &run->region;
         RunStart *s = &run->start;
+        DispatchTurn *turn = run->parent ? NULL : run->options->in_session;
         int e;
 
         r->given = run->parent ? NULL : run->options->given;
-        if (!run->parent && run->options->in_session) {
-                r->session = run->options->in_session->session;
+        if (turn) {
+                r->session = turn->session;
                 snprintf(r->parent, sizeof(r->parent), "%s", r->session);
         }
-        e = record_start(run->store.db, r, tier_name(s->tier), r->has_worker, &s->copies, &s->evidence, &s->record, d);
-        if (e == 0 && r->session)
-                run->options->in_session->number = r->turn;
+        e = turn && turn->cognition ? region_io_keep(&r->io, DISPATCH_SAID_MAX) : 0; /* the turn's decision */
+        e = e ?: record_start(run->store.db, r, turn, tier_name(s->tier), r->has_worker, &s->copies, &s->evidence,
+                              &s->record, d);
+        if (e == 0 && turn)
+                turn->number = r->turn;
         return begin_recorded(run, e, d);
 }
 

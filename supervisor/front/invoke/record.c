@@ -2,6 +2,7 @@
 #include "invoke/record.h"
 
 #include "base/id.h"
+#include "cognition/cognition.h"
 #include "invoke/receipt.h"
 #include "engine/engine.h"
 #include "engine/scope.h"
@@ -114,8 +115,45 @@ static void uncount(_Atomic uint64_t **counted) {
                 atomic_fetch_sub(*counted, 1);
 }
 
-int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence,
-                 Txn **ret, Diag *reterr) {
+/* "uid:1000" of the client. */
+static void record_who(const Region *r, char ret[static 32]) {
+        snprintf(ret, 32, "uid:%u", (unsigned)(r->grant->client ? r->grant->client : getuid()));
+}
+
+static int record_observe(Txn *t, const Region *r, DispatchTurn *turn, Diag *reterr) {
+        char who[32];
+
+        if (!turn || !turn->cognition)
+                return 0;
+        record_who(r, who);
+        return cognition_advised(t, &(CognitionTurnOf){.who = who, .session = turn->cognition, .input = turn->observed,
+                                                       .of = turn->session, .proposal = turn->proposal},
+                                 &turn->ccs, reterr);
+}
+
+/* The region is not recorded, but the refusal of its state is. */
+static int record_observe_refused(Store *s, const Region *r, DispatchTurn *turn, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        int e = store_begin(s, true, &t, reterr);
+
+        if (e != 0)
+                return store_code(e);
+        e = record_observe(t, r, turn, reterr);
+        if (e < 0)
+                return e;
+        if (e > 0) {
+                Diag failed;
+
+                e = store_commit(TAKE_PTR(t), &failed);
+                if (e != 0)
+                        return diag(reterr, store_code(e), "%s", failed.text);
+        }
+        json_decref(TAKE_PTR(turn->ccs));
+        return RECORD_E_COGNITION;
+}
+
+int record_start(Store *s, Region *r, DispatchTurn *turn, const char *tier, bool with_pid, json_t **ret_copies,
+                 json_t **ret_evidence, Txn **ret, Diag *reterr) {
         _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs(r->grant);
         _cleanup_json_ json_t *release = release_names(r->grant);
         _cleanup_txn_ Txn *t = NULL;
@@ -171,6 +209,10 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
         if (e > 0)
                 return e == ENGINE_E_TOO_MANY ? RECORD_E_LIMIT : RECORD_E_SLOTS;
         r->discards = above || r->owner_failed;
+        if (e == 0 && (e = record_observe(t, r, turn, reterr)) > 0) {
+                store_abort(TAKE_PTR(t));
+                return record_observe_refused(s, r, turn, reterr);
+        }
         if (e == 0 && r->given)
                 e = dispatch_record_given(t, r->grant, r->id, r->given);
         if (e == 0 && with_pid)
@@ -268,7 +310,7 @@ int record_discard(Store *s, const Region *r, Diag *reterr) {
         char who[32];
         int e = store_begin(s, true, &t, reterr);
 
-        snprintf(who, sizeof(who), "uid:%u", (unsigned)(r->grant->client ? r->grant->client : getuid()));
+        record_who(r, who);
         if (e == 0)
                 e = engine_region_discard(t, r->id, who, reterr) ?: store_commit(TAKE_PTR(t), reterr);
         return store_code(e);
@@ -295,6 +337,16 @@ static int record_carry(Txn *t, const Region *r, Dispatch *dispatch, const Regio
 
         return dispatch_carry_end(dispatch, t, end->keep && success && !*discards,
                                   *discards ? discards : r->outcome == OUTCOME_EXITED ? "not_success" : outcome_name(r->outcome));
+}
+
+/* The decision of a turn (C-34, C-35), under the condition of its carried values. */
+static int record_decision(Txn *t, const Region *r, Dispatch *dispatch, const RegionEnd *end, const char *discards) {
+        char who[32];
+
+        if (!r->io.out.kept || !end->keep || r->outcome != OUTCOME_EXITED || r->status != 0 || *discards)
+                return 0;
+        record_who(r, who);
+        return dispatch_ccs_end(dispatch, t, who, r->io.out.kept, r->io.out.n_kept);
 }
 
 int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *evidence, Txn **ret_rest, Diag *reterr) {
@@ -337,11 +389,14 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *
                                         end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));
         if (e == 0)
                 e = dispatch ? record_carry(t, r, dispatch, &end, discards) : 0;
+        if (e == 0 && dispatch && r->session)
+                e = record_decision(t, r, dispatch, &end, discards);
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)
                 /* memory is visible to others with the answer */
-                e = record_commit(TAKE_PTR(t), r->session || (dispatch && dispatch_holds_memory(dispatch)) ? NULL : ret_rest, reterr);
+                e = record_commit(TAKE_PTR(t),
+                                  r->session || (dispatch && dispatch_holds_memory(dispatch)) ? NULL : ret_rest, reterr);
         if (e == 0 && !outcome_is_breach(r->outcome))
                 snprintf(r->discarded, sizeof(r->discarded), "%s", end.why ?: discards);
         return store_code(e);

@@ -269,7 +269,7 @@ static int job_run_invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t *
 
         if (job_run_fill(j, a, &refusal) &&
             resolve_request(a, j->server->store, policy, o->quiet, &grant, &refusal) &&
-            job_run_fits_session(j, &grant, &refusal)) {
+            job_run_fits_session(j, &grant, &refusal) && session_observe(j, o, &refusal)) {
                 int code;
 
                 job_run_begin_start(j);

@@ -75,7 +75,8 @@ struct Job {
         JobOp op;
         Session *session;       /* the thread's, referenced: the run is the present turn; or NULL */
         DispatchTurn in_session; /* the thread's, like the values */
-        json_t *carry_values;   /* owned */
+        json_t *carry_values, *observed; /* owned */
+        struct CognitionProposal *proposal; /* owned, or NULL */
         json_t *id;             /* of the request, owned */
         json_t *params;         /* owned; checked by job_check() */
         pthread_t thread;       /* the front's, while running */
@@ -302,6 +303,10 @@ void sessions_end(Server *s);  /* no job runs: sessions end, but for those that 
 size_t session_count(Server *s);
 /* By the job's thread. Waits for the turns before. Returns 0, SERVE_E_* with a message, -ECANCELED, -errno. */
 int session_turn_begin(Job *j, Diag *reterr);
+/* Of a session with cognition: x_t from the turn's arguments, and the advisor's proposal, before the turn's region is
+ * recorded (C-41). False: refused, r is set. */
+struct Refusal;
+bool session_observe(Job *j, const RunOptions *o, struct Refusal *r);
 void session_turn_over(Job *j); /* before the answer: what was carried is there for the next turn */
 const char *session_target(const Session *x);
 bool session_is_of(const Session *x, const char *digest);

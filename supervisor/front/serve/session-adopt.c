@@ -32,6 +32,8 @@ static int session_adopt_row(Server *s, const char *id, const RegionRow *row, Se
         x->skill = strdup(json_text(json_object_get(json_object_get(row->detail, "skill"), "name")) ?: "");
         x->digest = strdup(json_text(json_object_get(json_object_get(row->detail, "skill"), "digest")) ?: "");
         x->passes = 1;
+        snprintf(x->cognition, sizeof(x->cognition), "%s", json_str(json_object_get(o, "cognition"), "ccs"));
+        x->advised = json_object_get(json_object_get(o, "cognition"), "compressor");
         e = store_begin(s->store, true, &t, reterr)
                         ?: engine_session_values(t, id, &values, reterr)
                         ?: engine_session_adopt(t, id, reterr);

@@ -60,7 +60,15 @@ void session_turn_over(Job *j) {
         }
         json_decref(j->in_session.carried);
         json_decref(j->carry_values);
-        j->in_session.carried = j->carry_values = NULL;
+        json_decref(j->observed);
+        json_decref(j->in_session.ccs);
+        if (j->proposal)
+                cognition_proposal_deinit(j->proposal);
+        free(TAKE_PTR(j->proposal));
+        j->in_session.carried = j->carry_values = j->observed = NULL;
+        j->in_session.ccs = NULL;
+        j->in_session.observed = NULL;
+        j->in_session.proposal = NULL;
         session_leave(j->server, x);
         session_unref(j->server, x);
 }

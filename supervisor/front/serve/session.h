@@ -4,6 +4,7 @@
 
 #include "serve/serve.h"
 
+#include "cognition/cognition.h"
 #include "region/region-carry.h"
 #include "scrub/evidence.h"
 
@@ -22,6 +23,8 @@ struct Session {
         bool resumes, resumed;
         Discipline discipline;
         unsigned passes;
+        char cognition[SESSION_NAME_MAX]; /* the cognitive session of the loop around the skill, or "" */
+        bool advised;           /* a skill compresses its turns */
 };
 
 /* session.c */

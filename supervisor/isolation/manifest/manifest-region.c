@@ -115,11 +115,11 @@ static void manifest_read_sections(Doc *d, const Node *v, const SkillFolder *fol
 
 /* What a session of the skill keeps from turn to turn, and how long (I-84..I-86). */
 static void manifest_read_session(Doc *d, const Node *v, const SkillFolder *folder, Manifest *m) {
-        _cleanup_json_ json_t *sections = NULL;
+        _cleanup_json_ json_t *sections = NULL, *cognition = NULL;
         uint64_t idle = SESSION_IDLE_STANDARD_USEC, turns = SESSION_TURNS_MOST;
         size_t word = 0;
 
-        if (!doc_fields(d, v, WORDS("sections", "idle", "on_crash", "turns")))
+        if (!doc_fields(d, v, WORDS("sections", "idle", "on_crash", "turns", "cognition")))
                 return;
         manifest_read_sections(d, MEMBER(v, "sections"), folder, &sections);
         m->session_idle_said = MEMBER(v, "idle")->v;
@@ -128,10 +128,12 @@ static void manifest_read_session(Doc *d, const Node *v, const SkillFolder *fold
         if (MEMBER(v, "turns")->v)
                 doc_count(d, MEMBER(v, "turns"), 1, SESSION_TURNS_MOST, &turns);
         doc_word(d, MEMBER(v, "on_crash"), WORDS("end", "resume"), &word);
+        if (MEMBER(v, "cognition")->v)
+                cognition = manifest_cognition(d, MEMBER(v, "cognition"), folder);
         if (!sections && !(sections = json_object()))
                 d->no_memory = true;
-        m->session = json_pack("{s:O, s:I, s:I, s:s}", "sections", sections, "idle_usec", (json_int_t)idle, "turns",
-                               (json_int_t)turns, "on_crash", word == 1 ? "resume" : "end");
+        m->session = json_pack("{s:O, s:I, s:I, s:s, s:O*}", "sections", sections, "idle_usec", (json_int_t)idle, "turns",
+                               (json_int_t)turns, "on_crash", word == 1 ? "resume" : "end", "cognition", cognition);
         d->no_memory |= !m->session;
 }
 

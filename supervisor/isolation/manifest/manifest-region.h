@@ -16,6 +16,9 @@ bool manifest_name_valid(const char *s);
 /* The schema v, or the schema in the file that v names, in Lethe's subset. New reference or NULL with a fault. */
 json_t *manifest_schema(Doc *d, const Node *v, const SkillFolder *folder);
 
+/* "cognition" of "session": {"role"?,"compressor"?,"k"}, new reference, or NULL with a fault. */
+json_t *manifest_cognition(Doc *d, const Node *v, const SkillFolder *folder);
+
 /* Reads the fields about the life and end of a region: teardown, lineage, key_scope, sections, session, resources, release,
  * sub_skills, notes, canon, memory, gates. To be called after the entries and reads are read. */
 void manifest_read_region(Doc *d, const Node *j, const SkillFolder *folder, Manifest *m);

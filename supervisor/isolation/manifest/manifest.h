@@ -54,7 +54,8 @@ typedef struct Manifest {
         Embodiment embodiment;
         CommitWhen commit;
         json_t *sections;    /* object name -> {"schema": JSON Schema, "bytes": integer}, complete; or NULL */
-        /* {"sections", "idle_usec", "turns", "on_crash": "end"|"resume"}, complete; NULL: no session of the skill */
+        /* {"sections", "idle_usec", "turns", "on_crash": "end"|"resume",
+         * "cognition"?: {"role"?,"compressor"?,"k" (0: the default)}}, complete; NULL: no session of the skill */
         json_t *session;
         bool session_idle_said;
         char **resources;

@@ -69,12 +69,17 @@ static json_t *show_slot_names(const Grant *g) {
         return TAKE_PTR(a);
 }
 
-/* Names and sizes: the schemas belong to the skill, whose digest is recorded. */
+/* Names and sizes: schemas and role belong to the skill, whose digest is recorded. */
 static json_t *show_session(const Grant *g) {
         _cleanup_json_ json_t *sections = json_object(), *o = json_copy(g->session);
         const char *key;
         json_t *item;
 
+        item = json_object_get(o, "cognition");
+        if (item && json_object_set_new(o, "cognition", json_pack("{s:O*, s:O}", "compressor",
+                                                                  json_object_get(item, "compressor"), "k",
+                                                                  json_object_get(item, "k"))) < 0)
+                return NULL;
         json_object_foreach(json_object_get(g->session, "sections"), key, item) {
                 if (json_object_set(sections, key, json_object_get(item, "bytes")) < 0)
                         return NULL;

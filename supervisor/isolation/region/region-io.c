@@ -142,13 +142,17 @@ static int relay_write(Relay *r, bool polled) {
         return 0;
 }
 
-static void relay_keep(Relay *r) {
-        size_t n = MIN(r->n - r->at, r->kept_max - r->n_kept);
+static void relay_copy(Relay *r, const char *bytes, size_t n_bytes) {
+        size_t n = MIN(n_bytes, r->kept_max - r->n_kept);
 
-        r->cut |= n < r->n - r->at;
+        r->cut |= n < n_bytes;
         if (n > 0)
-                memcpy(r->kept + r->n_kept, r->buf + r->at, n);
+                memcpy(r->kept + r->n_kept, bytes, n);
         r->n_kept += n;
+}
+
+static void relay_keep(Relay *r) {
+        relay_copy(r, r->buf + r->at, r->n - r->at);
         r->n = r->at = 0;
         relay_aim(r);
 }
@@ -296,6 +300,14 @@ void region_io_to_sinks(RegionIo *io, RegionSink *out, RegionSink *err) {
                 }
 }
 
+int region_io_keep(RegionIo *io, size_t most) {
+        if (io->out.kept)
+                return 0;
+        io->out.kept = malloc(most);
+        io->out.kept_max = io->out.kept ? most : 0;
+        return io->out.kept ? 0 : -ENOMEM;
+}
+
 void region_io_started(RegionIo *io) {
         closep(&io->region_in);
         closep(&io->region_out);
@@ -346,6 +358,8 @@ bool region_io_move_out(RegionIo *io, Relay *r, short revents) {
         over = (uint64_t)n > room;
         if (over)
                 r->n = (size_t)room;
+        if (r->kept && r->kind != RELAY_TARGET_KEPT)
+                relay_copy(r, r->buf, r->n);
         relay_push(r, false);
         return over;
 }
@@ -387,6 +401,8 @@ static bool io_drain_relay(RegionIo *io, Relay *r) {
                 r->used = waiting + n;
                 r->at = 0;
                 r->n = waiting + (size_t)MIN((uint64_t)n, room);
+                if (r->kept && r->kind != RELAY_TARGET_KEPT)
+                        relay_copy(r, b + waiting, r->n - waiting);
                 relay_take(r);
         }
         relay_close_from(r);

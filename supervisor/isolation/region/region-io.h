@@ -33,7 +33,7 @@ typedef struct Relay {
         size_t used;       /* bytes of buf ever filled */
         int poll_fd;       /* the descriptor to poll now; -1: none */
         short poll_events;
-        char *kept;        /* RELAY_TARGET_KEPT: the first kept_max bytes, owned */
+        char *kept;        /* RELAY_TARGET_KEPT, region_io_keep(): the first kept_max bytes, owned */
         size_t n_kept, kept_max;
         bool cut;          /* more output was cut off */
         int error;         /* errno of a failed write to `to`, else 0 */
@@ -60,6 +60,8 @@ int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed_or_
 void region_io_aim(RegionIo *io, const int *streams_or_null);
 /* Sets functions as targets of output. NULL leaves a target unchanged. */
 void region_io_to_sinks(RegionIo *io, RegionSink *out, RegionSink *err);
+/* Keeps a copy of the first most bytes of standard output, which goes to its target all the same. Returns 0, -ENOMEM. */
+int region_io_keep(RegionIo *io, size_t most);
 void region_io_started(RegionIo *io); /* Call after spawn_start(): closes the region's ends in the supervisor. */
 void region_io_move_in(RegionIo *io, short revents); /* Moves bytes once, after poll_fd was ready. */
 /* Returns true when the output budget is broken. Output within the budget stays for delivery. */

@@ -212,12 +212,21 @@ static int cognition_write(Txn *t, const char *who, CognitionTurn *c, const Cogn
         return *ret ? 0 : -ENOMEM;
 }
 
-/* May this caller drive the turn, and is the proposal about the present state? */
+/* May this caller drive the turns? */
+static int cognition_driver(const CognitionSession *s, const CognitionTurnOf *of, Diag *reterr) {
+        if (strcmp(s->of, of->of ?: "") == 0)
+                return 0;
+        return *s->of ? diag(reterr, ENGINE_E_DRIVEN, "%s belongs to session %s: `lethe session turn` drives it",
+                             of->session, s->of)
+                      : diag(reterr, ENGINE_E_DRIVEN, "%s belongs to no session: `lethe ccs turn` drives it", of->session);
+}
+
+/* ... and is the proposal about the present state? */
 static int cognition_admit(const CognitionTurn *c, const CognitionTurnOf *of, Diag *reterr) {
-        if (strcmp(c->s.of, of->of ?: "") != 0)
-                return diag(reterr, ENGINE_E_DRIVEN, *c->s.of
-                                    ? "%s belongs to session %s: `lethe session turn` drives it"
-                                    : "%s belongs to no session: `lethe ccs turn` drives it", of->session, c->s.of);
+        int r = cognition_driver(&c->s, of, reterr);
+
+        if (r != 0)
+                return r;
         if (c->s.compressor && !of->proposal)
                 return diag(reterr, ENGINE_E_ADVISED, "the advisor %s compresses the turns of %s: it is to be asked first",
                             json_str(c->s.compressor, "skill"), of->session);
@@ -248,7 +257,8 @@ int cognition_turn(Txn *t, const char *who, const char *session, const json_t *i
         return cognition_advised(t, &(CognitionTurnOf){.who = who, .session = session, .input = input}, ret, reterr);
 }
 
-int cognition_decide(Txn *t, const char *who, const char *session, const json_t *input, json_t **ret, Diag *reterr) {
+int cognition_decided(Txn *t, const CognitionTurnOf *of, json_t **ret, Diag *reterr) {
+        const char *who = of->who, *session = of->session;
         _cleanup_free_ Observed *o = calloc(1, sizeof(*o));
         _cleanup_session_ CognitionSession s = SESSION_NULL;
         _cleanup_json_ json_t *ids = json_array();
@@ -258,7 +268,9 @@ int cognition_decide(Txn *t, const char *who, const char *session, const json_t 
 
         if (!o || !ids)
                 return -ENOMEM;
-        r = observe(input, "decision", "tools", o, reterr) ?: session_open(t, session, &s, reterr);
+        r = observe(of->input, "decision", "tools", o, reterr)
+                        ?: session_open(t, session, &s, reterr)
+                        ?: cognition_driver(&s, of, reterr);
         if (r == 0 && s.turn == 0)
                 r = diag(reterr, ENGINE_E_NO_TURN, "session %s has no turn yet: a decision follows a turn", session);
         if (r == 0 && o->turn != COGNITION_NEWEST && o->turn != s.turn)
@@ -280,6 +292,10 @@ int cognition_decide(Txn *t, const char *who, const char *session, const json_t 
                 return r;
         *ret = json_pack("{s:o, s:O, s:o}", "turn", json_u64(s.turn), "evidence", ids, "seq", json_u64(seq));
         return *ret ? 0 : -ENOMEM;
+}
+
+int cognition_decide(Txn *t, const char *who, const char *session, const json_t *input, json_t **ret, Diag *reterr) {
+        return cognition_decided(t, &(CognitionTurnOf){.who = who, .session = session, .input = input}, ret, reterr);
 }
 
 /* The first free number of a document of the turn: the numbers in use stand in a row. */

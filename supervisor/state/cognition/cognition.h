@@ -71,6 +71,8 @@ int cognition_advised(Txn *t, const CognitionTurnOf *of, json_t **ret, Diag *ret
 int cognition_turn(Txn *t, const char *who, const char *session, const json_t *input, json_t **ret, Diag *reterr);
 /* input: {"decision": text, "tools"?: [...], "turn"?: n}. *ret: {"turn","evidence":[id],"seq"}. ENGINE_E_DECIDED: a
  * second decision of the turn; ENGINE_E_NO_TURN: before the first turn. */
+int cognition_decided(Txn *t, const CognitionTurnOf *of, json_t **ret, Diag *reterr);
+/* The same by a caller who is no session. */
 int cognition_decide(Txn *t, const char *who, const char *session, const json_t *input, json_t **ret, Diag *reterr);
 /* input: {"documents": [...]}, as tools, with "source"? "document"|"tool": evidence that later turns may recall. */
 int cognition_store(Txn *t, const char *who, const char *session, const json_t *input, json_t **ret, Diag *reterr);

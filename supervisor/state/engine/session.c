@@ -77,18 +77,18 @@ int engine_session_open(Txn *t, const SessionStart *s, Diag *reterr) {
 
         if (r != 0)
                 return r;
-        session = json_pack("{s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:O, s:{}}", "uid", json_u64(s->uid), "target",
+        session = json_pack("{s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:O, s:{}, s:O*}", "uid", json_u64(s->uid), "target",
                             s->target, "on_crash", json_object_get(said, "on_crash"), "idle_usec",
                             json_u64((uint64_t)json_integer_value(json_object_get(said, "idle_usec"))), "turns_most",
                             json_u64((uint64_t)json_integer_value(json_object_get(said, "turns"))), "turns",
                             json_u64(0), "opened_usec", json_u64(now), "used_usec", json_u64(now), "sections",
-                            json_object_get(said, "sections"), "carried");
+                            json_object_get(said, "sections"), "carried", "cognition", s->cognition);
         if (json_object_set_new(row, "session", session) < 0)
                 return -ENOMEM;
-        fields = json_pack("{s:s, s:O, s:O, s:O, s:O, s:O, s:O}", "session", id, "skill", json_object_get(row, "skill"),
+        fields = json_pack("{s:s, s:O, s:O, s:O, s:O, s:O, s:O, s:O*}", "session", id, "skill", json_object_get(row, "skill"),
                            "uid", json_object_get(session, "uid"), "on_crash", json_object_get(session, "on_crash"),
                            "idle_usec", json_object_get(session, "idle_usec"), "turns_most",
-                           json_object_get(session, "turns_most"), "sections", json_object_get(s->region.grant, "session"));
+                           json_object_get(session, "turns_most"), "sections", json_object_get(s->region.grant, "session"), "cognition", s->cognition);
         return event_append(t, &(Event){.type = "session.opened", .region = id, .fields = fields}, NULL)
                 ?: region_json_put(t, id, row, false);
 }

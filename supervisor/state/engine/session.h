@@ -15,6 +15,7 @@ typedef struct SessionStart {
         const json_t *said; /* "session" of the manifest, complete */
         uint64_t uid;       /* the user who may use the session */
         const char *target; /* SKILL, or the absolute path of DIR */
+        const json_t *cognition; /* {"ccs": name, "compressor"?: skill}: the loop around the skill; NULL: none */
         uint64_t max_sessions; /* of the user: refuses more with ENGINE_E_TOO_MANY; 0: no limit */
 } SessionStart;
 /* region.allocated and session.opened. Returns as engine_region_start(). */

@@ -27,11 +27,13 @@ static void normalise(json_t *answer, const char *name) {
 /* The region as a turn of a session with two sections, one of them without a value. */
 static void become_turn(DispatchFixture *d) {
         static DispatchTurn turn;
-        static json_t *sections, *values;
+        static json_t *sections, *values, *ccs, *observed;
 
         sections = sections ?: dispatch_json("{\"count\":{\"schema\":{\"type\":\"integer\"},\"bytes\":8},\"topic\":{\"schema\":{\"type\":\"string\"},\"bytes\":32}}");
         values = values ?: dispatch_json("{\"count\":{\"value\":7,\"version\":2}}");
-        turn = (DispatchTurn){.session = "01hzy3v5q8r6x2m9d4k7c0w1ab", .sections = sections, .values = values, .number = 3};
+        ccs = ccs ?: dispatch_json("{\"turn\":3,\"ccs\":\"episodic_trace:\\n\"}");
+        observed = observed ?: dispatch_json("{\"input\":\"Is it db1?\"}");
+        turn = (DispatchTurn){.ccs = ccs, .observed = observed, .session = "01hzy3v5q8r6x2m9d4k7c0w1ab", .sections = sections, .values = values, .number = 3};
         dispatch_use_turn(d->dispatch, &turn);
 }
 
