@@ -42,6 +42,7 @@ typedef struct Compress {
         int failed; /* -ENOMEM of constraint_follow() */
         bool asks, goal_new, accepted;
         char conflict[RULE_BODY_MAX + 1];
+        char request[RULE_BODY_MAX + 1]; /* what the turn alone asks for: the gist */
 } Compress;
 
 void compress_event(Compress *c, CompressAct act, CcsField f, const char *atom, const char *reason);

@@ -179,6 +179,17 @@ static bool goal_is_empty(const char *atom) {
         return strcmp(atom, "assist(user)") == 0;
 }
 
+/* A text for now is no objective: "write the hand-over". */
+static bool goal_passes(const char *name) {
+        static const char *const verbs[] = {"write", "draft", "prepare", "summarize", "summarise", "list", "show", "tell",
+                                            "explain", "describe", "print", "answer", "reply", "compose", "repeat"};
+
+        for (size_t k = 0; k < ARRAY_SIZE(verbs); k++)
+                if (strcmp(verbs[k], name) == 0)
+                        return true;
+        return false;
+}
+
 static int goal_state(Compress *c, const Rule *r, CompressSource source) {
         CcsList *l = &c->next.field[CCS_GOAL_ORIENTATION];
         const char *open = strchr(r->body, '(');
@@ -190,6 +201,10 @@ static int goal_state(Compress *c, const Rule *r, CompressSource source) {
                 return 0;
         snprintf(object, sizeof(object), "%.*s", (int)strlen(open + 1) - 1, open + 1);
         snprintf(name, sizeof(name), "%.*s", (int)(open - r->body), r->body);
+        if (!r->strong && goal_passes(name)) {
+                snprintf(c->request, sizeof(c->request), "%s", r->body);
+                return 0;
+        }
         for (size_t i = 0; i < l->n; i++) {
                 size_t n, m, shared, back;
                 if (goal_is_operators(l->atoms[i]) || goal_is_empty(l->atoms[i]))

@@ -64,19 +64,27 @@ static void compress_topic(const Compress *c, char *out, size_t n_out) {
         snprintf(out, n_out, "%.*s", (int)(end - word), word);
 }
 
-/* What this turn changed (C-6). */
+/* What this turn changed (C-6): the newest parameter stands for all of the turn. */
 static int compress_episode(Compress *c) {
-        const char *nouns[2];
-        size_t n = 0;
         int e = 0;
 
         if (c->accepted)
                 e = compress_add(c, CCS_EPISODIC_TRACE, c->rejects ? "rejected" : "accepted", &(const char *){"user"},
                                  1);
-        for (size_t i = c->n_entities; i-- > 0 && n < MIN(c->set, (unsigned)ARRAY_SIZE(nouns));)
+        for (size_t i = c->set > 0 ? c->n_entities : 0; i-- > 0 && e >= 0;)
                 if (c->entity[i].fresh && entity_type(&c->entity[i]) == PHRASE_TYPES)
-                        nouns[n++] = c->entity[i].type;
-        return e < 0 || n == 0 ? e : compress_add(c, CCS_EPISODIC_TRACE, "set", nouns, n);
+                        return compress_add(c, CCS_EPISODIC_TRACE, "set", &(const char *){c->entity[i].type}, 1);
+        return e;
+}
+
+/* name(words) of the turn's request. */
+static int compress_gist(Compress *c, const char *request) {
+        const char *open = strchr(request, '(');
+        char name[ATOM_MAX], object[ATOM_MAX];
+
+        snprintf(name, sizeof(name), "%.*s", (int)(open - request), request);
+        snprintf(object, sizeof(object), "%.*s", (int)strlen(open + 1) - 1, open + 1);
+        return compress_add(c, CCS_SEMANTIC_GIST, name, &(const char *){object}, 1);
 }
 
 static int compress_signals(Compress *c) {
@@ -94,7 +102,11 @@ static int compress_signals(Compress *c) {
                 level = "medium";
         if (c->conflicts > 0)
                 level = "high";
-        e = goals->n > 0 ? ccs_add(&c->next, CCS_SEMANTIC_GIST, goals->atoms[goals->n - 1], NULL) : 0;
+        if (c->request[0] && compress_gist(c, c->request) < 0)
+                return -ENOMEM;
+        e = goals->n > 0 && c->next.field[CCS_SEMANTIC_GIST].n == 0
+                    ? ccs_add(&c->next, CCS_SEMANTIC_GIST, goals->atoms[goals->n - 1], NULL)
+                    : 0;
         if (e >= 0 && cue)
                 e = compress_add(c, CCS_PREDICTIVE_CUE, cue, &(const char *){topic}, 1);
         if (e >= 0)
