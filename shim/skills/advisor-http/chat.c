@@ -65,10 +65,33 @@ static int chat_say(json_t *messages, const char *role, const char *text, size_t
         return json_array_append_new(messages, json_pack("{s:s, s:s%}", "role", role, "content", text, n));
 }
 
+static bool chat_is_compress(const json_t *told) {
+        return strcmp(json_string_value(json_object_get(told, "task")) ?: "", "compress") == 0;
+}
+
+/* The question without the members that are not for the model. */
+static json_t *chat_compress_task(const json_t *told) {
+        static const char *const left_out[] = {"version", "task", "session", "repair"};
+        json_t *o = json_copy((json_t *)told);
+
+        for (size_t i = 0; o && i < sizeof(left_out) / sizeof(*left_out); i++)
+                json_object_del(o, left_out[i]);
+        return o;
+}
+
+const char *chat_prompt_name(const char *line, size_t n) {
+        json_t *told = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
+        const char *name = chat_is_compress(told) ? "prompt-compress.txt" : "prompt.txt";
+
+        json_decref(told);
+        return name;
+}
+
 /* Shows the model the note and its context as JSON, so that no note can end its own quotation. */
 static int chat_say_note(json_t *messages, const json_t *told) {
-        json_t *o = json_pack("{s:O, s:O}", "note", json_object_get(told, "note"), "context",
-                              json_object_get(told, "context"));
+        json_t *o = chat_is_compress(told) ? chat_compress_task(told)
+                                           : json_pack("{s:O, s:O}", "note", json_object_get(told, "note"), "context",
+                                                       json_object_get(told, "context"));
         char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
         int r = text ? chat_say(messages, "user", text, strlen(text)) : -1;
 
@@ -80,15 +103,20 @@ static int chat_say_note(json_t *messages, const json_t *told) {
 static int chat_say_repair(json_t *messages, const json_t *repair) {
         static const char head[] = "Your answer was refused: ",
                           tail[] = "\nAnswer again, with a single JSON object and no further text.";
-        const json_t *answer = json_object_get(repair, "answer"), *message = json_object_get(repair, "message");
-        size_t n = strlen(head) + json_string_length(message) + strlen(tail);
+        const json_t *answer = json_object_get(repair, "answer"), *errors = json_object_get(repair, "errors");
+        char *listed = errors ? json_dumps(errors, JSON_COMPACT) : NULL;
+        const char *message = listed ?: json_string_value(json_object_get(repair, "message")) ?: "";
+        size_t n = strlen(head) + strlen(message) + strlen(tail);
         char *text = malloc(n + 1);
         int r;
 
-        if (!text)
+        if (!text) {
+                free(listed);
                 return -1;
+        }
         strcpy(text, head);
-        strcat(text, json_string_value(message) ?: "");
+        strcat(text, message);
+        free(listed);
         strcat(text, tail);
         r = json_string_length(answer) > 0
                     ? chat_say(messages, "assistant", json_string_value(answer), json_string_length(answer))
@@ -119,9 +147,10 @@ char *chat_request(const Config *c, const char *prompt, const char *line, size_t
         json_t *told = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL), *o = NULL;
         char *text = NULL;
 
-        *ret_why = "standard input is not an advisor's input of version 1 (schema/governed.md)";
+        *ret_why = "standard input is not an advisor's input of version 1 (schema/governed.md, lethe-ccs(1))";
         if (json_integer_value(json_object_get(told, "version")) == 1 &&
-            json_is_object(json_object_get(told, "note")) && json_is_object(json_object_get(told, "context"))) {
+            (chat_is_compress(told) || (json_is_object(json_object_get(told, "note")) &&
+                                        json_is_object(json_object_get(told, "context"))))) {
                 o = chat_make_request(c, prompt, told);
                 text = o ? json_dumps(o, JSON_COMPACT) : NULL;
                 *ret_why = "out of memory";

@@ -23,6 +23,8 @@ typedef struct Config {
 const char *config_parse(const char *text, size_t n, Config *ret);
 void config_deinit(Config *c);
 
+/* The file with the prompt for such a question. Static. */
+const char *chat_prompt_name(const char *line, size_t n);
 /* The body of the request for the line that the advisor was given. Owned; NULL with *ret_why. */
 char *chat_request(const Config *c, const char *prompt, const char *line, size_t n, const char **ret_why);
 /* The line to print: the model's request as JSON without line feeds. When the model made no request: the model's

@@ -90,12 +90,12 @@ int main(int argc, char **argv) {
         if (why)
                 code = advisor_fail(OURS, "advisor.json", why);
         else {
-                snprintf(path, sizeof(path), "%s/prompt.txt", folder);
-                prompt = advisor_read_file(path, &n);
                 line = advisor_read_all(stdin, INPUT_MAX, &n_line);
+                snprintf(path, sizeof(path), "%s/%s", folder, line ? chat_prompt_name(line, n_line) : "prompt.txt");
+                prompt = advisor_read_file(path, &n);
                 key = c.key_file ? advisor_read_key(c.key_file) : NULL;
                 if (!prompt)
-                        code = advisor_fail(OURS, "prompt.txt", "cannot be read");
+                        code = advisor_fail(OURS, "the prompt", "cannot be read");
                 else if (!line)
                         code = advisor_fail(OURS, "standard input", "cannot be read");
                 else if (c.key_file && !key)

@@ -8,7 +8,7 @@
 #include "cognition/observe.h"
 #include "cognition/session.h"
 
-#define TURN_NO_GOAL "assist(user)" /* stands until somebody names a goal */
+#define TURN_NO_GOAL "assist(user)" /* stands until a goal is named */
 
 /* x_t, with what is borrowed from the evidence of the turn before (C-20). */
 struct CognitionTurn {
@@ -24,7 +24,7 @@ struct CognitionTurn {
         CompressReport report;
         Ccs next; /* of the built-in compressor, after turn_compress() */
         size_t dropped;
-        uint64_t undecided; /* the turn before, if nobody decided; else 0 */
+        uint64_t undecided; /* the turn before without a decision, else 0 */
         int refused;        /* the built-in compressor's own refusal: ENGINE_E_* */
         Diag why;
 };
