@@ -68,6 +68,16 @@ int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth,
         return 0;
 }
 
+json_t *json_copied(const json_t *o) {
+        json_t *copy = json_copy((json_t *)o);
+
+        if (copy && json_object_size(copy) != json_object_size(o)) {
+                json_decref(copy);
+                return NULL;
+        }
+        return copy;
+}
+
 json_t *json_u64(uint64_t v) {
         char text[24];
 

@@ -55,6 +55,9 @@ const char *json_bytes(const json_t *v);
  * json_t *const *). NULL: out of memory. */
 json_t *json_sorted(const json_t *list, int (*compare)(const void *a, const void *b));
 
+/* A shallow copy of an object, or NULL: out of memory. jansson's json_copy() leaves out members without memory. */
+json_t *json_copied(const json_t *o);
+
 /* Sets a member; the name is a literal of the source and needs no check. Takes v over; -1 also when v is NULL. */
 #define json_put(o, name, v) json_object_setn_new_nocheck((o), "" name, sizeof("" name) - 1, (v))
 

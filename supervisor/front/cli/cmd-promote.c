@@ -49,7 +49,7 @@ static int promote_print(void *user, uint64_t note, const json_t *outcome) {
         const PromoteCall *c = user;
 
         if (c->o.json) {
-                _cleanup_json_ json_t *o = json_copy((json_t *)outcome);
+                _cleanup_json_ json_t *o = json_copied(outcome);
 
                 if (!o || json_object_set_new(o, "version", json_integer(1)) < 0 ||
                     json_object_set_new(o, "note", json_u64(note)) < 0)

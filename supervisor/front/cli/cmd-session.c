@@ -167,7 +167,7 @@ static int session_close(ActionArgs *a) {
 
 /* A session for people and programs, from its row. */
 static json_t *session_show_row(const RegionRow *row) {
-        json_t *o = json_copy((json_t *)session_of_row(row));
+        json_t *o = json_copied(session_of_row(row));
 
         if (!o || json_object_set_new(o, "session", json_string(row->region)) < 0 ||
             json_object_set(o, "skill", json_object_get(row->detail, "skill")) < 0 ||

@@ -40,7 +40,7 @@ int dispatch_do_carry_read(Dispatch *d, json_t *params, json_t **ret_result, Dia
         has = carry_look(d, section);
         if (!has)
                 return diag(reterr, RPC_E_NO_VALUE, "section %s: no turn has carried a value yet", section);
-        return dispatch_answer(json_copy((json_t *)has), ret_result);
+        return dispatch_answer(json_copied(has), ret_result);
 }
 
 static RpcCode carry_code(int e) {

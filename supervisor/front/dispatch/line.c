@@ -37,7 +37,7 @@ int dispatch_new(Store *store, const Grant *grant, const char *region, const jso
         d->grant = grant;
         memcpy(d->region, region, REGION_ID_MAX);
         /* A shallow copy: the values may be large, and no code changes them. */
-        d->copies = copies ? json_copy((json_t *)copies) : json_object();
+        d->copies = copies ? json_copied(copies) : json_object();
         d->held = json_object();
         d->traces = json_array();
         if (!d->copies || !d->held || !d->traces) {

@@ -61,7 +61,7 @@ static int session_record_open(Server *s, const Grant *g, const Session *x, cons
 
 /* "session" of the grant, complete: with the idle time that the policy allows, and for a skill without the field. */
 static int session_say(Grant *g) {
-        json_t *said = g->session ? json_copy(g->session)
+        json_t *said = g->session ? json_copied(g->session)
                                   : json_pack("{s:{}, s:I, s:s}", "sections", "turns", (json_int_t)SESSION_TURNS_MOST,
                                               "on_crash", "end");
 

@@ -271,7 +271,7 @@ static int attenuate_check_gates(const Grant *g, Diag *reterr) {
 
 static int attenuate_slots(Grant *g, const Grant *above, const SubSkillPolicy *own, Diag *reterr) {
         const bool defines = json_object_size(g->slots) > 0;
-        json_t *slots = defines ? json_copy(g->slots) : NULL; /* may be shared with the manifest */
+        json_t *slots = defines ? json_copied(g->slots) : NULL; /* may be shared with the manifest */
         int r = defines && !slots ? -ENOMEM : 0;
 
         if (slots) {

@@ -71,7 +71,7 @@ static json_t *show_slot_names(const Grant *g) {
 
 /* Names and sizes: schemas and role belong to the skill, whose digest is recorded. */
 static json_t *show_session(const Grant *g) {
-        _cleanup_json_ json_t *sections = json_object(), *o = json_copy(g->session);
+        _cleanup_json_ json_t *sections = json_object(), *o = json_copied(g->session);
         const char *key;
         json_t *item;
 

@@ -94,7 +94,7 @@ static int end_region(Txn *t, const json_t *row, const RegionEnd *e, json_t *rec
                          uint64_t *ret_ended) {
         const char *outcome = json_text(json_object_get(e->ended, "outcome"));
         _cleanup_json_ json_t *released = lineage_released(row, e->released), *full = json_array(),
-                              *ended = json_copy((json_t *)e->ended);
+                              *ended = json_copied(e->ended);
         const char *why = e->keep ? NULL : e->why;
         char broke[REGION_BROKE_MAX];
         bool keep = e->keep;

@@ -76,7 +76,7 @@ int lineage_event_of(Txn *t, const Event *e, uint64_t *ret_seq) {
 }
 
 json_t *lineage_released(const json_t *row, const json_t *fields) {
-        json_t *o = fields ? json_copy((json_t *)fields) : json_object(), *counts = json_object_get(row, "counts");
+        json_t *o = fields ? json_copied(fields) : json_object(), *counts = json_object_get(row, "counts");
         const char *detail = json_text(json_object_get(row, "lineage"));
 
         if (!o ||

@@ -122,7 +122,7 @@ static int mutation_check_refs(Txn *t, const Mutation *m, const char *scope, con
 }
 
 static json_t *mutation_object(const Mutation *m, const json_t *given) {
-        return !given ? json_object() : m->takes ? json_incref((json_t *)given) : json_copy((json_t *)given);
+        return !given ? json_object() : m->takes ? json_incref((json_t *)given) : json_copied(given);
 }
 
 /* The event's body: canonical bytes of payload, refs and the rest. */

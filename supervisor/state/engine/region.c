@@ -157,13 +157,13 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                 r = engine_session_turn(t, s->session, s->region, &turn, reterr);
         if (r != 0)
                 return r;
-        fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o, s:s*, s:s*, s:s*, s:s*, s:O*, s:s*, s:s*, s:o*}", "skill",
+        fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o, s:s*, s:s*, s:s*, s:s*, s:O*, s:s*, s:s*}", "skill",
                            "name", s->skill_name, "digest", s->skill_digest, "tier", s->tier, "grant", s->grant,
                            "reads", region_strings(s->reads), "writes", region_strings(s->writes), "supervisor",
                            json_u64(s->supervisor_pid), "start", s->start, "started_ahead", s->started_ahead, "parent",
                            s->parent, "callback", s->callback, "by", s->by, "discards", *broke ? broke : NULL, "session",
-                           s->session, "turn", s->session ? json_u64(turn) : NULL);
-        if (!fields)
+                           s->session);
+        if (!fields || (s->session && json_object_set_new(fields, "turn", json_u64(turn)) < 0))
                 return -ENOMEM;
         r = event_append(
                     t, &(Event){.type = "region.allocated", .region = s->region, .fields = json_incref(fields)}, &seq)
@@ -173,15 +173,15 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         lends = json_text_is(json_object_get(s->grant, "key_scope"), "invocation-tree");
         success = json_text_is(json_object_get(s->grant, "commit"), "success");
         row = json_pack(
-                "{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s, s:O?, s:o*, s:s*, s:s*, s:s*, s:s*, s:s*, s:O*, s:O*, s:s*, s:o*}",
+                "{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s, s:O?, s:o*, s:s*, s:s*, s:s*, s:s*, s:s*, s:O*, s:O*, s:s*}",
                 "lock", json_u64(store_own_lock(txn_store(t))), "supervisor", json_u64(s->supervisor_pid), "allocated",
                 json_u64(seq), "skill", json_object_get(fields, "skill"), "tier", s->tier, "writes",
                 region_strings(s->writes), "proposals", json_integer(0), "lineage", s->lineage ? s->lineage : "events",
                 "discipline", json_object_get(s->grant, "discipline"), "lends_key", lends ? json_true() : NULL,
                 "commit", success ? "success" : NULL, "tree", *tree ? tree : NULL, "parent", s->parent, "callback",
                 s->callback, "folder", s->folder, "grant", s->folder ? s->grant : NULL, "release", s->release,
-                "turn_of", s->session, "turn", s->session ? json_u64(turn) : NULL);
-        if (!row)
+                "turn_of", s->session);
+        if (!row || (s->session && json_object_set_new(row, "turn", json_u64(turn)) < 0))
                 return -ENOMEM;
         r = gates_record(t, row, s->region, &gates);
         if (r != 0)
@@ -233,7 +233,7 @@ static int region_note_broke_above(Txn *t, json_t *row) {
 }
 
 int engine_event(Txn *t, const char *region, const char *type, const json_t *fields, uint64_t *ret_seq) {
-        json_t *own = fields ? json_copy((json_t *)fields) : json_object();
+        json_t *own = fields ? json_copied(fields) : json_object();
         int r = lineage_event_of(t, &(Event){.type = type, .region = region, .fields = own}, ret_seq);
 
         if (r == 0 && region && (strcmp(type, "region.faulted") == 0 || strcmp(type, "region.left") == 0)) {

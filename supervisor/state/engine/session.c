@@ -172,6 +172,18 @@ int session_region_over(Txn *t, const char *region, const json_t *row) {
                              json_object_get(row, "discard_asked") ? "discarded" : "supervisor_died", NULL);
 }
 
+/* seq: of the entry with the value as body; 0: the value is in no file. */
+static int session_note_carried(json_t *carried, const char *section, uint64_t version, uint64_t n, const char *digest,
+                                uint64_t seq) {
+        json_t *item = json_pack("{s:o, s:o, s:s}", "version", json_u64(version), "bytes", json_u64(n), "sha256", digest);
+
+        if (seq > 0 && json_object_set_new(item, "seq", json_u64(seq)) < 0) {
+                json_decref(item);
+                return -ENOMEM;
+        }
+        return json_object_set_new(carried, section, item) < 0 ? -ENOMEM : 0;
+}
+
 int engine_session_carry(Txn *t, const SessionCarry *c, uint64_t *ret_version, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL, *fields = NULL;
         _cleanup_free_ char *text = NULL;
@@ -198,11 +210,8 @@ int engine_session_carry(Txn *t, const SessionCarry *c, uint64_t *ret_version, D
                 r = body_del(t, was);
         if (r == -ENOENT)
                 r = 0;
-        if (r == 0 && json_object_set_new(carried, c->section,
-                                          json_pack("{s:o, s:o, s:s, s:o*}", "version", json_u64(version), "bytes",
-                                                    json_u64(n), "sha256", digest, "seq",
-                                                    session_resumes(o) ? json_u64(seq) : NULL)) < 0)
-                r = -ENOMEM;
+        if (r == 0)
+                r = session_note_carried(carried, c->section, version, n, digest, session_resumes(o) ? seq : 0);
         if (r == 0 && c->who && json_object_set_new(o, "used_usec", json_u64(clock_real_usec())) < 0)
                 r = -ENOMEM;
         if (ret_version)

@@ -104,7 +104,7 @@ int wait_show(Txn *t, const Wait *w, json_t **ret) {
 
 int engine_wait(Txn *t, const char *who, const char *region, uint64_t scope, Kind kind, Op op, const json_t *fields,
                 const json_t *body, uint64_t *ret_id) {
-        _cleanup_json_ json_t *all = fields ? json_copy((json_t *)fields) : json_object();
+        _cleanup_json_ json_t *all = fields ? json_copied(fields) : json_object();
 
         if (!all || json_object_update_new(all, json_pack("{s:o, s:s, s:s}", "scope", json_u64(scope), "kind",
                                                           kind_name(kind), "op", op_name(op))) < 0)

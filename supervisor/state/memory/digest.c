@@ -97,7 +97,7 @@ static int digest_run_record(const Digest *d, const json_t *candidates, const js
         if (!list || !policy || !removal || digest_index(d->scan, &scanned) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(candidates); i++) {
-                _cleanup_json_ json_t *one = json_copy(json_array_get(candidates, i));
+                _cleanup_json_ json_t *one = json_copied(json_array_get(candidates, i));
                 const json_t *seen =
                         json_object_get(scanned, memory_name(json_str(one, "kind"), json_str(one, "id"), name));
 

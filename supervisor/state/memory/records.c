@@ -66,7 +66,7 @@ int memory_find(Txn *t, const char *scope, Kind kind, const char *id, Record *re
 /* In the order of reading: the subject first, the rest by the members' names. */
 static json_t *records_reading_order(const json_t *payload) {
         static const char *const first[] = {"title", "name", "subject", "predicate", "object", "observed", "summary"};
-        _cleanup_json_ json_t *rest = json_copy((json_t *)payload), *parts = json_array();
+        _cleanup_json_ json_t *rest = json_copied(payload), *parts = json_array();
 
         if (!rest || !parts)
                 return NULL;

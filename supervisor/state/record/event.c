@@ -60,7 +60,7 @@ static int event_json_put(Txn *t, uint64_t seq, const json_t *json, json_t **ret
 
 int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) {
         _cleanup_json_ json_t *fields = e->fields, *commitment = NULL,
-                              *o = e->payload ? json_incref(fields) : json_copy(fields);
+                              *o = e->payload ? json_incref(fields) : json_copied(fields);
         _cleanup_free_ char *entry = NULL;
         uint64_t seq, last, now = clock_real_usec();
         size_t n;

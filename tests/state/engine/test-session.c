@@ -327,3 +327,74 @@ Test(session, a_dead_host_ends_it_with_its_values) { // I-85
         store_fixture_compact(&f.s);
         cr_assert(!store_fixture_has(&f.s, "mellon"));
 }
+
+/* Each allocation of JSON fails once, one after the other: the step says so, and nothing of it is there. */
+static int left = -1;
+
+static void *failing_malloc(size_t n) {
+        return left >= 0 && left-- == 0 ? NULL : malloc(n);
+}
+
+typedef enum Step { STEP_TURN, STEP_CARRY, STEP_DROP, STEP_ADOPT, STEP_END, STEPS } Step;
+static const char *const step_names[STEPS] = {"turn", "carry", "drop", "adopt", "end"};
+
+static int step(Fixture *f, Step what, Txn *t, const json_t *value, const json_t *none) {
+        char id[REGION_ID_MAX];
+
+        region_id_new(clock_real_usec(), id);
+        switch (what) {
+        case STEP_TURN:
+                return engine_session_turn(t, f->session, id, &(uint64_t){0}, &f->s.d);
+        case STEP_CARRY:
+                return engine_session_carry(t, &(SessionCarry){.session = f->session, .who = "uid:1", .section = "a", .value = value}, NULL, &f->s.d);
+        case STEP_DROP:
+                return engine_session_drop(t, f->session, id, 1, "signaled");
+        case STEP_ADOPT:
+                return engine_session_adopt(t, f->session, &f->s.d);
+        case STEP_END:
+                return engine_session_end(t, f->session, "closed", NULL, none, &f->s.d);
+        case STEPS:
+                break;
+        }
+        return -1;
+}
+
+Test(session, no_memory_for_a_step) { // I-85
+        for (Step what = 0; what < STEPS; what++) {
+                _cleanup_fixture_ Fixture f;
+                _cleanup_json_ json_t *value = json("{\"later\":[1,2]}"), *none = json_object();
+                _cleanup_free_ char *before = NULL, *entries_before = NULL;
+                int failed = 0;
+
+                fixture_init(&f, "resume");
+                turn_of(&f, "\"before\"", NULL, true);
+                before = values(&f);
+                entries_before = entries(&f);
+                for (int n = 0;; n++) {
+                        Txn *t = store_fixture_begin(&f.s, true);
+                        int r;
+
+                        cr_assert_lt(n, 2000);
+                        json_set_alloc_funcs(failing_malloc, free);
+                        left = n;
+                        r = step(&f, what, t, value, none);
+                        if (left >= 0) { /* no allocation failed any more */
+                                left = -1;
+                                cr_assert_eq(r, 0, "%s: %d %s", step_names[what], r, f.s.d.text);
+                                store_abort(t);
+                                break;
+                        }
+                        left = -1;
+                        store_abort(t);
+                        failed++;
+                        cr_assert_lt(r, 0, "%s, allocation %d: %d %s", step_names[what], n, r, f.s.d.text);
+                        {
+                                _cleanup_free_ char *is = values(&f), *entries_now = entries(&f);
+
+                                cr_assert_str_eq(is, before, "%s, allocation %d", step_names[what], n);
+                                cr_assert_str_eq(entries_now, entries_before, "%s, allocation %d", step_names[what], n);
+                        }
+                }
+                cr_assert_gt(failed, 0, "%s", step_names[what]);
+        }
+}
