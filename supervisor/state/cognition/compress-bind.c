@@ -104,12 +104,14 @@ static void bind_set(Compress *c, const Named *n) {
         c->set++;
 }
 
-/* Has the constraint all the words of the noun? The limit of "parking_limit" is what "no more than $70 on parking" is. */
-static bool bind_speaks_of(const char *constraint, const char *noun) {
+/* Has the constraint all the words of the noun? The limit of "parking_limit" is what "no more than $70 on parking" is, and
+ * "the limit", an amount, is that of a rule with an amount. */
+static bool bind_speaks_of(const char *constraint, const char *noun, const char *value) {
         static const char *const limits[] = {"limit", "cap", "budget", "maximum", "ceiling"};
         size_t words, shared = rule_shared(noun, constraint, &words);
+        bool alone = words == 1 && strchr(value, '$') && strchr(constraint, '$');
 
-        for (size_t i = 0; i < ARRAY_SIZE(limits) && shared > 0 && shared + 1 == words; i++)
+        for (size_t i = 0; i < ARRAY_SIZE(limits) && (shared > 0 || alone) && shared + 1 == words; i++)
                 shared += phrase_within(limits[i], noun) && constraint_limits(constraint);
         return words > 0 && shared == words;
 }
@@ -128,7 +130,7 @@ static bool bind_constrained(const Compress *c, const Named *n) {
         for (size_t i = 0; i < l->n; i++) {
                 if (!strpbrk(l->atoms[i], "0123456789"))
                         continue;
-                if ((n->old[0] && phrase_within(n->old, l->atoms[i])) || bind_speaks_of(l->atoms[i], noun))
+                if ((n->old[0] && phrase_within(n->old, l->atoms[i])) || bind_speaks_of(l->atoms[i], noun, n->value))
                         return true;
         }
         return false;

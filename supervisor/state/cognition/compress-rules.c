@@ -87,6 +87,7 @@ static bool constraint_of_money(const char *value) {
 static int constraint_change(Compress *c, const Rule *r, CompressSource source) {
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
         size_t best = SIZE_MAX, best_shared = 0;
+        bool best_own = true; /* the speaker may change the best */
         char body[ATOM_MAX + 1], next[2 * ATOM_MAX], polarity[16], old[PHRASE_ID_MAX] = "";
         CompressSource s = COMPRESS_USER;
 
@@ -105,8 +106,10 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
                         bool money = constraint_of_money(r->value), has = v.type == PHRASE_MONEY;
                         if (r->old[0] ? phrase_within(r->old, v.id)
                                       : v.type <= PHRASE_COUNT && money == has && shared > 0)
-                                if (shared + (r->old[0] != 0) > best_shared || best == SIZE_MAX) {
+                                if (shared + (r->old[0] != 0) > best_shared || best == SIZE_MAX ||
+                                    (shared + (r->old[0] != 0) == best_shared && !best_own && s <= source)) {
                                         best = i;
+                                        best_own = s <= source;
                                         best_shared = shared + (r->old[0] != 0);
                                         snprintf(old, sizeof(old), "%s", r->old[0] ? r->old : v.id);
                                 }
