@@ -1,5 +1,5 @@
-/* Runs: CLI. `lethe why --session`: how a session went, turn by turn (I-87). Only entries that are proved to stand under
- * the signed checkpoint are told. */
+/* Runs: CLI. `lethe why --session`: how a session went, turn by turn (I-87). Only entries that are proved to stand
+ * under the signed checkpoint are told. */
 #include "cli/why-session.h"
 
 #include "base/id.h"
@@ -78,8 +78,9 @@ static int why_session_take(SessionStory *s, json_t *o, const char *type) {
         else if (strcmp(type, "session.resumed") == 0)
                 return json_array_append(s->between, o) < 0 ? -ENOMEM : 0;
         else if (strcmp(type, "session.dropped") == 0 && turn)
-                return json_object_set_new(turn, "dropped", json_pack("{s:O?, s:O?}", "count", json_object_get(o, "count"),
-                                                                      "reason", json_object_get(o, "reason"))) < 0
+                return json_object_set_new(turn, "dropped",
+                                           json_pack("{s:O?, s:O?}", "count", json_object_get(o, "count"), "reason",
+                                                     json_object_get(o, "reason"))) < 0
                                ? -ENOMEM
                                : 0;
         else if (strcmp(type, "invocation.ended") == 0 && turn)
@@ -151,7 +152,8 @@ static void why_session_print_turn(const json_t *turn, const char *title) {
         const char *outcome = cli_text(turn, "outcome"), *sep = "; carried ";
         const json_t *list = json_object_get(turn, "carried"), *dropped = json_object_get(turn, "dropped");
 
-        printf("  %-10s  %" PRIu64 "  %s  %s", title, cli_u64(turn, "turn"), cli_text(turn, "region"), outcome ?: "not over");
+        printf("  %-10s  %" PRIu64 "  %s  %s", title, cli_u64(turn, "turn"), cli_text(turn, "region"),
+               outcome ?: "not over");
         if (json_object_get(turn, "exit_code"))
                 printf(" with code %" JSON_INTEGER_FORMAT, cli_integer(turn, "exit_code"));
         if (json_object_get(turn, "signal"))

@@ -58,7 +58,7 @@ static bool session_adopt_may(const Job *j, uid_t uid, const char *skill) {
                (uid == j->peer->uid && policy_client(j->policy->policy, j->peer->uid, skill ?: ""));
 }
 
-/* The row of an open session that the job's user may know of. Returns 0, SERVE_E_NO_SESSION, other codes of the store. */
+/* The row of an open session that the job's user may know of. Returns 0, SERVE_E_NO_SESSION, or as session_code(). */
 static int session_adopt_look(Job *j, const char *id, RegionRow *ret, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         uint64_t uid = 0;

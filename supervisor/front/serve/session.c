@@ -85,7 +85,8 @@ int session_enter(Server *s, Session *x, int cancel, Diag *reterr) {
 
         pthread_mutex_lock(&s->sessions_lock);
         if (x->waiting >= SESSION_WAITING_MAX)
-                r = diag(reterr, SERVE_E_BUSY, "%u wait for the turn of session %s: ask again later", x->waiting, x->id);
+                r = diag(reterr, SERVE_E_BUSY, "%u wait for the turn of session %s: ask again later", x->waiting,
+                         x->id);
         else
                 x->waiting++;
         pthread_mutex_unlock(&s->sessions_lock);

@@ -81,8 +81,8 @@ int carry_check(const json_t *sections, const char *name, const json_t *value, s
         if (text)
                 sodium_memzero(text, n);
         if (n > (size_t)json_integer_value(json_object_get(said, "bytes")))
-                return diag(reterr, CARRY_E_TOO_LARGE, "section %s: the value has %zu bytes: at most %" JSON_INTEGER_FORMAT
-                            " are declared", name, n, json_integer_value(json_object_get(said, "bytes")));
+                return diag(reterr, CARRY_E_TOO_LARGE,
+                            "section %s: the value has %zu bytes: at most %" JSON_INTEGER_FORMAT " are declared", name, n, json_integer_value(json_object_get(said, "bytes")));
         e = schema ? jsonschema_compile(schema, &compiled, reterr) : 0;
         if (e != 0)
                 return e < 0 ? e : CARRY_E_BAD;
@@ -117,8 +117,8 @@ static int carry_refuse_unlocked(const CarrySection *s, size_t n, Diag *reterr) 
         getrlimit(RLIMIT_MEMLOCK, &limit);
         return diag(reterr, CARRY_E_UNLOCKED,
                     "session section %s: %zu bytes cannot be locked in memory: RLIMIT_MEMLOCK (ulimit -l) of the "
-                    "session's host is %llu bytes for all of its sessions: raise the limit, declare fewer bytes, or close "
-                    "sessions", s->name, n, (unsigned long long)limit.rlim_cur);
+                    "session's host is %llu bytes for all of its sessions: raise the limit, declare fewer bytes, or "
+                    "close sessions", s->name, n, (unsigned long long)limit.rlim_cur);
 }
 
 int carry_reserve(Carry *c, const char *name, size_t n, Diag *reterr) {

@@ -175,7 +175,8 @@ int session_region_over(Txn *t, const char *region, const json_t *row) {
 /* seq: of the entry with the value as body; 0: the value is in no file. */
 static int session_note_carried(json_t *carried, const char *section, uint64_t version, uint64_t n, const char *digest,
                                 uint64_t seq) {
-        json_t *item = json_pack("{s:o, s:o, s:s}", "version", json_u64(version), "bytes", json_u64(n), "sha256", digest);
+        json_t *item = json_pack("{s:o, s:o, s:s}", "version", json_u64(version), "bytes", json_u64(n), "sha256",
+                                 digest);
 
         if (seq > 0 && json_object_set_new(item, "seq", json_u64(seq)) < 0) {
                 json_decref(item);
