@@ -23,6 +23,7 @@ SECTIONS = [
     (MAN + "/lethe-memory.7.scd", ("FINDING", "DIGESTING", "DELETING"), True),
     (MAN + "/lethe-belief.7.scd", ("PROMOTING",), True),
     (MAN + "/lethe-ccs.1.scd", ("EXAMPLE",), True),
+    (MAN + "/lethe-session.1.scd", ("EXAMPLE",), True),
 ] + [(MAN + "/lethe-cookbook.7.scd", (name,), False) for name in ("PROGRAMS OF A VOLUME", "A SERVER", "A BROKEN BUDGET", "A REGION BY NAME", "A CERTIFICATE")]
 MASKS = [(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID"), (r"\b[0-9a-f]{16,64}\b", "HEX"), (r"\d{4}-\d\d-\d\dT[0-9:]+Z", "TIME"), (r"\d+ bytes before, \d+ after", "SIZES"),
          (r"removed \(\d+ bytes\)", "SIZES"), (r"\buid:\d+", "WHO")]
