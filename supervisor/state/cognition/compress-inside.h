@@ -43,6 +43,8 @@ typedef struct Compress {
         bool asks, goal_new, accepted;
         char conflict[RULE_BODY_MAX + 1];
         char request[RULE_BODY_MAX + 1]; /* what the turn alone asks for: the gist */
+        char no_room[RULE_BODY_MAX + 8]; /* a rule or goal beyond the number that a state holds */
+        char lifted[ATOM_MAX + 1];       /* the constraint that this input removed last */
 } Compress;
 
 void compress_event(Compress *c, CompressAct act, CcsField f, const char *atom, const char *reason);
@@ -73,11 +75,13 @@ void compress_revise(Compress *c, bool guess);
 void compress_talk(Compress *c);
 /* compress-rules.c: a bound with a number: "at most 5", "under $500". */
 bool constraint_limits(const char *body);
+/* compress-goals.c: adds a goal. Returns 0, -ENOMEM. */
+int compress_goal(Compress *c, const Rule *r, CompressSource source);
+/* Removes the goal that the words mean, or refuses. false: none is meant. */
+bool compress_goal_drop(Compress *c, const Rule *r, CompressSource source);
 /* compress-meant.c: constraints by their place in the state so far, SIZE_MAX: none. Source and words of a canonical
  * constraint; false: another form. */
 bool constraint_read(const char *atom, CompressSource *ret_source, char *body, size_t n_body);
-/* A bound with a number: "at most 5", "under $500". */
-bool constraint_limits(const char *body);
 /* Words about rules, not about the matter. */
 bool constraint_about_rules(const char *body, bool *ret_limit);
 /* The constraint meant by the words, of the highest score; the newest of equals. */
@@ -87,6 +91,8 @@ size_t constraint_meant(const Compress *c, const char *body, bool exact);
 size_t constraint_permitted(const Compress *c, const char *body);
 /* The constraint of words that lift: "forget the layout rule", "no need to ask any more". */
 size_t constraint_given_up(const Compress *c, const char *body);
+/* The only constraint with at least half of the few words of the body. */
+size_t constraint_hinted(const Compress *c, const char *body);
 /* compress-rules.c: a constraint of the user's that states the old value ("deadline is Thursday") follows. */
 void constraint_follow(Compress *c, const char *old, const char *value);
 /* Constraints and goals of the input. */

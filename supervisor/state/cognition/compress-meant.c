@@ -157,8 +157,7 @@ size_t constraint_permitted(const Compress *c, const char *body) {
         return best;
 }
 
-/* The only constraint with at least half of the few words of the body. */
-static size_t constraint_hinted(const Compress *c, const char *body) {
+size_t constraint_hinted(const Compress *c, const char *body) {
         static const char *const meta[] = {"lifted", "lift", "forget", "drop", "dropped", "rule", "gone", "skip", "waive",
                                            "waived", "cancel", "ignore", "step", "withdrawn", "permitted", "expired",
                                            "revoked", "needn", "any longer", "necessary", "unnecessary", "optional", "longer", "requirement", "restriction", "ban", "scratch", "relax"};
@@ -196,5 +195,5 @@ size_t constraint_given_up(const Compress *c, const char *body) {
                 at = constraint_of_style(c, body);
         if (at == SIZE_MAX)
                 at = constraint_meant(c, body, false);
-        return at != SIZE_MAX ? at : constraint_hinted(c, body);
+        return at;
 }

@@ -29,6 +29,7 @@ static bool constraint_remove(Compress *c, size_t at, CompressSource source, Com
                 return false;
         }
         compress_event(c, act, CCS_CONSTRAINTS, atom, reason);
+        snprintf(c->lifted, sizeof(c->lifted), "%s", atom);
         ccs_remove(&c->next, CCS_CONSTRAINTS, at);
         return true;
 }
@@ -41,6 +42,7 @@ static int constraint_add(Compress *c, const char *polarity, CompressSource sour
 
         if (had == CCS_ATOMS_MAX) {
                 compress_event(c, COMPRESS_REFUSED, CCS_CONSTRAINTS, body, "no room for another constraint");
+                snprintf(c->no_room, sizeof(c->no_room), "%.*s", RULE_BODY_MAX, body);
                 c->conflicts++;
                 return 0;
         }
@@ -50,19 +52,79 @@ static int constraint_add(Compress *c, const char *polarity, CompressSource sour
         return e;
 }
 
+/* The prohibition with most words of a permission, at least half of the shorter. SIZE_MAX: no prohibition. */
+static size_t constraint_opposed(const Compress *c, const char *body) {
+        const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
+        size_t best = SIZE_MAX, best_shared = 0;
+
+        for (size_t i = 0; i < l->n; i++) {
+                char have[ATOM_MAX + 1];
+                CompressSource s;
+                size_t n, m, shared;
+
+                if ((strncmp(l->atoms[i], "must_not(", 9) != 0 && strncmp(l->atoms[i], "avoid(", 6) != 0) ||
+                    !constraint_read(l->atoms[i], &s, have, sizeof(have)))
+                        continue;
+                shared = rule_shared(have, body, &n);
+                rule_shared(body, have, &m);
+                if (shared > best_shared && 2 * shared >= MIN(n, m)) {
+                        best = i;
+                        best_shared = shared;
+                }
+        }
+        return best;
+}
+
+/* "You can call at night if it is urgent": says something only against a prohibition. */
+static int constraint_permit(Compress *c, const Rule *r, CompressSource source) {
+        static const char *const terms[] = {"if", "until", "till", "unless", "up to",
+                                            "when", "as long as", "within", "provided", "once"};
+        size_t at = constraint_opposed(c, r->body);
+
+        if (at == SIZE_MAX || !constraint_remove(c, at, source, COMPRESS_LIFTED, "the speaker lifted the rule"))
+                return 0;
+        for (size_t i = 0; i < ARRAY_SIZE(terms); i++)
+                if (phrase_within(terms[i], r->body))
+                        return constraint_add(c, "allowed", source, r->body, "the speaker stated the rule");
+        return 0;
+}
+
+/* Bounds of the same unit about the same matter. */
+static bool constraint_same_limit(const char *a, const char *b) {
+        static const char *const idle[] = {"most", "least", "more", "less", "under", "below",
+                                           "budget", "limit", "up",   "exceed", "maximum", "deadline",
+                                           "cap",    "spend", "go",   "pay",    "use",     "within"};
+        size_t n, shared = rule_shared(a, b, &n), m = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
+                if (phrase_within(idle[i], a) && phrase_within(idle[i], b))
+                        m++;
+        return !strchr(a, '$') == !strchr(b, '$') && shared > m;
+}
+
 static int constraint_state(Compress *c, const Rule *r, CompressSource source) {
         size_t at = r->kind == RULE_ALLOWED ? constraint_permitted(c, r->body) : SIZE_MAX;
         char have[ATOM_MAX + 1];
         CompressSource s;
 
+        if (r->weak)
+                return constraint_permit(c, r, source);
         if (at == SIZE_MAX)
                 at = constraint_meant(c, r->body, true);
+        for (size_t i = c->next.field[CCS_CONSTRAINTS].n;
+             at == SIZE_MAX && r->kind == RULE_MUST && r->limit && i-- > 0;)
+                if (strncmp(c->next.field[CCS_CONSTRAINTS].atoms[i], "must(", 5) == 0 &&
+                    constraint_read(c->next.field[CCS_CONSTRAINTS].atoms[i], &s, have, sizeof(have)) &&
+                    constraint_limits(have) && constraint_same_limit(r->body, have))
+                        at = i;
         if (at != SIZE_MAX && constraint_read(c->next.field[CCS_CONSTRAINTS].atoms[at], &s, have, sizeof(have))) {
                 const char *polarity = rule_kind_name(r->kind), *old = c->next.field[CCS_CONSTRAINTS].atoms[at];
                 bool same = strncmp(old, polarity, strlen(polarity)) == 0 && old[strlen(polarity)] == '(';
                 size_t n, m, shared = rule_shared(r->body, have, &n), back = rule_shared(have, r->body, &m);
 
-                if (same && s >= source && shared == n && back == m)
+                bool bars = r->kind == RULE_MUST_NOT && strncmp(old, "avoid(", 6) == 0;
+
+                if ((same || bars) && s >= source && shared == n && back == m)
                         return 0; /* said again */
                 if (s > source && !(same && r->kind != RULE_ALLOWED)) {
                         constraint_refuse(c, at);
@@ -82,6 +144,47 @@ static bool constraint_of_money(const char *value) {
         return phrase_read(value, strlen(value), &t) == 0 && phrase_value(&t, &at, t.n, &v) && v.type == PHRASE_MONEY;
 }
 
+/* The body with the new value in place of the old one, or of its first number. */
+static void constraint_write(const char *body, const char *old, const char *with, char *next, size_t n_next) {
+        const char *at = *old ? strstr(body, old) : NULL, *digits = strpbrk(body, "0123456789");
+        size_t n_old = strlen(old);
+        char value[PHRASE_ID_MAX];
+
+        snprintf(value, sizeof(value), "%s", with);
+        if (!at) { /* a count with other nouns: the number alone */
+                at = digits;
+                n_old = strcspn(at, " ");
+                value[strcspn(value, " ")] = '\0';
+                if (at > body && at[-1] == '$' && value[0] == '$')
+                        memmove(value, value + 1, strlen(value));
+        } else if (strchr(old, ' ') && !strchr(value, ' ') && !strchr(old, '$')) {
+                n_old = strcspn(old, " ");
+        }
+        snprintf(next, n_next, "%.*s%s%s", (int)(at - body), body, value, at + n_old);
+}
+
+/* "Forget the limit of $1,200; it's $1,500 now": the rule that the same input lifted, with another value. */
+static int constraint_again(Compress *c, const Rule *r, CompressSource source) {
+        char body[ATOM_MAX + 1], next[2 * ATOM_MAX], polarity[16];
+        CompressSource s;
+
+        if (!constraint_read(c->lifted, &s, body, sizeof(body)) || s > source)
+                return 1;
+        snprintf(polarity, sizeof(polarity), "%.*s", (int)strcspn(c->lifted, "("), c->lifted);
+        constraint_write(body, "", r->value, next, sizeof(next));
+        c->lifted[0] = '\0';
+        return constraint_add(c, polarity, s, next, "the speaker changed the value");
+}
+
+/* "Let us say $650 instead": the amount of money of the only constraint with an amount. */
+static bool constraint_only_amount(const CcsList *l) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < l->n; i++)
+                n += strchr(l->atoms[i], '$') != NULL;
+        return n == 1;
+}
+
 /* Writes the new value into the constraint with the old value, or of the same kind. Returns 1 when nothing was
  * meant. */
 static int constraint_change(Compress *c, const Rule *r, CompressSource source) {
@@ -93,7 +196,7 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
 
         for (size_t i = 0; i < l->n; i++) {
                 _cleanup_phrase_text_ PhraseText t = {0};
-                size_t n, shared, cursor = 0;
+                size_t n, shared;
                 bool limit;
                 PhraseValue v;
 
@@ -102,10 +205,15 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
                         continue;
                 shared = rule_shared(body, r->body, &n);
                 shared += constraint_about_rules(r->body, &limit) && limit && constraint_limits(body);
-                while (phrase_value(&t, &cursor, t.n, &v)) {
+                for (size_t w = 0; w < t.n; w++) {
+                        size_t cursor = w > 0 && phrase_is(&t, w - 1, "$") ? w - 1 : w;
+
+                        if (!(t.word[w].digit || t.word[w].class & PW_NUMBER) || !phrase_value(&t, &cursor, t.n, &v))
+                                continue;
                         bool money = constraint_of_money(r->value), has = v.type == PHRASE_MONEY;
                         if (r->old[0] ? phrase_within(r->old, v.id)
-                                      : v.type <= PHRASE_COUNT && money == has && shared > 0)
+                                      : v.type <= PHRASE_COUNT && money == has &&
+                                                 (shared > 0 || (money && constraint_only_amount(l))))
                                 if (shared + (r->old[0] != 0) > best_shared || best == SIZE_MAX ||
                                     (shared + (r->old[0] != 0) == best_shared && !best_own && s <= source)) {
                                         best = i;
@@ -115,6 +223,8 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
                                 }
                 }
         }
+        if (best == SIZE_MAX && c->lifted[0] && strpbrk(c->lifted, "0123456789") && !r->old[0])
+                return constraint_again(c, r, source);
         if (best == SIZE_MAX)
                 return 1;
         constraint_read(l->atoms[best], &s, body, sizeof(body));
@@ -123,21 +233,7 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
                 return 0;
         }
         snprintf(polarity, sizeof(polarity), "%.*s", (int)strcspn(l->atoms[best], "("), l->atoms[best]);
-        {
-                const char *at = strstr(body, old), *digits = strpbrk(body, "0123456789");
-                size_t n_old = strlen(old);
-                char value[PHRASE_ID_MAX];
-
-                snprintf(value, sizeof(value), "%s", r->value);
-                if (!at) { /* a count with other nouns: the number alone */
-                        at = digits;
-                        n_old = strcspn(at, " ");
-                        value[strcspn(value, " ")] = '\0';
-                } else if (strchr(old, ' ') && !strchr(value, ' ') && !strchr(old, '$')) {
-                        n_old = strcspn(old, " ");
-                }
-                snprintf(next, sizeof(next), "%.*s%s%s", (int)(at - body), body, value, at + n_old);
-        }
+        constraint_write(body, old, r->value, next, sizeof(next));
         if (strcmp(next, body) == 0)
                 return 0;
         constraint_remove(c, best, source, COMPRESS_REPLACED, "the speaker changed the value");
@@ -147,6 +243,10 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
 static int constraint_lift(Compress *c, const Rule *r, CompressSource source) {
         size_t at = r->soft ? constraint_permitted(c, r->body) : constraint_given_up(c, r->body);
 
+        if (at == SIZE_MAX && !r->soft && compress_goal_drop(c, r, source))
+                return 0;
+        if (at == SIZE_MAX && !r->soft)
+                at = constraint_hinted(c, r->body);
         if (at != SIZE_MAX)
                 constraint_remove(c, at, source, COMPRESS_LIFTED, "the speaker lifted the rule");
         return 0;
@@ -171,86 +271,6 @@ void constraint_follow(Compress *c, const char *old, const char *value) {
         }
 }
 
-/* Is the goal of the operator's? */
-static bool goal_is_operators(const char *atom) {
-        const char *at = strchr(atom, '(');
-
-        return at && (strncmp(at, "(operator,", 10) == 0 || strncmp(at, "(policy,", 8) == 0);
-}
-
-static bool goal_is_empty(const char *atom) {
-        return strcmp(atom, "assist(user)") == 0;
-}
-
-/* A text for now is no objective: "write the hand-over". */
-static bool goal_passes(const char *name) {
-        static const char *const verbs[] = {"write", "draft", "prepare", "summarize", "summarise", "list", "show", "tell",
-                                            "explain", "describe", "print", "answer", "reply", "compose", "repeat"};
-
-        for (size_t k = 0; k < ARRAY_SIZE(verbs); k++)
-                if (strcmp(verbs[k], name) == 0)
-                        return true;
-        return false;
-}
-
-static int goal_state(Compress *c, const Rule *r, CompressSource source) {
-        CcsList *l = &c->next.field[CCS_GOAL_ORIENTATION];
-        const char *open = strchr(r->body, '(');
-        char object[RULE_BODY_MAX], name[40], atom[2 * ATOM_MAX];
-        size_t max, n_before = l->n;
-        int e;
-
-        if (!open || (c->begins && !r->strong))
-                return 0;
-        snprintf(object, sizeof(object), "%.*s", (int)strlen(open + 1) - 1, open + 1);
-        snprintf(name, sizeof(name), "%.*s", (int)(open - r->body), r->body);
-        if (!r->strong && goal_passes(name)) {
-                snprintf(c->request, sizeof(c->request), "%s", r->body);
-                return 0;
-        }
-        for (size_t i = 0; i < l->n; i++) {
-                size_t n, m, shared, back;
-                if (goal_is_operators(l->atoms[i]) || goal_is_empty(l->atoms[i]))
-                        continue;
-                if (r->counted)
-                        return 0; /* an amount of the goal */
-                shared = rule_shared(object, strchr(l->atoms[i], '('), &n);
-                back = rule_shared(strchr(l->atoms[i], '('), object, &m);
-                if (shared == 0 && n > 0)
-                        continue;
-                if (r->strong ? shared < n || back < m : false)
-                        continue;
-                return 0; /* a request about the object of a goal */
-        }
-        ccs_field_bounds(CCS_GOAL_ORIENTATION, &(size_t){0}, &max);
-        for (size_t i = 0; i < l->n; i++)
-                if (goal_is_empty(l->atoms[i])) {
-                        ccs_remove(&c->next, CCS_GOAL_ORIENTATION, i);
-                        break;
-                }
-        if (l->n == max)
-                for (size_t i = 0; i < l->n; i++)
-                        if (!goal_is_operators(l->atoms[i]) || source > COMPRESS_USER) {
-                                compress_event(c, COMPRESS_REPLACED, CCS_GOAL_ORIENTATION, l->atoms[i],
-                                               "the speaker named another goal");
-                                ccs_remove(&c->next, CCS_GOAL_ORIENTATION, i);
-                                break;
-                        }
-        if (l->n == max)
-                return 0;
-        n_before = l->n;
-        if (source == COMPRESS_USER)
-                e = compress_add(c, CCS_GOAL_ORIENTATION, name, &(const char *){object}, 1);
-        else
-                e = compress_add(c, CCS_GOAL_ORIENTATION, name, (const char *[]){source_names[source], object}, 2);
-        if (!e && l->n > n_before) {
-                snprintf(atom, sizeof(atom), "%s", l->atoms[l->n - 1]);
-                compress_event(c, COMPRESS_ADDED, CCS_GOAL_ORIENTATION, atom, "the speaker named the goal");
-                c->goal_new = true;
-        }
-        return e;
-}
-
 int compress_rules(Compress *c, const PhraseText *t, CompressSource source) {
         size_t at = 0;
         int e = 0;
@@ -266,7 +286,7 @@ int compress_rules(Compress *c, const PhraseText *t, CompressSource source) {
                 case RULE_AVOID:
                         e = constraint_state(c, &r, source);
                         if (!e && r.limit && rule_goal(t, r.at, r.end, &goal))
-                                e = goal_state(c, &goal, source);
+                                e = compress_goal(c, &goal, source);
                         break;
                 case RULE_LIFT: e = constraint_lift(c, &r, source); break;
                 case RULE_CHANGE:
@@ -275,13 +295,15 @@ int compress_rules(Compress *c, const PhraseText *t, CompressSource source) {
                                 r.kind = RULE_MUST;
                                 e = constraint_state(c, &r, source);
                         } else if (e == 1) {
-                                e = rule_goal(t, r.at, r.end, &goal) ? goal_state(c, &goal, source) : 0;
+                                e = rule_goal(t, r.at, r.end, &goal) ? compress_goal(c, &goal, source) : 0;
                         }
                         break;
-                case RULE_GOAL: e = goal_state(c, &r, source); break;
-                case RULE_DROP:
+                case RULE_GOAL: e = compress_goal(c, &r, source); break;
+                case RULE_DROP: compress_goal_drop(c, &r, source); break;
                 case RULE_KINDS: break;
                 }
         }
+        if (!e && c->next.field[CCS_GOAL_ORIENTATION].n == 0 && !c->begins) /* the last goal is given up */
+                e = compress_add(c, CCS_GOAL_ORIENTATION, "assist", &(const char *){"user"}, 1);
         return e;
 }

@@ -100,7 +100,7 @@ static int compress_signals(Compress *c) {
                 cue = "search";
         if (c->n_offers > 0)
                 level = "medium";
-        if (c->conflicts > 0)
+        if (c->conflicts > 0 || c->no_room[0])
                 level = "high";
         if (c->request[0] && compress_gist(c, c->request) < 0)
                 return -ENOMEM;
@@ -113,6 +113,8 @@ static int compress_signals(Compress *c) {
                 e = compress_add(c, CCS_UNCERTAINTY_SIGNAL, "level", &(const char *){level}, 1);
         if (e >= 0 && c->conflict[0])
                 e = compress_add(c, CCS_UNCERTAINTY_SIGNAL, "conflict", &(const char *){c->conflict}, 1);
+        if (e >= 0 && c->no_room[0])
+                e = compress_add(c, CCS_UNCERTAINTY_SIGNAL, "no_room", &(const char *){c->no_room}, 1);
         return MIN(e, 0);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define PHRASE_QUOTE_WORDS 4 /* a shorter quotation is a name */
+#define PHRASE_INSIDE_MAX 120 /* words between single marks */
 
 static bool phrase_begins_line(const PhraseText *t, size_t i) {
         return i == 0 || t->word[i].gap == 2;
@@ -140,5 +141,17 @@ void phrase_mark_quotes(PhraseText *t) {
                         }
                 if (close < t->n && phrase_is_quote(t, close) && close - open > PHRASE_QUOTE_WORDS)
                         phrase_foreign(t, open, close + 1);
+        }
+        for (size_t i = 0; i < t->n; i++) { /* between single marks, also used as apostrophes */
+                if (!phrase_is(t, i, "'") || t->word[i].foreign || (i > 0 && t->word[i].gap == 0) || i + 1 >= t->n ||
+                    t->word[i + 1].gap != 0)
+                        continue;
+                for (size_t k = i + 2; k < t->n && k < i + PHRASE_INSIDE_MAX && !phrase_paragraph(t, k); k++)
+                        if (phrase_is(t, k, "'") && t->word[k].gap == 0) {
+                                if (k - i > PHRASE_QUOTE_WORDS)
+                                        phrase_foreign(t, i, k + 1);
+                                i = k;
+                                break;
+                        }
         }
 }

@@ -88,12 +88,25 @@ static size_t phrase_claim(const PhraseText *t, size_t at, size_t end) {
         return end;
 }
 
+/* "Suppose the limit were …", "what if …", "if we had …", "my colleague thinks …": the sentence states nothing. */
+static bool phrase_supposes(const PhraseText *t, size_t at, size_t end) {
+        while (at < end && (!t->word[at].letter || phrase_one_of(t, at, end, phrase_begins, ARRAY_SIZE(phrase_begins))))
+                at++;
+        if (at < end && phrase_one_of(t, at, end, phrase_supposals, ARRAY_SIZE(phrase_supposals)))
+                return true;
+        for (size_t k = at + 2; k < end && k < at + 6; k++)
+                if ((phrase_is(t, at, "if") && (phrase_is(t, k, "were") || phrase_is(t, k, "had"))) ||
+                    (phrase_is(t, at, "my") && phrase_one_of(t, k, end, phrase_opinions, ARRAY_SIZE(phrase_opinions))))
+                        return true;
+        return false;
+}
+
 void phrase_mark_claims(PhraseText *t) {
         for (size_t at = 0, end; at < t->n; at = end) {
                 size_t from;
 
                 end = phrase_sentence_end(t, at);
-                from = phrase_claim(t, at, end);
+                from = phrase_supposes(t, at, end) ? at : phrase_claim(t, at, end);
                 if (from == end || phrase_any(t, from, end, phrase_adopts, ARRAY_SIZE(phrase_adopts)))
                         continue;
                 for (size_t k = at; k < end; k++)

@@ -70,11 +70,41 @@ static size_t phrase_word_end(const char *s, size_t from, size_t n) {
         return i;
 }
 
+/* "Dr. Shah", "St. Mary", "approx. 5", "J. Smith", the "1." of a list: the dot at i belongs to the word before. */
+static bool phrase_abbreviates(const PhraseText *t, size_t i) {
+        static const char *const before_names[] = {"dr", "mr", "mrs", "ms", "prof", "st",
+                                                   "sgt", "capt", "lt",  "rev", "hon"};
+        static const char *const before_any[] = {"vs", "approx", "est", "resp", "incl", "excl", "e.g",
+                                                 "i.e",  "cf",     "max", "min",  "dept", "inc",  "ltd",
+                                                 "corp", "co",     "etc", "jr",   "sr",   "ca"};
+        static const char *const before_numbers[] = {"no", "nos", "fig", "sec", "art", "ch",
+                                                     "vol", "tel", "ext", "p",   "pp"};
+        const PhraseWord *w = &t->word[i - 1], *next = &t->word[i + 1];
+
+        if (next->gap != 1 || !w->letter || t->word[i].gap != 0)
+                return false;
+        if (w->digit) /* "1. First" */
+                return w->n <= 2 && (i == 1 || w->gap == 2);
+        for (size_t k = 0; k < ARRAY_SIZE(before_names); k++)
+                if (phrase_is(t, i - 1, before_names[k]))
+                        return w->capital && next->capital;
+        for (size_t k = 0; k < ARRAY_SIZE(before_numbers); k++)
+                if (phrase_is(t, i - 1, before_numbers[k]))
+                        return next->digit;
+        for (size_t k = 0; k < ARRAY_SIZE(before_any); k++)
+                if (phrase_is(t, i - 1, before_any[k]))
+                        return !next->capital;
+        return w->n == 1 && w->capital && next->capital && t->text[w->at] != 'I' && i > 1 && t->word[i - 2].gap == 1 &&
+               t->word[i - 2].capital;
+}
+
 bool phrase_ends_sentence(const PhraseText *t, size_t i) {
         const PhraseWord *w = &t->word[i];
+        char c = t->text[w->at];
 
-        return !w->letter &&
-               (t->text[w->at] == '.' || t->text[w->at] == '!' || t->text[w->at] == '?' || t->text[w->at] == ';');
+        if (w->letter)
+                return false;
+        return c == '!' || c == '?' || c == ';' || (c == '.' && !(i > 0 && i + 1 < t->n && phrase_abbreviates(t, i)));
 }
 
 size_t phrase_sentence_end(const PhraseText *t, size_t at) {

@@ -207,3 +207,12 @@ static const char *const phrase_adopts[] = {
         "and they are right",
         "so from now",
 };
+/* First words of a supposition, behind words as in phrase_begins. */
+static const char *const phrase_begins[] = {"so", "now", "and", "but", "well", "ok", "okay", "just", "let's", "let us"};
+static const char *const phrase_supposals[] = {"suppose", "supposing", "imagine", "assume",
+                                               "assuming",  "pretend",   "hypothetically", "what if",
+                                               "in theory", "say that",  "picture"};
+/* Behind "my colleague". Wishes ("my wife wants …") are values of the speaker's. */
+static const char *const phrase_opinions[] = {
+        "thinks", "thought", "believes", "believed", "suggests", "suggested", "claims", "claimed",      "says",
+        "said",   "argues",  "argued",   "insists",  "insisted", "reckons",   "feels",  "keeps saying", "swears"};

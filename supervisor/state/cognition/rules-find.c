@@ -72,11 +72,20 @@ size_t rule_find(const PhraseText *t, size_t at, size_t end, const char *const *
         return SIZE_MAX;
 }
 
+size_t rule_at(const PhraseText *t, size_t i, size_t end, const char *const *list, size_t n) {
+        size_t best = 0, words;
+
+        for (size_t k = 0; k < n && i < end && !t->word[i].foreign; k++)
+                if (t->low[t->word[i].at] == list[k][0] && (words = phrase_match(t, i, end, list[k])) > best)
+                        best = words;
+        return best;
+}
+
 size_t rule_find_list(const PhraseText *t, size_t at, size_t end, RuleList list, size_t *ret_n) {
         return rule_find(t, at, end, rule_lists[list].pattern, rule_lists[list].n, rule_lists[list].begin, ret_n);
 }
 
-static bool rule_number_follows(const PhraseText *t, size_t at, size_t end) {
+bool rule_number_follows(const PhraseText *t, size_t at, size_t end) {
         for (size_t i = at; i < end && i < at + 4; i++)
                 if (t->word[i].digit || t->word[i].class & (PW_NUMBER | PW_DAY) || t->text[t->word[i].at] == '$')
                         return true;

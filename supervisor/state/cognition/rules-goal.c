@@ -42,15 +42,61 @@ static void rule_atom_of(const char *verb, size_t n_verb, const char *object, Ru
         snprintf(ret->body, sizeof(ret->body), "%s(%.*s)", name, RULE_BODY_MAX - 32, object);
 }
 
-/* The goal whose words begin at i. */
-static bool rule_called(const PhraseText *t, size_t i, size_t end, Rule *ret) {
+/* "bring the rate down": the particle of the verb stands behind the object. */
+static bool rule_particle(const PhraseText *t, size_t at, size_t end) {
+        static const char *const particles[] = {"down", "up", "out", "back", "off", "online",
+                                                "in",   "over", "away", "through", "under"};
+
+        for (size_t i = at; i < end; i++)
+                for (size_t k = 0; k < ARRAY_SIZE(particles); k++)
+                        if (rule_says(t, i, end, particles[k]) &&
+                            (i == at || i + 1 == end || !t->word[i + 1].letter || strcmp(particles[k], "in") != 0))
+                                return true;
+        return false;
+}
+
+/* Without idle words at the end. */
+static size_t rule_goal_end(const PhraseText *t, size_t i, size_t end) {
+        static const char *const tails[] = {"instead", "now", "today", "please", "first", "again"};
+
+        for (bool again = true; again && i < end; end -= again) {
+                again = !t->word[end - 1].letter && t->text[t->word[end - 1].at] != '%';
+                for (size_t k = 0; k < ARRAY_SIZE(tails) && !again; k++)
+                        again = i + 1 < end && rule_says(t, end - 1, end, tails[k]);
+        }
+        return end;
+}
+
+bool rule_called_verb(const PhraseText *t, size_t i, size_t end, Rule *ret) {
         char object[RULE_BODY_MAX];
 
-        if (i + 1 < end && t->word[i].class & PW_VERB && rule_words(t, i + 1, end, object, sizeof(object) - 24) > 0) {
-                rule_atom_of(t->low + t->word[i].at, t->word[i].n, object, ret);
+        end = rule_goal_end(t, i, end);
+        if (i + 1 >= end || rule_particle(t, i + 1, end) ||
+            rule_words(t, i + 1, end, object, sizeof(object) - 24) == 0) {
+                if (i >= end || rule_words(t, i, end, object, sizeof(object) - 24) == 0)
+                        return false;
+                rule_atom_of("goal", 4, object, ret);
                 return true;
         }
-        if (i >= end || rule_words(t, i, end, object, sizeof(object) - 24) == 0)
+        rule_atom_of(t->low + t->word[i].at, t->word[i].n, object, ret);
+        return true;
+}
+
+bool rule_called(const PhraseText *t, size_t i, size_t end, Rule *ret) {
+        static const char *const before[] = {"to", "me", "us", ":"};
+        char object[RULE_BODY_MAX];
+        bool verb;
+
+        end = rule_goal_end(t, i, end);
+        if (i >= end)
+                return false;
+        verb = t->word[i].class & PW_VERB;
+        for (size_t k = 0; k < ARRAY_SIZE(before) && !verb && i > 0; k++)
+                verb = rule_says(t, i - 1, end, before[k]) && t->word[i].letter && !t->word[i].digit &&
+                       !(strcmp(before[k], ":") == 0 && t->word[i].class & (PW_STOP | PW_ARTICLE));
+        if (verb)
+                return rule_called_verb(t, i, end, ret);
+        if (rule_words(t, i, end, object, sizeof(object) - 24) == 0)
                 return false;
         rule_atom_of("goal", 4, object, ret);
         return true;
@@ -74,6 +120,7 @@ bool rule_goal(const PhraseText *t, size_t at, size_t end, Rule *ret) {
                 if (ret->strong)
                         return rule_called(t, i, end, ret);
         }
+        ret->wanted = rule_wants(t, at, end) != SIZE_MAX;
         i = rule_find_list(t, at, end, RULE_ASKS, &n);
         k = i != SIZE_MAX ? i + n : at;
         while (k < end &&
@@ -91,6 +138,19 @@ bool rule_goal(const PhraseText *t, size_t at, size_t end, Rule *ret) {
                                 rule_atom_of(t->low + t->word[verb].at, t->word[verb].n, object, ret);
                         return true;
                 }
+        }
+        i = rule_wants(t, at, end);
+        if (i != SIZE_MAX && i + 1 < end && t->word[i].letter && !t->word[i].digit && !t->word[i].foreign &&
+            !t->word[i].capital && (t->word[i].class & PW_VERB || !(t->word[i].class & PW_STOP))) {
+                end = rule_remark(t, i, end);
+                for (k = i + 1; k < end && t->word[k].class & PW_ARTICLE && !(t->word[k].class & PW_THIS); k++)
+                        ;
+                if (k < end && t->word[k].letter &&
+                    !(t->word[k].class & PW_STOP && !(t->word[k].class & (PW_MONTH | PW_VERB))) &&
+                    !(t->word[i].class & PW_IDLE) && !t->word[k].digit)
+                        return rule_called(t, i, MIN(end, i + 10), ret);
+                if (rule_particle(t, i + 1, MIN(end, i + 2)) && i + 3 < end && !rule_says(t, i, end, "check"))
+                        return rule_called(t, i, MIN(end, i + 10), ret);
         }
         i = rule_find_list(t, at, end, RULE_NEEDS, &n);
         if (i != SIZE_MAX && rule_object(t, i + n, end, object, sizeof(object), &ret->counted) > 0) {

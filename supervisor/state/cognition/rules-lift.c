@@ -21,8 +21,9 @@ static bool rule_permit(const PhraseText *t, size_t at, size_t end) {
 
 /* "Forget the approval step": the verb at the beginning, and a noun. */
 static bool rule_gives_up(const PhraseText *t, size_t at, size_t end) {
-        static const char *const verbs[] = {"forget", "drop", "skip", "lift", "waive", "scratch", "cancel", "ignore",
-                                            "relax", "withdraw", "disregard", "remove"};
+        static const char *const verbs[] = {"forget", "drop", "skip", "lift", "waive", "scratch", "cancel",
+                                            "ignore", "relax",  "withdraw", "disregard", "remove",  "scrap",   "ditch",
+                                            "revoke", "shelve", "abolish",  "suspend",   "abandon", "strike"};
         size_t n;
 
         return rule_find(t, at, MIN(end, at + 1), verbs, ARRAY_SIZE(verbs), NULL, &n) == at && at + 2 < end &&
@@ -39,8 +40,8 @@ bool rule_lift(const PhraseText *t, size_t at, size_t end, Rule *ret) {
              rule_says(t, at, end, "don't") || rule_says(t, at, end, "do")))
                 return false;
         ret->kind = RULE_LIFT;
-        if (rule_gives_up(t, at, end))
-                end = rule_remark(t, at, end);
+        if (rule_gives_up(t, at, end) || rule_says(t, at, end, "forget"))
+                ret->end = end = rule_remark(t, at, end);
         for (size_t i = at; i + 2 < end; i++) /* the reason stands before: "…, so machines may …" */
                 if (rule_says(t, i, end, ",") && rule_says(t, i + 1, end, "so"))
                         at = i + 2;
@@ -59,12 +60,22 @@ bool rule_allow(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         return rule_words(t, at, end, ret->body, sizeof(ret->body)) > 0;
 }
 
+/* "It's $1,500 now". */
+static bool rule_is_now(const PhraseText *t, size_t at, size_t end) {
+        static const char *const now[] = {"now", "instead", "from now on"};
+        static const char *const its[] = {"it's", "it is", "that's", "make", "use", "call it", "we're at", "we have"};
+        size_t n;
+
+        return rule_find(t, at, MIN(end, at + 2), its, ARRAY_SIZE(its), NULL, &n) == at &&
+               rule_number_follows(t, at + n, end) && rule_find(t, at, end, now, ARRAY_SIZE(now), NULL, &n) != SIZE_MAX;
+}
+
 bool rule_change(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         size_t n, cursor = at;
         PhraseValue v;
         bool old = false;
 
-        if (rule_find_list(t, at, end, RULE_CHANGES, &n) == SIZE_MAX)
+        if (rule_find_list(t, at, end, RULE_CHANGES, &n) == SIZE_MAX && !rule_is_now(t, at, end))
                 return false;
         ret->value[0] = ret->old[0] = '\0';
         while (phrase_value(t, &cursor, end, &v)) {

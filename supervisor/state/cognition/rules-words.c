@@ -76,11 +76,13 @@ size_t rule_shared(const char *a, const char *b, size_t *ret_n) {
 }
 
 size_t rule_skip(const PhraseText *t, size_t at, size_t end) {
-        static const char *const fillers[] = {"and", "but", "also", "please", "so", "then",
-                                              "now", "ok", "okay", "yes", "well", "again",
-                                              "remember", "note", "that", "important", "reminder", "rule",
-                                              "by", "way", "first", "however", "additionally", "sure",
-                                              "thanks", "or", "thus", "hence", "therefore"};
+        static const char *const fillers[] = {
+                "and",       "but",          "also",     "please",     "so",     "then",       "now",
+                "ok",        "okay",         "yes",      "well",       "again",  "remember",   "note",
+                "that",      "important",    "reminder", "rule",       "by",     "way",        "first",
+                "however",   "additionally", "sure",     "thanks",     "or",     "thus",       "hence",
+                "therefore", "just",         "ideally",  "preferably", "kindly", "absolutely", "furthermore",
+                "moreover",  "besides",      "finally",  "last",       "second", "secondly",   "also"};
 
         for (; at < end; at++) {
                 bool filler = !t->word[at].letter;

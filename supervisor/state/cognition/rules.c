@@ -66,11 +66,11 @@ static bool rule_passing(const Rule *r) {
 /* "no thanks", "no problem", "don't worry", "nothing else": no rules. */
 static bool rule_phrase_only(const PhraseText *t, const RuleMarker *m, size_t at, size_t end) {
         static const char *const idle[] = {
-                "worry", "know", "mind", "think", "care", "thanks", "problem", "worries", "else", "more",
-                "need", "idea", "bother", "have", "way", "one", "it", "i", "that", "that's",
-                "this", "thank", "matter", "issue", "rush", "hurry", "hesitate", "forget", "for", "not",
-                "yes", "you", "we", "longer", "wait", "really", "believe", "understand", "what", "doubt",
-                "big", "at", "now", "sorry", "please", "mention"};
+                "worry", "know",  "mind",   "think",  "care",   "thanks",  "problem",    "worries",    "else", "more",
+                "need",  "idea",  "bother", "have",   "way",    "one",     "it",         "i",          "that", "that's",
+                "this",  "thank", "matter", "issue",  "rush",   "hurry",   "hesitate",   "forget",     "for",  "not",
+                "yes",   "you",   "we",     "longer", "wait",   "really",  "believe",    "understand", "what", "doubt",
+                "big",   "at",    "now",    "sorry",  "please", "mention", "exceptions", "exception"};
 
         if (at >= end || !t->word[at].letter)
                 return strcmp(m->pattern, "no") == 0 || at >= end;
@@ -85,8 +85,7 @@ static bool rule_phrase_only(const PhraseText *t, const RuleMarker *m, size_t at
                phrase_class(t->low + t->word[at].at, t->word[at].n, NULL) & PW_STOP;
 }
 
-/* Does the clause only ask? Requests ("could you avoid …") are no questions here. */
-static bool rule_asks_only(const PhraseText *t, size_t at, size_t end, size_t sentence) {
+bool rule_asks_only(const PhraseText *t, size_t at, size_t end, size_t sentence) {
         static const char *const requests[] = {"can you", "could you", "would you", "will you",
                                                "do not", "do it", "do n't"};
         size_t n;
@@ -131,7 +130,7 @@ static bool rule_stands(const PhraseText *t, size_t at, size_t end, Rule *ret) {
                !rule_passing(ret);
 }
 
-static bool rule_stated(const PhraseText *t, size_t at, size_t end, size_t sentence, Rule *ret) {
+bool rule_stated(const PhraseText *t, size_t at, size_t end, size_t sentence, Rule *ret) {
         size_t standing = rule_standing_at(t, at, end);
 
         if (standing > 0)
@@ -215,44 +214,101 @@ static bool rule_ever(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0 && !rule_passing(ret);
 }
 
+/* Behind the colon of "keep quiet: never contact a customer", when a rule stands there; otherwise `at`. *ret_lifts: it
+ * is a permission given now. */
+static size_t rule_behind_colon(const PhraseText *t, size_t at, size_t end, bool *ret_lifts) {
+        *ret_lifts = false;
+        for (size_t i = at + 1; i + 1 < end; i++) {
+                size_t k = rule_skip(t, i + 1, end), n;
+
+                if (!rule_says(t, i, end, ":") || k >= end || t->word[k].foreign ||
+                    !(rule_marker(t, k, k, end, &n) || rule_standing_at(t, k, end) || rule_lifts_at(t, k, end) ||
+                      i - at <= 3))
+                        continue;
+                *ret_lifts = rule_find_list(t, at, i, RULE_TIMES, &n) != SIZE_MAX && rule_says(t, k, end, "you") &&
+                             (rule_says(t, k + 1, end, "may") || rule_says(t, k + 1, end, "can"));
+                return k;
+        }
+        return at;
+}
+
+/* The rule or goal of the clause [from, end). */
+static bool rule_of(const PhraseText *t, size_t from, size_t end, size_t sentence, Rule *ret) {
+        RuleClause says;
+        bool lifts;
+        size_t n;
+
+        if (rule_aim(t, from, end, ret) || rule_drop(t, from, end, sentence, ret) ||
+            (rule_find_list(t, from, end, RULE_GOALS, &n) != SIZE_MAX && rule_goal(t, from, end, ret)))
+                return true;
+        ret->at = from = rule_behind_colon(t, from, end, &lifts);
+        if (lifts && rule_words(t, from + 2, end, ret->body, sizeof(ret->body)) > 0) {
+                ret->kind = RULE_LIFT; /* "Legal agrees now: you may …" */
+                return true;
+        }
+        if (rule_narrated(t, from, end))
+                return false;
+        if (!rule_asks_only(t, from, end, sentence) && (rule_lift(t, from, end, ret) || rule_change(t, from, end, ret)))
+                return true;
+        says = rule_clause(t, from, end, sentence, ret);
+        return says == CLAUSE_RULE ||
+               (says == CLAUSE_NOTHING && (rule_stated(t, from, end, sentence, ret) || rule_stands(t, from, end, ret) ||
+                                           rule_ever(t, from, end, ret) || rule_orders(t, from, end, ret) ||
+                                           rule_allow(t, from, end, ret) || rule_habit(t, from, end, sentence, ret) ||
+                                           (!rule_wonders(t, from, end, sentence) && rule_goal(t, from, end, ret))));
+}
+
+/* "Unless Maria approves, nothing gets merged": the condition before goes with the rule. */
+static void rule_with_condition(const PhraseText *t, size_t at, size_t end, Rule *r) {
+        char words[RULE_BODY_MAX];
+        size_t n = strlen(r->body);
+
+        if (r->kind > RULE_AVOID || rule_words(t, at, end, words, sizeof(words)) == 0 ||
+            n + strlen(words) + 1 > RULE_BODY_MAX)
+                return;
+        r->body[n] = ' ';
+        strcpy(r->body + n + 1, words);
+}
+
 bool rule_next(const PhraseText *t, size_t *at, Rule *ret) {
+        static const char *const conditions[] = {"unless", "until", "if", "when", "whenever",
+                                                 "as long as", "before",  "after", "without", "while",
+                                                 "during",     "in case", "once"};
+        size_t condition = SIZE_MAX, condition_end = 0, n;
+
         rule_fill();
         while (*at < t->n) {
-                size_t sentence = phrase_sentence_end(t, *at), from, end, next;
+                size_t sentence = phrase_sentence_end(t, *at), from, end, item;
+                RuleKind listed = rule_list(t, *at, &item);
+                bool found;
 
-                from = rule_skip(t, *at, sentence);
+                from = rule_skip(t, item, sentence);
                 end = from < sentence ? rule_clause_end(t, from, sentence) : sentence;
-                next = MAX(end, *at + 1);
+                if (listed == RULE_MUST_NOT || listed == RULE_GOAL || listed == RULE_AVOID || listed == RULE_ALLOWED)
+                        end = sentence;
                 *ret = (Rule){.at = from, .end = end};
-                *at = next;
+                *at = MAX(end, *at + 1);
                 if (from >= end || t->word[from].foreign)
                         continue;
-                size_t n;
-                if (rule_find_list(t, from, end, RULE_GOALS, &n) != SIZE_MAX && rule_goal(t, from, end, ret))
+                if (listed < RULE_KINDS && listed != RULE_MUST)
+                        found = rule_listed(t, listed, item, end, ret);
+                else
+                        found = (rule_of(t, from, end, sentence, ret) &&
+                                 !(listed == RULE_MUST && ret->kind == RULE_GOAL)) ||
+                                (listed == RULE_MUST && rule_listed(t, RULE_MUST, item, end, ret));
+                if (found) {
+                        *at = MIN(*at,
+                                  MAX(ret->end, from + 1)); /* "forget the hotel, find me …": the rest is read, too */
+                        if (condition != SIZE_MAX)
+                                rule_with_condition(t, condition, condition_end, ret);
                         return true;
-                for (size_t i = from + 1; i + 1 < end; i++) { /* "Keep quiet: never contact a customer" */
-                        size_t k = rule_skip(t, i + 1, end), m;
-
-                        if (rule_says(t, i, end, ":") && k < end && !t->word[k].foreign &&
-                            (rule_marker(t, k, k, end, &m) || rule_standing_at(t, k, end) || rule_lifts_at(t, k, end) ||
-                             i - from <= 3)) {
-                                bool permits = rule_find_list(t, from, i, RULE_TIMES, &m) != SIZE_MAX;
-
-                                ret->at = from = k;
-                                if (permits && rule_says(t, k, end, "you") &&
-                                    (rule_says(t, k + 1, end, "may") || rule_says(t, k + 1, end, "can")) &&
-                                    rule_words(t, k + 2, end, ret->body, sizeof(ret->body)) > 0) {
-                                        ret->kind = RULE_LIFT; /* "Legal agrees now: you may …" */
-                                        return true;
-                                }
-                                break;
-                        }
                 }
-                if (rule_lift(t, from, end, ret) || rule_change(t, from, end, ret) ||
-                    rule_stated(t, from, end, sentence, ret) || rule_stands(t, from, end, ret) ||
-                    rule_ever(t, from, end, ret) || rule_orders(t, from, end, ret) || rule_allow(t, from, end, ret) ||
-                    (!rule_wonders(t, from, end, sentence) && rule_goal(t, from, end, ret)))
-                        return true;
+                condition = end < sentence && rule_says(t, end, sentence, ",") &&
+                                            rule_find(t, from, MIN(end, from + 3), conditions, ARRAY_SIZE(conditions),
+                                                      NULL, &n) == from
+                                    ? from
+                                    : SIZE_MAX;
+                condition_end = end;
         }
         return false;
 }

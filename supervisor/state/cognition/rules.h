@@ -14,7 +14,7 @@ typedef enum RuleKind {
         RULE_LIFT,   /* body: words of the rule that no longer holds */
         RULE_CHANGE, /* body: the sentence; value: new, old: the value before or empty */
         RULE_GOAL,   /* body: the atom */
-        RULE_DROP,   /* body: words of a goal that is given up */
+        RULE_DROP,   /* body: words of a goal that is given up or reached */
         RULE_KINDS,
 } RuleKind;
 const char *rule_kind_name(RuleKind k);
@@ -25,6 +25,9 @@ typedef struct Rule {
         bool strong;  /* a goal that is called one */
         bool soft;    /* a permission: lifts a prohibition with the same words alone */
         bool counted; /* a number stands before the goal's object: "3 rooms" */
+        bool weak;    /* a permission that says something only against a prohibition */
+        bool wanted;  /* the speaker asks for help with the goal, wants or needs it */
+        bool anew;    /* the goal takes the place of the speaker's goals */
         char body[RULE_BODY_MAX + 1];
         char value[PHRASE_ID_MAX], old[PHRASE_ID_MAX];
         size_t at, end; /* words */
