@@ -7,10 +7,10 @@ static const char *const aim_done[] = {
         "canceled",     "dropped",       "over",     "history",  "settled",  "fulfilled", "behind us",
         "off",          "abandoned",     "gone",     "void",     "closed",   "superseded"};
 static const char *const aim_drops[] = {
-        "forget",     "scrap",           "drop",          "abandon", "cancel",  "scratch", "remove",
-        "skip",       "give up",         "giving up",     "ditch",   "shelve",  "tick",    "strike",
-        "never mind", "delete",          "withdraw",      "dismiss", "discard", "park",    "postpone",
-        "no more",    "stop working on", "stop pursuing", "close",   "cross",   "drop the"};
+        "forget",          "scrap",         "drop",     "abandon", "cancel",  "scratch", "remove",   "skip",
+        "give up",         "giving up",     "given up", "gave up", "ditch",   "shelve",  "tick",     "strike",
+        "never mind",      "delete",        "withdraw", "dismiss", "discard", "park",    "postpone", "no more",
+        "stop working on", "stop pursuing", "close",    "cross",   "drop the"};
 static const char *const aim_nouns[] = {"goal", "goals", "objective", "objectives", "aim", "mission", "task",
                                         "priority", "target", "purpose",   "job",        "focus", "concern"};
 /* Before such a word. */

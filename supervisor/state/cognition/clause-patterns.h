@@ -2,10 +2,10 @@
 #pragma once
 
 /* Behind "is": "is [not] [strictly] allowed". */
-static const char *const clause_permits[] = {"allowed", "permitted", "ok", "okay", "fine",
-                                             "alright",    "all right",  "welcome",   "acceptable", "authorized",
-                                             "authorised", "free to",    "possible",  "tolerated",  "admissible",
-                                             "legal",      "cleared to", "good to go"};
+static const char *const clause_permits[] = {
+        "allowed",    "permitted",  "ok",           "okay",         "fine",    "alright",    "all right",
+        "welcome",    "acceptable", "authorized",   "authorised",   "free to", "possible",   "tolerated",
+        "admissible", "fair game",  "unrestricted", "up for grabs", "legal",   "cleared to", "good to go"};
 static const char *const clause_forbids[] = {
         "forbidden",           "prohibited",    "banned",    "barred",   "off-limits", "off limits",
         "out of the question", "not an option", "taboo",     "no-go",    "no go",      "unacceptable",
@@ -102,14 +102,17 @@ static const char *const clause_rather[] = {"i'd rather you didn't",
                                             "i'm not comfortable with",
                                             "i'd hate to",
                                             "spare me",
+                                            "i refuse to",
+                                            "we refuse to",
+                                            "i will not",
+                                            "please spare us",
                                             "please spare me"};
 static const char *const clause_demands[] = {
-        "i expect you to", "we expect you to", "see to it that",  "see to it",        "see that",
-        "take care that",  "take care to",     "don't forget to", "do not forget to", "never forget to",
-        "you will need",   "you'll need",      "you are to",      "you're to",        "mind that",
-        "make certain",    "be certain to",    "it's on you to",  "i insist that",    "i insist on",
-        "we insist on",    "we insist that",   "i demand that",   "i rely on you to", "you ought to",
-        "you had better",  "you'd better"};
+        "i expect you to",  "you need",      "we expect you to", "see to it that",   "see to it",       "see that",
+        "take care that",   "take care to",  "don't forget to",  "do not forget to", "never forget to", "you will need",
+        "you'll need",      "you are to",    "you're to",        "mind that",        "make certain",    "be certain to",
+        "it's on you to",   "i insist that", "i insist on",      "we insist on",     "we insist that",  "i demand that",
+        "i rely on you to", "you ought to",  "you had better",   "you'd better"};
 static const char *const clause_warnings[] = {
         "be careful not to", "take care not to", "make sure not to",   "be sure not to",   "you are not to",
         "you're not to",     "you will not",     "you won't",          "you will never",   "you'll never",
@@ -162,3 +165,9 @@ static const char *const clause_own_forbids[] = {"must not", "may not", "should 
                                                  "nobody",   "no one",  "couldn't"};
 static const char *const clause_own_bars[] = {"must no longer", "may no longer", "shall no longer", "should no longer"};
 static const char *const clause_own_by_now[] = {"by now", "already", "soon", "shortly", "in a minute", "in a moment"};
+/* With a word for all times behind: a rule. */
+static const char *const clause_you[] = {"i'd like you to", "i want you to", "i need you to", "we want you to",
+                                         "we need you to",  "we'd like you to", "i would like you to", "i ask you to"};
+static const char *const clause_ever[] = {"always", "never", "every", "each",
+                                          "at all times", "at any time",   "every time", "each time",
+                                          "from now on",  "going forward", "whenever",   "all"};

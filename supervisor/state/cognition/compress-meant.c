@@ -160,7 +160,8 @@ size_t constraint_permitted(const Compress *c, const char *body) {
 size_t constraint_hinted(const Compress *c, const char *body) {
         static const char *const meta[] = {"lifted", "lift", "forget", "drop", "dropped", "rule", "gone", "skip", "waive",
                                            "waived", "cancel", "ignore", "step", "withdrawn", "permitted", "expired",
-                                           "revoked", "needn", "any longer", "necessary", "unnecessary", "optional", "longer", "requirement", "restriction", "ban", "scratch", "relax"};
+                                           "revoked", "needn", "any longer", "necessary", "unnecessary", "optional", "longer", "requirement", "restriction", "ban", "scratch", "relax",
+                                           "matters", "matter", "applies", "apply", "needed", "required"};
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
         size_t best = SIZE_MAX, best_shared = 0, m, idle = 0;
         bool tie = false;

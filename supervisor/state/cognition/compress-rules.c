@@ -159,6 +159,8 @@ static void constraint_write(const char *body, const char *old, const char *with
                         memmove(value, value + 1, strlen(value));
         } else if (strchr(old, ' ') && !strchr(value, ' ') && !strchr(old, '$')) {
                 n_old = strcspn(old, " ");
+        } else if (!strchr(old, ' ') && at[n_old] == ' ') { /* "20 minutes instead of 15" */
+                value[strcspn(value, " ")] = '\0';
         }
         snprintf(next, n_next, "%.*s%s%s", (int)(at - body), body, value, at + n_old);
 }

@@ -374,7 +374,10 @@ RuleClause rule_clause(const PhraseText *t, size_t at, size_t end, size_t senten
                         return clause_rest(t, RULE_AVOID, i + n, end, ret) ? CLAUSE_RULE : CLAUSE_NOTHING;
                 if (begins && (n = RULE_AT(t, i, end, clause_warnings)) > 0)
                         return clause_rest(t, RULE_MUST_NOT, i + n, end, ret) ? CLAUSE_RULE : CLAUSE_NOTHING;
-                if (begins && (n = RULE_AT(t, i, end, clause_demands)) > 0) {
+                if (begins && (n = RULE_AT(t, i, end, clause_you)) > 0 && RULE_HAS(t, i + n, end, clause_ever))
+                        return clause_behind(t, RULE_MUST, i + n, end, sentence, ret) ? CLAUSE_RULE : CLAUSE_NOTHING;
+                if (begins && (n = RULE_AT(t, i, end, clause_demands)) > 0 &&
+                    !(rule_says(t, i + n - 1, end, "need") && rule_says(t, i + n, end, "to"))) {
                         n -= rule_says(t, i + n - 1, end, "need");
                         return clause_behind(t, RULE_MUST, i + n, end, sentence, ret) ? CLAUSE_RULE : CLAUSE_NOTHING;
                 }

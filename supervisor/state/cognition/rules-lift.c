@@ -71,21 +71,28 @@ static bool rule_is_now(const PhraseText *t, size_t at, size_t end) {
 }
 
 bool rule_change(const PhraseText *t, size_t at, size_t end, Rule *ret) {
-        size_t n, cursor = at;
+        size_t n, cursor;
         PhraseValue v;
         bool old = false;
 
         if (rule_find_list(t, at, end, RULE_CHANGES, &n) == SIZE_MAX && !rule_is_now(t, at, end))
                 return false;
         ret->value[0] = ret->old[0] = '\0';
-        while (phrase_value(t, &cursor, end, &v)) {
-                if (v.type > PHRASE_COUNT)
+        for (size_t i = at; i < end; i = MAX(i + 1, cursor)) {
+                cursor = i;
+                if (!(t->word[i].digit || t->word[i].class & PW_NUMBER || rule_says(t, i, end, "$") ||
+                      t->word[i].class & (PW_MONTH | PW_DAY)) ||
+                    !phrase_value(t, &cursor, end, &v) || v.type > PHRASE_COUNT)
                         continue;
                 old = (v.at > at && (rule_says(t, v.at - 1, end, "from") || rule_says(t, v.at - 1, end, "not"))) ||
                       (v.at > at + 1 &&
                        (phrase_match(t, v.at - 2, end, "instead of") || phrase_match(t, v.at - 2, end, "rather than")));
                 memcpy(old ? ret->old : ret->value, v.id, PHRASE_ID_MAX);
         }
+        for (size_t i = at; i + 2 < end && !ret->old[0]; i++) /* "20 minutes instead of 15" */
+                if ((phrase_match(t, i, end, "instead of") || phrase_match(t, i, end, "rather than")) &&
+                    t->word[i + 2].digit && t->word[i + 2].n < PHRASE_ID_MAX)
+                        snprintf(ret->old, sizeof(ret->old), "%.*s", (int)t->word[i + 2].n, t->low + t->word[i + 2].at);
         ret->kind = RULE_CHANGE;
         ret->limit = rule_find_list(t, at, end, RULE_NOUNS, &n) != SIZE_MAX;
         rule_trim(t, &at, &end);

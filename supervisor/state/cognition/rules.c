@@ -21,6 +21,8 @@ const char *rule_kind_name(RuleKind k) {
 /* The end of the clause: at the end of the sentence, or where a further rule begins behind "," "and" "but". */
 static size_t rule_clause_end(const PhraseText *t, size_t at, size_t end) {
         static const char *const reasons[] = {"because", "since", "otherwise", "thanks", "thank"};
+        static const char *const everybody[] = {"one", "nobody", "nothing", "anything", "everything",
+                                                "anyone", "day",    "everyone", "none",     "all"};
 
         for (size_t i = at + 1; i < end; i++) {
                 size_t n, next = i + 1;
@@ -30,6 +32,10 @@ static size_t rule_clause_end(const PhraseText *t, size_t at, size_t end) {
                                 return i;
                 if (!rule_says(t, i, end, ",") && !rule_says(t, i, end, "and") && !rule_says(t, i, end, "but"))
                         continue;
+                if (rule_says(t, i, end, "but") && RULE_AT(t, i - 1, end, everybody))
+                        continue; /* "no one but Dana" */
+                if (rule_says(t, i, end, ",") && rule_says(t, i + 1, end, "so") && i > at + 2 && i + 4 < end)
+                        return i; /* a reason, and the consequence */
                 next = rule_skip(t, next, end);
                 if (next < end &&
                     (rule_marker(t, next, next, end, &n) || rule_says(t, i, end, "but") || rule_lifts_at(t, next, end)))
@@ -232,11 +238,23 @@ static size_t rule_behind_colon(const PhraseText *t, size_t at, size_t end, bool
         return at;
 }
 
+/* "If the freeze is lifted tomorrow, tell me": a condition lifts and changes nothing. Behind the condition, or `end`.
+ */
+static size_t rule_behind_if(const PhraseText *t, size_t at, size_t end) {
+        static const char *const ifs[] = {"if", "once", "when", "as soon as", "in case", "should", "unless", "until"};
+
+        if (!RULE_AT(t, at, end, ifs))
+                return at;
+        while (at < end && !rule_says(t, at, end, ","))
+                at++;
+        return MIN(at + 1, end);
+}
+
 /* The rule or goal of the clause [from, end). */
 static bool rule_of(const PhraseText *t, size_t from, size_t end, size_t sentence, Rule *ret) {
         RuleClause says;
         bool lifts;
-        size_t n;
+        size_t n, main;
 
         if (rule_aim(t, from, end, ret) || rule_drop(t, from, end, sentence, ret) ||
             (rule_find_list(t, from, end, RULE_GOALS, &n) != SIZE_MAX && rule_goal(t, from, end, ret)))
@@ -248,7 +266,9 @@ static bool rule_of(const PhraseText *t, size_t from, size_t end, size_t sentenc
         }
         if (rule_narrated(t, from, end))
                 return false;
-        if (!rule_asks_only(t, from, end, sentence) && (rule_lift(t, from, end, ret) || rule_change(t, from, end, ret)))
+        main = rule_behind_if(t, from, end);
+        if (main < end && !rule_asks_only(t, from, end, sentence) &&
+            (rule_lift(t, main, end, ret) || rule_change(t, main, end, ret)))
                 return true;
         says = rule_clause(t, from, end, sentence, ret);
         return says == CLAUSE_RULE ||
