@@ -959,6 +959,19 @@ MUTATIONS = [
              "each user has so many", cases="../serve/sessions.py", before="skills are there"),
     Mutation("sessions: a changed skill gets no further turn (I-84)", [("supervisor/front/serve/session.c", "return strcmp(x->digest, digest ?: \"\") == 0;", "return true;")],
              "a skill that has changed gets no further turn", cases="session.py"),
+
+    # --- the cognitive loop, and a skill as compressor
+    Mutation("loop: goals and constraints of an advisor are those of the built-in compressor (C-24)", [("supervisor/state/cognition/advised.c",
+             "r = advised_missing(f, &c->next.field[f], p, e) ?: advised_extra(f, &p->field[f], c, e);", "r = 0;")], "the advisor weakens a rule", cases="ccs-advised.py"),
+    Mutation("loop: an advisor has no right to write (C-28)", [("supervisor/front/invoke/advise.c", "        if (a->reads_only)\n", "        if (0)\n")],
+             "the advisor writes nowhere", cases="ccs-advised.py", before="a good advisor is asked and its state is committed"),
+    Mutation("loop: a turn that came between refuses the proposal (C-37)", [("supervisor/state/cognition/cognition.c",
+             "if (of->proposal && of->proposal->before != c->s.turn)", "if (0)")], "the turn that lost the race is refused", cases="ccs-advised.py"),
+    Mutation("loop: the session alone drives its turns (C-36)", [("supervisor/state/cognition/cognition.c", "if (strcmp(s->of, of->of ?: \"\") == 0)", "if (1)")],
+             "nobody else drives the turns", cases="loop.py"),
+    Mutation("loop: a turn that did not end with 0 has no decision (C-35)", [("supervisor/front/invoke/record.c",
+             "if (!r->io.out.kept || !end->keep || r->outcome != OUTCOME_EXITED || r->status != 0 || *discards)", "if (!r->io.out.kept)")],
+             "a turn that fails has no decision and the session goes on", cases="loop.py"),
 ]
 
 
