@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. Parts of a text that are not the speaker's own by their form: fences, quotations, lines that begin
- * with '>', elements, and what stands between a line of BEGIN and a line of END. */
+/* Runs: supervisor, CLI. Parts of a text whose form says: not the speaker's own. Fences, quotations, lines behind a '>',
+ * elements, and blocks between a line of BEGIN and a line of END. */
 #include "cognition/phrases.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ bool phrase_paragraph(const PhraseText *t, size_t i) {
         return lines > 1;
 }
 
-/* The number of equal characters from the word i on, without a gap. */
+/* The number of equal characters in a row, without a gap. */
 static size_t phrase_run(const PhraseText *t, size_t i, char c) {
         size_t n = 0;
 
@@ -49,8 +49,8 @@ static bool phrase_is_quote(const PhraseText *t, size_t i) {
                 (t->word[i].n == 3 && (memcmp(s, "\xe2\x80\x9c", 3) == 0 || memcmp(s, "\xe2\x80\x9d", 3) == 0)));
 }
 
-/* The end of the fence that the line at i opens: a line with at least as many of the characters and nothing else, or the
- * end of the text. i: none, or the last line of a fence in quotation marks. */
+/* The end of a fence that begins here: a line with at least as many of the characters and nothing else, or the end of the
+ * text. The same place: no fence, or the last line of a fence in quotation marks. */
 static size_t phrase_fence_end(const PhraseText *t, size_t i) {
         char c = t->text[t->word[i].at];
         size_t n = c == '`' || c == '~' ? phrase_run(t, i, c) : 0, end = phrase_line_end(t, i);
@@ -102,7 +102,7 @@ static size_t phrase_part_end(const PhraseText *t, size_t i) {
         return t->n;
 }
 
-/* The end of the block that begins with the line at i, or i: none does. */
+/* The end of a block that begins with this line; the same place: no block begins. */
 static size_t phrase_block_end(const PhraseText *t, size_t i) {
         char c = t->text[t->word[i].at];
         size_t end;
@@ -116,7 +116,7 @@ static size_t phrase_block_end(const PhraseText *t, size_t i) {
         return phrase_rules_off(t, i, "begin", "start") ? phrase_part_end(t, i) : i;
 }
 
-/* Does the mark at i close rather than open: no gap before, and a gap, a sign or the end behind? */
+/* Does the mark close rather than open: no gap before, and a gap, a sign or the end behind? */
 static bool phrase_closes(const PhraseText *t, size_t i) {
         return i > 0 && t->word[i].gap == 0 && (i + 1 == t->n || t->word[i + 1].gap > 0 || !t->word[i + 1].letter);
 }
@@ -136,7 +136,7 @@ void phrase_mark_quotes(PhraseText *t) {
                 close = phrase_next_quote(t, open + 1);
                 for (size_t k = open + 1; k < close && k < t->n; k++)
                         if (phrase_paragraph(t, k) && (close == t->n || !phrase_closes(t, close))) {
-                                close = k - 1; /* a paragraph ends a quotation that nobody closes */
+                                close = k - 1; /* a paragraph ends an open quotation */
                                 break;
                         }
                 if (close < t->n && phrase_is_quote(t, close) && close - open > PHRASE_QUOTE_WORDS)
