@@ -171,3 +171,7 @@ static const char *const clause_you[] = {"i'd like you to", "i want you to", "i 
 static const char *const clause_ever[] = {"always", "never", "every", "each",
                                           "at all times", "at any time",   "every time", "each time",
                                           "from now on",  "going forward", "whenever",   "all"};
+/* A fact, no rule: "we can't reach the host". */
+static const char *const clause_unable[] = {"we can't", "we cannot", "i can't", "i cannot", "we can not"};
+static const char *const clause_failing[] = {"reach", "find", "see", "log in", "connect", "tell", "remember",
+                                             "say",   "get into", "access", "log on", "explain", "figure", "reproduce"};

@@ -371,6 +371,15 @@ static bool phrase_take(const PhraseScan *s, size_t at, size_t end, PhraseType t
         return ret->id[0] != '\0';
 }
 
+/* "page Maria Lopez", "past 15:30": a verb before a name, a bound before a value. */
+static bool phrase_leads(const PhraseScan *s, size_t i, size_t to) {
+        bool bound = phrase_says(s, i, "past") || phrase_says(s, i, "below") || phrase_says(s, i, "above") ||
+                     phrase_says(s, i, "beyond");
+
+        return (bound && to > i + 1 && phrase_at(s, i + 1)->digit) ||
+               (to == i + 3 && phrase_says(s, i, "page") && phrase_at(s, i + 1)->capital && phrase_at(s, i + 2)->capital);
+}
+
 bool phrase_value(const PhraseText *t, size_t *at, size_t end, PhraseValue *ret) {
         const PhraseScan s = {t, MIN(end, t->n)};
         size_t from = *at;
@@ -420,6 +429,8 @@ bool phrase_value(const PhraseText *t, size_t *at, size_t end, PhraseValue *ret)
                 if ((to = phrase_thing(&s, i, 6)) == i + 1 && !w->capital && w->n > 4 &&
                     memcmp(t->low + w->at + w->n - 2, "ly", 2) == 0 && !phrase_says(&s, i, "family"))
                         continue; /* an adverb */
+                if (phrase_leads(&s, i, to))
+                        continue;
                 if (to > i)
                         return phrase_take(&s, i, to, phrase_role(&s, from, i, PHRASE_THING), at, ret);
         }

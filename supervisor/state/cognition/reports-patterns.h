@@ -210,7 +210,7 @@ static const char *const phrase_adopts[] = {
 /* First words of a supposition, behind words as in phrase_begins. */
 static const char *const phrase_begins[] = {"so", "now", "and", "but", "well", "ok", "okay", "just", "let's", "let us"};
 static const char *const phrase_supposals[] = {"suppose", "supposing", "imagine", "assume",
-                                               "assuming",  "pretend",   "hypothetically", "what if",
+                                               "assuming",  "pretend",   "hypothetically", "i doubt", "i wonder", "we doubt", "not sure", "what if",
                                                "in theory", "say that",  "picture"};
 /* Behind "my colleague". Wishes ("my wife wants …") are values of the speaker's. */
 static const char *const phrase_opinions[] = {

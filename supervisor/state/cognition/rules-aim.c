@@ -52,6 +52,8 @@ bool rule_aim(const PhraseText *t, size_t at, size_t end, Rule *ret) {
                 return false;
         now |= RULE_HAS(t, begin, end, plan);
         i += rule_says(t, i, end, "to") || rule_says(t, i, end, "on");
+        if (i + 1 < t->n && phrase_ends_sentence(t, i + 1) && !rule_says(t, i - 1, end, ":"))
+                return false; /* "my job is stressful" */
         ret->strong = true;
         ret->anew = now;
         return rule_called(t, i, end, ret);

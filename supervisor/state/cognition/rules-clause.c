@@ -44,6 +44,9 @@ bool rule_narrated(const PhraseText *t, size_t at, size_t end) {
                                             "couldn't", "could", "wanted", "went",    "did", "used"};
         size_t n;
 
+        n = RULE_AT(t, at, end, clause_unable);
+        if (n > 0 && RULE_AT(t, at + n, end, clause_failing) && !RULE_HAS(t, at + n, end, clause_bounds))
+                return true; /* "we can't reach the host" */
         n = RULE_AT(t, at, end, clause_own_who);
         if (n > 0 && clause_past_verb(t, at + n, end))
                 return true;

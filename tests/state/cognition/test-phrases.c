@@ -11,6 +11,8 @@ Test(phrases, values) {
                 {"around half past 6 in the evening", "time", "half past 6 in the evening"},
                 {"morning 11", "time", "morning 11"},
                 {"at 14:30", "time", "14:30"},
+                {"It is past 15:30.", "time", "15:30"},
+                {"Please page Maria Lopez.", "name", "Maria Lopez"},
                 {"11:30 in the morning", "time", "11:30 in the morning"},
                 {"quarter to nine", "time", "quarter to nine"},
                 {"at noon", "time", "noon"},
