@@ -1,4 +1,4 @@
-/* Runs: supervisor, CLI. A value that takes the place of an earlier one without the noun: "m.okafor, not j.okafor", "the
+/* Runs: supervisor, CLI. A new value in the place of an earlier value, without the noun: "m.okafor, not j.okafor", "the
  * room is full, take 220", "from Ilse Krantz to Jens Aalto", "let us do Friday instead". */
 #include "cognition/compress-inside.h"
 #include "cognition/revise-patterns.h"
@@ -12,7 +12,7 @@ typedef struct Revise {
         size_t at, end;               /* the sentence */
         PhraseValue new[REVISE_VALUES]; /* values without an entity */
         size_t n_new;
-        size_t old; /* the entity that the sentence names, or SIZE_MAX; its last mention begins at word `said` */
+        size_t old; /* the entity named in the sentence, or SIZE_MAX; the last mention begins at word `said` */
         size_t said;
 } Revise;
 
@@ -67,7 +67,7 @@ static void revise_read(Revise *r) {
         }
 }
 
-/* "VLAN 412": where the number begins that a bare number can replace, or NULL. */
+/* "VLAN 412": the number, for a bare number to replace, or NULL. */
 static const char *revise_number(const CompressEntity *e, const PhraseValue *v) {
         const char *last = strrchr(e->id, ' ');
 
@@ -96,7 +96,7 @@ static unsigned revise_form(const CompressEntity *e, const PhraseValue *v) {
         return named_form(e->id, v->id);
 }
 
-/* The new value of the sentence that can stand for the entity, or NULL: none, or several. */
+/* The only new value of the sentence for the entity, or NULL. */
 static const PhraseValue *revise_successor(const Revise *r, const CompressEntity *e) {
         const PhraseValue *found = NULL;
 
@@ -153,7 +153,7 @@ static bool revise_not(const PhraseText *t, size_t i) {
 
 void compress_revise(Compress *c, bool guess) {
         const PhraseText *t = &c->user;
-        size_t pending = SIZE_MAX; /* of the sentence before, which says that the value is of no use any more */
+        size_t pending = SIZE_MAX; /* of the sentence before: the value is of no use any more */
 
         for (size_t at = 0, end; at < t->n; at = end) {
                 Revise r = {.c = c, .at = at, .old = SIZE_MAX};

@@ -1,4 +1,4 @@
-/* Runs: supervisor, CLI. Inside of compress-revise.c: words by which a value takes the place of another. */
+/* Runs: supervisor, CLI. Inside of compress-revise.c: words by which a value replaces an earlier value. */
 #pragma once
 
 /* The sentence corrects a value, even without naming the earlier one. */
@@ -14,14 +14,14 @@ static const char *const revise_turns[] = {
         "meant", "wrong", "postpone", "postponed",
         "reschedule", "rescheduled", "bring forward", "from here", "steps in", "stepped in", "succeeds",
         "no longer", "now", "become", "becomes", "strike"};
-/* The earlier value is of no use any more; the sentence or the next one may have another. */
+/* The earlier value is of no use any more; the same sentence or the next may have a new value. */
 static const char *const revise_ends[] = {
         "ill", "sick", "off", "away", "out", "gone", "full", "down", "broken", "unavailable", "not available", "slow",
         "lags", "lagging", "clash", "clashes", "break", "leave", "left", "quit", "busy", "closed", "booked", "taken",
         "crashed", "failed", "fails", "dead", "retired", "stuck", "impossible", "too late", "too early", "too long",
         "too expensive", "too high", "too low", "too small", "too big", "does not work", "doesn't work", "won't work",
         "cannot", "can't", "expired", "withdrew", "resigned", "holiday", "vacation"};
-/* The sentence decides nothing. */
+/* The sentence makes no decision. */
 static const char *const revise_guesses[] = {"might", "maybe", "perhaps", "possibly", "whether", "if", "suspect", "suspects",
                                              "wonder", "guess", "not sure", "unless", "what if", "suppose", "claims",
                                              "says", "said"};
