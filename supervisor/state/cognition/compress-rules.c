@@ -273,6 +273,14 @@ void constraint_follow(Compress *c, const char *old, const char *value) {
         }
 }
 
+/* "Write the next update, facts only": one text, and no rule. "Write each update …" is a rule. */
+static bool rule_is_of_one_text(const PhraseText *t, const Rule *r) {
+        static const char *const verbs[] = {"write", "draft", "prepare", "compose", "summarize", "summarise"};
+
+        return r->kind == RULE_MUST && r->at + 1 < r->end && t->word[r->at + 1].class & PW_ARTICLE &&
+               phrase_any(t, r->at, r->at + 1, verbs, ARRAY_SIZE(verbs)) && !phrase_match(t, r->at + 1, r->end, "any");
+}
+
 int compress_rules(Compress *c, const PhraseText *t, CompressSource source) {
         size_t at = 0;
         int e = 0;
@@ -281,6 +289,11 @@ int compress_rules(Compress *c, const PhraseText *t, CompressSource source) {
         while (!e && rule_next(t, &at, &r)) {
                 Rule goal;
 
+                if (source == COMPRESS_USER && rule_is_of_one_text(t, &r)) {
+                        if (rule_goal(t, r.at, r.end, &goal))
+                                e = compress_goal(c, &goal, source);
+                        continue;
+                }
                 switch (r.kind) {
                 case RULE_MUST:
                 case RULE_MUST_NOT:
