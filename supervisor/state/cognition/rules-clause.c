@@ -288,6 +288,7 @@ static bool clause_imperative(const PhraseText *t, size_t at, size_t end, size_t
         static const char *const but[] = {"anything but", "everything but", "anyone but", "any day but",
                                           "anywhere but"};
         static const char *const each[] = {"every", "each", "all", "any"};
+        static const char *const said[] = {"i", "we", "agreed", "discussed", "planned", "said", "before"};
         size_t n, m;
 
         if ((n = RULE_AT(t, at, end, but)) > 0)
@@ -301,7 +302,8 @@ static bool clause_imperative(const PhraseText *t, size_t at, size_t end, size_t
                 for (size_t i = at + 2; i < end; i++) {
                         if ((m = RULE_AT(t, i, end, alone)) > 0 && i + m + 1 >= end)
                                 return clause_rest(t, RULE_AVOID, at + 1, i, ret);
-                        if (rule_says(t, i, end, "where") || rule_says(t, i, end, "as"))
+                        if (rule_says(t, i, end, "where") ||
+                            (rule_says(t, i, end, "as") && !RULE_AT(t, i + 1, end, said))) /* "as I said" */
                                 return clause_rest(t, RULE_MUST, at, end, ret);
                 }
         n = RULE_AT(t, at, end, clause_own_wants);
