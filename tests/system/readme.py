@@ -20,6 +20,7 @@ LETHE, README, SKILLS, MAN = (os.path.abspath(a) for a in sys.argv[1:5])
 SECTIONS = [
     (README, ("Use it",), False),
     (README, ("What became of its memory",), False),
+    (README, ("A session of three turns",), True),
     (MAN + "/lethe-memory.7.scd", ("FINDING", "DIGESTING", "DELETING"), True),
     (MAN + "/lethe-belief.7.scd", ("PROMOTING",), True),
     (MAN + "/lethe-ccs.1.scd", ("EXAMPLE",), True),

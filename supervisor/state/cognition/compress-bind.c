@@ -104,12 +104,30 @@ static void bind_set(Compress *c, const Named *n) {
         c->set++;
 }
 
+/* Do both have a value of one kind: money, or a count of the same noun? */
+static bool bind_alike(const char *constraint, const char *value) {
+        _cleanup_phrase_text_ PhraseText a = {0}, b = {0};
+        size_t at = 0, i = 0;
+        PhraseValue v, w;
+
+        if (phrase_read(value, strlen(value), &a) < 0 || phrase_read(constraint, strlen(constraint), &b) < 0 ||
+            !phrase_value(&a, &at, a.n, &v))
+                return false;
+        while (phrase_value(&b, &i, b.n, &w)) {
+                const char *x = strchr(v.id, ' '), *y = strchr(w.id, ' ');
+
+                if (v.type == w.type && (v.type == PHRASE_MONEY || (v.type == PHRASE_COUNT && x && y && strcmp(x, y) == 0)))
+                        return true;
+        }
+        return false;
+}
+
 /* Has the constraint all the words of the noun? The limit of "parking_limit" is what "no more than $70 on parking" is, and
  * "the limit", an amount, is that of a rule with an amount. */
 static bool bind_speaks_of(const char *constraint, const char *noun, const char *value) {
-        static const char *const limits[] = {"limit", "cap", "budget", "maximum", "ceiling"};
+        static const char *const limits[] = {"limit", "cap", "budget", "maximum", "ceiling", "threshold"};
         size_t words, shared = rule_shared(noun, constraint, &words);
-        bool alone = words == 1 && strchr(value, '$') && strchr(constraint, '$');
+        bool alone = words == 1 && bind_alike(constraint, value);
 
         for (size_t i = 0; i < ARRAY_SIZE(limits) && (shared > 0 || alone) && shared + 1 == words; i++)
                 shared += phrase_within(limits[i], noun) && constraint_limits(constraint);

@@ -136,12 +136,18 @@ static int constraint_state(Compress *c, const Rule *r, CompressSource source) {
         return constraint_add(c, rule_kind_name(r->kind), source, r->body, "the speaker stated the rule");
 }
 
+/* Does the text name an amount of money? */
 static bool constraint_of_money(const char *value) {
         _cleanup_phrase_text_ PhraseText t = {0};
         size_t at = 0;
         PhraseValue v;
 
-        return phrase_read(value, strlen(value), &t) == 0 && phrase_value(&t, &at, t.n, &v) && v.type == PHRASE_MONEY;
+        if (phrase_read(value, strlen(value), &t) < 0)
+                return false;
+        while (phrase_value(&t, &at, t.n, &v))
+                if (v.type == PHRASE_MONEY)
+                        return true;
+        return false;
 }
 
 /* The body with the new value in place of the old one, or of its first number. */
@@ -183,7 +189,7 @@ static bool constraint_only_amount(const CcsList *l) {
         size_t n = 0;
 
         for (size_t i = 0; i < l->n; i++)
-                n += strchr(l->atoms[i], '$') != NULL;
+                n += constraint_of_money(l->atoms[i]);
         return n == 1;
 }
 

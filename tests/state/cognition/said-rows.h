@@ -18,6 +18,8 @@ static const SaidRow said_by_users[] = {
         {"My goal is to restore checkout.",
          "The goal is now to document the incident instead.",
          "+document(incident)\n-restore(checkout)"},
+        {"Spend at most 40 euros a person.", "Raise the limit to 60 euros a person.",
+         "+must(user, Spend at most 60 euros person)\n-must(user, Spend at most 40 euros person)"},
         {NULL, "I'd rather you didn't touch the backups.",
          "+avoid(user, touch backups)"},
         {NULL, "Production is read-only for you until I say otherwise.",
