@@ -116,11 +116,13 @@ case("bytes of a section leave in one function", [f for f in YIELDS if re.search
 # Who may search for keys, and who may be given one.
 searchers = {"dispatch_slot.c", "dispatch_note.c", "dispatch_write-buffer.c", "region_region-handle.c"}
 case("keys are looked for at the ways out alone", users.get("region_keys_hold", set()) <= searchers, users.get("region_keys_hold"))
-borrowers = {"invoke_run.c", "cli_cmd-promote.c", "cli_cmd-pending.c"}
-case("they are lent to promotion alone", users.get("region_keys", set()) <= borrowers, users.get("region_keys"))
+borrowers = {"invoke_run.c", "invoke_compressor.c", "cli_cmd-promote.c", "cli_cmd-pending.c"}
+case("they are lent to promotion and to the compressor alone", users.get("region_keys", set()) <= borrowers, users.get("region_keys"))
 run = (source / "supervisor/front/invoke/run.c").read_text()
 promotes = re.search(r"^int run_promote_notes\(.*?^}", run, re.S | re.M)[0]
 case("of a run, in one function", run.count("region_keys") == promotes.count("&region_keys") == 1)
+asks = (source / "supervisor/front/invoke/compressor.c").read_text()
+case("of the compressor, in one function", asks.count("region_keys") == re.search(r"^int compressor_ask\(.*?^}", asks, re.S | re.M)[0].count("&region_keys") == 1)
 case("keys are handed over by hello alone", users.get("vault_hand_over") == {"dispatch_hello.c"}, users.get("vault_hand_over"))
 case("nobody outside takes handles away or lists vaults", all(users.get(n, set()) <= {"region_" + v for v in VAULT} for n, y in YIELDS.items() if y in ("inside",) or n in ("handle_unbind", "handle_tell_tries")))
 
