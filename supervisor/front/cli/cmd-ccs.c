@@ -47,10 +47,13 @@ static const char help[] =
 static int ccs_read_file(ActionArgs *a, const char *path, size_t most, char **ret, size_t *ret_n) {
         bool standard = strcmp(path, "-") == 0;
         int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-        int r = fd < 0 ? -errno : io_read_all(fd, most, ret, ret_n);
         size_t bad;
+        int r;
 
-        if (fd >= 0 && !standard)
+        if (fd < 0)
+                return cli_usage(a->verb, "%s: %s", path, strerror(errno));
+        r = io_read_all(fd, most, ret, ret_n);
+        if (!standard)
                 close(fd);
         if (r == -EFBIG)
                 return cli_usage(a->verb, "%s has more than %zu bytes", path, most);

@@ -387,10 +387,8 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *
         if (e == 0 && dispatch && dispatch_holds_memory(dispatch))
                 e = dispatch_memory_end(dispatch, t, end.keep && !*discards,
                                         end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));
-        if (e == 0)
-                e = dispatch ? record_carry(t, r, dispatch, &end, discards) : 0;
         if (e == 0 && dispatch && r->session)
-                e = record_decision(t, r, dispatch, &end, discards);
+                e = record_carry(t, r, dispatch, &end, discards) ?: record_decision(t, r, dispatch, &end, discards);
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)

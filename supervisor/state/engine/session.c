@@ -268,8 +268,12 @@ int engine_session_adopt(Txn *t, const char *session, Diag *reterr) {
             json_object_set_new(row, "lock", json_u64(store_own_lock(txn_store(t)))) |
             json_object_set_new(o, "resumed", json_true()))
                 r = -ENOMEM;
-        return r ?: event_append(t, &(Event){.type = "session.resumed", .region = session, .fields = fields}, NULL)
-                 ?: region_json_put(t, session, row, false);
+        if (r != 0) {
+                json_decref(fields);
+                return r;
+        }
+        return event_append(t, &(Event){.type = "session.resumed", .region = session, .fields = fields}, NULL)
+                       ?: region_json_put(t, session, row, false);
 }
 
 int engine_session_values(Txn *t, const char *session, json_t **ret, Diag *reterr) {

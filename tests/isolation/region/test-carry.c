@@ -142,7 +142,7 @@ Test(carry, a_refused_value_leaves_the_one_before) { // I-86
         free(fits);
 }
 
-/* How often the bytes stand in writable memory of this process, outside of [skip, skip + n). */
+/* How often the bytes stand in writable memory of this process, its stack left out. */
 static unsigned copies(const char *needle, size_t n) {
         FILE *maps = fopen("/proc/self/maps", "re");
         int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
@@ -181,6 +181,7 @@ Test(carry, longer_and_shorter_values_leave_nothing) { // I-47: not carried, not
         Carry *c = carry();
         Diag d = {};
 
+        json_wipe_freed(); /* as the host of sessions: the parsed value leaves nothing in freed memory */
         secret_of(secret, 3);
         snprintf(json, sizeof(json), "\"filler filler %s\"", secret);
         cr_assert_eq(put(c, "text", json, 1, &d), 0);
@@ -262,11 +263,15 @@ static int locked_out(void *arg) {
 }
 
 Test(carry, memory_that_cannot_be_locked) { // I-84: a clear refusal, and the state before
+#ifdef __SANITIZE_ADDRESS__ /* which makes mlock() do nothing */
+        (void)locked_out;
+#else
         Carry *pair[] = {carry(), carry()};
 
         child_assert_ok(locked_out, pair);
         carry_free(pair[0]);
         carry_free(pair[1]);
+#endif
 }
 
 /* Each allocation fails once, one after the other. */
