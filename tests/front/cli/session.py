@@ -281,7 +281,7 @@ def holding(host, text):
                         found += [(p, name, at)] if text in mem.read(end - first) else []
                     except OSError:
                         pass  # memory that nobody can read
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             pass  # it has ended
     return found
 
