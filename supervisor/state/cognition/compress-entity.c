@@ -194,7 +194,7 @@ static void entity_bound(Compress *c, size_t max) {
 
                 if (type == PHRASE_TYPES)
                         continue;
-                if (names && entity_repeats(c, i))
+                if ((names || type == PHRASE_MONEY || type == PHRASE_THING || type == PHRASE_COUNT) && entity_repeats(c, i))
                         entity_remove(c, i);
                 else if (type == PHRASE_THING && ++things + 2 * named > COMPRESS_THINGS)
                         entity_remove(c, i);

@@ -69,8 +69,10 @@ void entity_drop(Compress *c, size_t at, const char *reason);
 size_t entity_named(const Compress *c);
 /* compress-bind.c: named parameters of the input. The words of a parameter say nothing else afterwards. */
 void compress_bind(Compress *c);
-/* compress-revise.c: values without a noun in the place of earlier ones. guess: in sentences without the earlier value. */
+/* compress-revise.c: values without a noun in the place of earlier values. guess: in sentences without the earlier value. */
 void compress_revise(Compress *c, bool guess);
+/* compress-limits.c: new numbers of limits. */
+void compress_limits(Compress *c);
 /* compress-talk.c: values said, offered, accepted. */
 void compress_talk(Compress *c);
 /* compress-rules.c: a bound with a number: "at most 5", "under $500". */
@@ -93,6 +95,8 @@ size_t constraint_permitted(const Compress *c, const char *body);
 size_t constraint_given_up(const Compress *c, const char *body);
 /* The only constraint with at least half of the few words of the body. */
 size_t constraint_hinted(const Compress *c, const char *body);
+/* compress-rules.c: a constraint with new words, when the source has enough rank. Returns 0, -ENOMEM. */
+int constraint_rewrite(Compress *c, size_t at, CompressSource source, const char *body);
 /* compress-rules.c: a constraint of the user's that states the old value ("deadline is Thursday") follows. */
 void constraint_follow(Compress *c, const char *old, const char *value);
 /* Constraints and goals of the input. */

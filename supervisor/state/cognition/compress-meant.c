@@ -27,7 +27,9 @@ bool constraint_read(const char *atom, CompressSource *ret_source, char *body, s
 bool constraint_limits(const char *body) {
         static const char *const words[] = {"most", "least", "more than", "less than", "under",
                                             "below", "budget", "limit", "up to", "exceed",
-                                            "later than", "earlier than", "maximum", "deadline"};
+                                            "later than", "earlier than", "maximum", "deadline", "above",
+                                            "over", "beyond", "within", "cap", "capped", "max", "ceiling",
+                                            "longer than", "limited to", "cheaper than", "fewer than", "minimum"};
 
         if (!strpbrk(body, "0123456789"))
                 return false;

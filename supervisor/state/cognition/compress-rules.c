@@ -18,6 +18,14 @@ static void constraint_refuse(Compress *c, size_t at) {
         compress_event(c, COMPRESS_REFUSED, CCS_CONSTRAINTS, atom, "a source of a lower rank than the constraint's");
 }
 
+/* The number of a constraint that is replaced is no value of its own any more. */
+static void constraint_forget(Compress *c, const char *body) {
+        for (size_t i = c->n_entities; i-- > 0;)
+                if (!c->entity[i].fresh && entity_type(&c->entity[i]) < PHRASE_TYPES &&
+                    strpbrk(c->entity[i].id, "0123456789") && phrase_within(c->entity[i].id, body))
+                        entity_drop(c, i, "the constraint has another value");
+}
+
 /* false: the constraint stands, because its source has a higher rank. */
 static bool constraint_remove(Compress *c, size_t at, CompressSource source, CompressAct act, const char *reason) {
         const char *atom = c->next.field[CCS_CONSTRAINTS].atoms[at];
@@ -29,6 +37,8 @@ static bool constraint_remove(Compress *c, size_t at, CompressSource source, Com
                 return false;
         }
         compress_event(c, act, CCS_CONSTRAINTS, atom, reason);
+        if (act == COMPRESS_REPLACED)
+                constraint_forget(c, body);
         snprintf(c->lifted, sizeof(c->lifted), "%s", atom);
         ccs_remove(&c->next, CCS_CONSTRAINTS, at);
         return true;
@@ -171,6 +181,18 @@ static void constraint_write(const char *body, const char *old, const char *with
         snprintf(next, n_next, "%.*s%s%s", (int)(at - body), body, value, at + n_old);
 }
 
+int constraint_rewrite(Compress *c, size_t at, CompressSource source, const char *body) {
+        const char *atom = c->next.field[CCS_CONSTRAINTS].atoms[at];
+        char polarity[16], have[ATOM_MAX + 1];
+        CompressSource s = source;
+
+        snprintf(polarity, sizeof(polarity), "%.*s", (int)strcspn(atom, "("), atom);
+        constraint_read(atom, &s, have, sizeof(have));
+        if (!constraint_remove(c, at, source, COMPRESS_REPLACED, "the speaker changed the value"))
+                return 0;
+        return constraint_add(c, polarity, s, body, "the speaker changed the value");
+}
+
 /* "Forget the limit of $1,200; it's $1,500 now": the rule that the same input lifted, with another value. */
 static int constraint_again(Compress *c, const Rule *r, CompressSource source) {
         char body[ATOM_MAX + 1], next[2 * ATOM_MAX], polarity[16];
@@ -199,7 +221,7 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
         size_t best = SIZE_MAX, best_shared = 0;
         bool best_own = true; /* the speaker may change the best */
-        char body[ATOM_MAX + 1], next[2 * ATOM_MAX], polarity[16], old[PHRASE_ID_MAX] = "";
+        char body[ATOM_MAX + 1], next[2 * ATOM_MAX], old[PHRASE_ID_MAX] = "";
         CompressSource s = COMPRESS_USER;
 
         for (size_t i = 0; i < l->n; i++) {
@@ -236,16 +258,10 @@ static int constraint_change(Compress *c, const Rule *r, CompressSource source) 
         if (best == SIZE_MAX)
                 return 1;
         constraint_read(l->atoms[best], &s, body, sizeof(body));
-        if (s > source) {
-                constraint_refuse(c, best);
-                return 0;
-        }
-        snprintf(polarity, sizeof(polarity), "%.*s", (int)strcspn(l->atoms[best], "("), l->atoms[best]);
         constraint_write(body, old, r->value, next, sizeof(next));
         if (strcmp(next, body) == 0)
                 return 0;
-        constraint_remove(c, best, source, COMPRESS_REPLACED, "the speaker changed the value");
-        return constraint_add(c, polarity, s, next, "the speaker changed the value");
+        return constraint_rewrite(c, best, source, next);
 }
 
 static int constraint_lift(Compress *c, const Rule *r, CompressSource source) {

@@ -158,6 +158,7 @@ static int compress_turn(Compress *c, Diag *reterr) {
             (e = compress_load(c)) < 0)
                 return e;
         if (in->source == COMPRESS_USER && !c->begins) {
+                compress_limits(c);
                 compress_revise(c, false);
                 compress_bind(c);
                 compress_revise(c, true);

@@ -203,14 +203,22 @@ static size_t phrase_time(const PhraseScan *s, size_t i) {
 }
 
 static size_t phrase_money(const PhraseScan *s, size_t i) {
-        static const char *const units[] = {"dollars", "dollar", "usd", "bucks", "euros",
-                                            "euro",    "eur",    "pounds", "cents", "gbp"};
+        static const char *const units[] = {"dollars", "dollar", "usd", "bucks", "euros", "euro", "eur", "pounds", "cents",
+                                            "gbp", "francs", "chf", "kroner", "kronor", "kr", "nok", "sek", "dkk", "yen",
+                                            "jpy", "yuan", "cny", "rupees", "inr", "pesos", "zloty", "pln"};
+        static const char *const signs[] = {"\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5"}; /* bytes of a word, as of letters */
         const PhraseWord *w = phrase_at(s, i);
-        bool sign = phrase_says(s, i, "$") ||
-                    (i < s->end && w->n == 3 && memcmp(s->t->low + w->at, "\xe2\x82\xac", 3) == 0);
 
-        if (sign && phrase_at(s, i + 1)->digit)
+        if (phrase_says(s, i, "$") && phrase_at(s, i + 1)->digit)
                 return i + 2;
+        for (size_t k = 0; k < ARRAY_SIZE(signs) && i < s->end; k++) {
+                size_t n = strlen(signs[k]);
+
+                if (w->n < n || memcmp(s->t->low + w->at, signs[k], n) != 0)
+                        continue;
+                if (w->n > n ? ascii_digit(s->t->low[w->at + n]) : phrase_at(s, i + 1)->digit)
+                        return i + 1 + (w->n == n);
+        }
         if (!w->digit)
                 return i;
         for (size_t k = 0; k < ARRAY_SIZE(units); k++)

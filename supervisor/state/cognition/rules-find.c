@@ -87,7 +87,9 @@ size_t rule_find_list(const PhraseText *t, size_t at, size_t end, RuleList list,
 
 bool rule_number_follows(const PhraseText *t, size_t at, size_t end) {
         for (size_t i = at; i < end && i < at + 4; i++)
-                if (t->word[i].digit || t->word[i].class & (PW_NUMBER | PW_DAY) || t->text[t->word[i].at] == '$')
+                if (t->word[i].digit || t->word[i].class & (PW_NUMBER | PW_DAY) || t->text[t->word[i].at] == '$' ||
+                    ((unsigned char)t->text[t->word[i].at] >= 0x80 && t->word[i].n > 2 &&
+                     ascii_digit(t->text[t->word[i].at + t->word[i].n - 1]))) /* "€120" */
                         return true;
         return false;
 }

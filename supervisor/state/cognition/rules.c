@@ -186,6 +186,27 @@ bool rule_stated(const PhraseText *t, size_t at, size_t end, size_t sentence, Ru
         return false;
 }
 
+/* "90 euros per night at most": a clause that ends with the word of a limit. */
+static bool rule_tops(const PhraseText *t, size_t at, size_t end, Rule *ret) {
+        static const char *const tops[] = {"at most", "at the most", "max", "maximum", "tops", "or less", "at least", "minimum",
+                                           "or more", "at the least"};
+        size_t to = end;
+        bool number = false, found = false;
+
+        while (to > at && !t->word[to - 1].letter)
+                to--;
+        for (size_t i = at; i < to; i++)
+                number |= t->word[i].digit;
+        for (size_t n = 1; n <= 3 && at + n < to && number && !found; n++)
+                found = rule_at(t, to - n, to, tops, ARRAY_SIZE(tops)) == n;
+        if (!found || t->text[t->word[end - 1].at] == '?')
+                return false;
+        rule_trim(t, &at, &to);
+        ret->kind = RULE_MUST;
+        ret->limit = true;
+        return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0;
+}
+
 /* "Ask Oona before any order", "run the checks first": an imperative with the point in time at which it applies. */
 static bool rule_orders(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         static const char *const verbs[] = {"ask", "check", "consult", "call", "inform", "notify", "tell", "warn", "get",
@@ -273,7 +294,8 @@ static bool rule_of(const PhraseText *t, size_t from, size_t end, size_t sentenc
         says = rule_clause(t, from, end, sentence, ret);
         return says == CLAUSE_RULE ||
                (says == CLAUSE_NOTHING && (rule_stated(t, from, end, sentence, ret) || rule_stands(t, from, end, ret) ||
-                                           rule_ever(t, from, end, ret) || rule_orders(t, from, end, ret) ||
+                                           rule_ever(t, from, end, ret) || rule_tops(t, from, end, ret) ||
+                                           rule_orders(t, from, end, ret) ||
                                            rule_allow(t, from, end, ret) || rule_habit(t, from, end, sentence, ret) ||
                                            (!rule_wonders(t, from, end, sentence) && rule_goal(t, from, end, ret))));
 }
