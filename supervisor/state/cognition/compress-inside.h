@@ -11,6 +11,7 @@
 #define COMPRESS_THINGS 6 /* entities of type thing kept */
 #define COMPRESS_NAMED 3  /* with so many named parameters, values without a name count little */
 #define COMPRESS_LOOSE 2  /* values without a name kept then */
+#define COMPRESS_HYPOTHESES 2 /* the newest */
 
 typedef struct CompressEntity {
         char type[ATOM_NAME_MAX + 1];
@@ -44,6 +45,9 @@ typedef struct Compress {
         char conflict[RULE_BODY_MAX + 1];
         char request[RULE_BODY_MAX + 1]; /* what the turn alone asks for: the gist */
         char no_room[RULE_BODY_MAX + 8]; /* a rule or goal beyond the number that a state holds */
+        char hypothesis[COMPRESS_HYPOTHESES][ATOM_MAX + 1];
+        size_t n_hypotheses;
+        char step[ATOM_MAX + 1]; /* the next */
         char lifted[ATOM_MAX + 1];       /* the constraint that this input removed last */
 } Compress;
 
@@ -71,6 +75,9 @@ size_t entity_named(const Compress *c);
 void compress_bind(Compress *c);
 /* compress-revise.c: values without a noun in the place of earlier values. guess: in sentences without the earlier value. */
 void compress_revise(Compress *c, bool guess);
+/* compress-cues.c: hypothesis and next step, of both texts and the state before. Return 0, -ENOMEM. */
+int compress_cues(Compress *c);
+int compress_cues_store(Compress *c);
 /* compress-limits.c: new numbers of limits. */
 void compress_limits(Compress *c);
 /* compress-talk.c: values said, offered, accepted. */

@@ -98,7 +98,7 @@ static int compress_signals(Compress *c) {
                 cue = "answer";
         else if (c->others)
                 cue = "search";
-        if (c->n_offers > 0)
+        if (c->n_offers > 0 || c->n_hypotheses > 0)
                 level = "medium";
         if (c->conflicts > 0 || c->no_room[0])
                 level = "high";
@@ -115,6 +115,8 @@ static int compress_signals(Compress *c) {
                 e = compress_add(c, CCS_UNCERTAINTY_SIGNAL, "conflict", &(const char *){c->conflict}, 1);
         if (e >= 0 && c->no_room[0])
                 e = compress_add(c, CCS_UNCERTAINTY_SIGNAL, "no_room", &(const char *){c->no_room}, 1);
+        if (e >= 0)
+                e = compress_cues_store(c);
         return MIN(e, 0);
 }
 
@@ -156,6 +158,8 @@ static int compress_turn(Compress *c, Diag *reterr) {
             (e = phrase_read(in->decision.text ?: "", in->decision.n, &c->decision)) < 0 ||
             (e = compress_keep(c, CCS_GOAL_ORIENTATION)) < 0 || (e = compress_keep(c, CCS_CONSTRAINTS)) < 0 ||
             (e = compress_load(c)) < 0)
+                return e;
+        if ((e = compress_cues(c)) < 0)
                 return e;
         if (in->source == COMPRESS_USER && !c->begins) {
                 compress_limits(c);
