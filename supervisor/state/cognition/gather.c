@@ -18,10 +18,10 @@ typedef struct GatherOne {
 
 typedef struct GatherAll {
         RecallHits hits;
-        size_t n;
+        size_t n_seen; /* hits that were read */
+        size_t n, n_good;
         GatherOne one[RECALL_FLOOD];
         Artifact artifact[RECALL_FLOOD];
-        QualifyClause clause[RECALL_FLOOD];
 } GatherAll;
 
 static void gather_one_deinit(GatherOne *one) {
@@ -32,15 +32,9 @@ static void gather_one_deinit(GatherOne *one) {
         *one = (GatherOne){.body = NULL};
 }
 
-/* Leaves the first n. */
-static void gather_clear(GatherAll *all, size_t n) {
-        while (all->n > n)
-                gather_one_deinit(&all->one[--all->n]);
-}
-
 static void gather_all_free(GatherAll *all) {
-        if (all)
-                gather_clear(all, 0);
+        for (size_t i = 0; all && i < all->n; i++)
+                gather_one_deinit(&all->one[i]);
         free(all);
 }
 static inline void gather_all_freep(GatherAll **all) {
@@ -129,39 +123,30 @@ static int gather_refused(Txn *t, uint64_t scope, const RecallQuery *q, uint64_t
         return r;
 }
 
-/* Reads and judges the best `most` hits. */
+/* Finds the best `most` hits; reads and judges those not seen before, until k are good. The best hits begin with the
+ * best of a smaller number. */
 static int gather_judge(Txn *t, uint64_t scope, uint64_t other, const Ccs *state, const RecallQuery *q, uint64_t newest,
                         size_t most, size_t k, GatherAll *all) {
-        size_t judged = 0;
         int r;
 
-        gather_clear(all, 0);
         all->hits.n = 0;
         all->hits.most = most;
         r = recall_read(t, scope, KIND_EVIDENCE, INDEX_TEXT, q, newest, &all->hits);
         for (const Kind *kind = kinds; r == 0 && other && *kind; kind++)
                 if (kind_class(*kind) == CLASS_CANON || *kind == KIND_MEMORY || *kind == KIND_KNOWLEDGE)
                         r = recall_read(t, other, *kind, INDEX_TEXT, q, newest, &all->hits);
-        for (size_t i = 0; i < all->hits.n && r == 0; i++) {
-                r = gather_load(t, &all->hits.hit[i], &all->one[all->n], &all->artifact[all->n]);
-                if (r == 0)
-                        all->artifact[all->n++].relevant = recall_is_relevant(q, &all->hits.hit[i]);
-                else
+        for (; r == 0 && all->n_seen < all->hits.n && all->n_good < k; all->n_seen++) {
+                const RecallHit *hit = &all->hits.hit[all->n_seen];
+
+                r = gather_load(t, hit, &all->one[all->n], &all->artifact[all->n]);
+                if (r == 0) {
+                        all->artifact[all->n].relevant = recall_is_relevant(q, hit);
+                        qualify(state, all->artifact, all->n++, &all->n_good);
+                } else
                         gather_one_deinit(&all->one[all->n]); /* an erased text */
                 r = r == -ENOENT ? 0 : r;
         }
-        r = r ?: qualify(state, all->artifact, all->n, k, all->clause, &judged);
-        if (r == 0)
-                gather_clear(all, judged);
         return r;
-}
-
-static size_t gather_good(const GatherAll *all) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < all->n; i++)
-                n += all->clause[i] == QUALIFY_OK;
-        return n;
 }
 
 int gather(Txn *t, uint64_t scope, uint64_t other, const Ccs *state, const RecallQuery *q, size_t k, Recalled *ret) {
@@ -172,20 +157,20 @@ int gather(Txn *t, uint64_t scope, uint64_t other, const Ccs *state, const Recal
         ret->n = ret->n_good = 0;
         if (r == 0)
                 r = gather_judge(t, scope, other, state, q, newest, RECALL_CANDIDATES, k, all);
-        if (r == 0 && all->hits.n == RECALL_CANDIDATES && gather_good(all) < k)
+        if (r == 0 && all->hits.n == RECALL_CANDIDATES && all->n_good < k)
                 r = gather_judge(t, scope, other, state, q, newest, RECALL_FLOOD, k, all);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < all->n; i++)
-                if (all->clause[i] == QUALIFY_OK)
+                if (all->artifact[i].clause == QUALIFY_OK)
                         gather_add(&all->one[i], all->artifact[i].source, QUALIFY_OK, ret);
         ret->n_good = ret->n;
         for (size_t i = 0; i < all->n && ret->n - ret->n_good < k; i++)
-                if (all->clause[i] != QUALIFY_OK && all->clause[i] != QUALIFY_RELEVANT)
-                        gather_add(&all->one[i], all->artifact[i].source, all->clause[i], ret);
+                if (all->artifact[i].clause != QUALIFY_OK && all->artifact[i].clause != QUALIFY_RELEVANT)
+                        gather_add(&all->one[i], all->artifact[i].source, all->artifact[i].clause, ret);
         r = ret->n - ret->n_good < k ? gather_refused(t, scope, q, newest, k, &all->hits, ret) : 0;
         for (size_t i = 0; i < all->n && ret->n - ret->n_good < k; i++)
-                if (all->clause[i] == QUALIFY_RELEVANT)
+                if (all->artifact[i].clause == QUALIFY_RELEVANT)
                         gather_add(&all->one[i], all->artifact[i].source, QUALIFY_RELEVANT, ret);
         return r;
 }

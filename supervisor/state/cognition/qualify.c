@@ -2,7 +2,6 @@
 
 #include "cognition/atom.h"
 
-#include <errno.h>
 #include <string.h>
 
 static const char *const qualify_sources[] = {"document", "model", "tool", "user", "operator", "policy"};
@@ -141,15 +140,9 @@ static QualifyClause qualify_alone(const Ccs *state, const Artifact *a) {
         return c;
 }
 
-/* The subjects of all artifacts, in a row. */
-typedef struct QualifySubject {
-        size_t n;
-        char text[QUALIFY_SUBJECT_MAX];
-} QualifySubject;
-
 /* Is b on the same subject as a, or the same text? */
-static bool qualify_same(const Artifact *a, const QualifySubject *of_a, const Artifact *b, const QualifySubject *of_b) {
-        return (of_a->n > 0 && of_a->n == of_b->n && memcmp(of_a->text, of_b->text, of_a->n) == 0) ||
+static bool qualify_same(const Artifact *a, const Artifact *b) {
+        return (a->n_about > 0 && a->n_about == b->n_about && memcmp(a->about, b->about, a->n_about) == 0) ||
                (a->n == b->n && memcmp(a->text, b->text, a->n) == 0);
 }
 
@@ -159,39 +152,28 @@ static bool qualify_newer(const Artifact *a, const Artifact *b) {
 }
 
 /* Takes an artifact among the chosen, unless one of them is newer; older ones leave. */
-static void qualify_choose(const Artifact *artifacts, const QualifySubject *subjects, size_t i, size_t *n_chosen,
-                           QualifyClause *ret) {
-        for (size_t j = 0; j < i && ret[i] == QUALIFY_OK; j++) {
-                if (ret[j] != QUALIFY_OK || !qualify_same(&artifacts[i], &subjects[i], &artifacts[j], &subjects[j]))
-                        continue;
-                if (qualify_newer(&artifacts[j], &artifacts[i]))
-                        ret[i] = QUALIFY_NEWEST;
-        }
-        for (size_t j = 0; j < i && ret[i] == QUALIFY_OK; j++)
-                if (ret[j] == QUALIFY_OK && qualify_newer(&artifacts[i], &artifacts[j]) &&
-                    qualify_same(&artifacts[i], &subjects[i], &artifacts[j], &subjects[j])) {
-                        ret[j] = QUALIFY_NEWEST;
+static void qualify_choose(Artifact *artifacts, size_t i, size_t *n_chosen) {
+        Artifact *one = &artifacts[i];
+
+        for (size_t j = 0; j < i && one->clause == QUALIFY_OK; j++)
+                if (artifacts[j].clause == QUALIFY_OK && qualify_newer(&artifacts[j], one) &&
+                    qualify_same(one, &artifacts[j]))
+                        one->clause = QUALIFY_NEWEST;
+        for (size_t j = 0; j < i && one->clause == QUALIFY_OK; j++)
+                if (artifacts[j].clause == QUALIFY_OK && qualify_newer(one, &artifacts[j]) &&
+                    qualify_same(one, &artifacts[j])) {
+                        artifacts[j].clause = QUALIFY_NEWEST;
                         --*n_chosen;
                 }
-        *n_chosen += ret[i] == QUALIFY_OK;
+        *n_chosen += one->clause == QUALIFY_OK;
 }
 
-int qualify(const Ccs *state, const Artifact *artifacts, size_t n, size_t k, QualifyClause *ret, size_t *ret_n) {
-        _cleanup_free_ QualifySubject *subjects = calloc(n + 1, sizeof(*subjects));
-        size_t chosen = 0, i;
+void qualify(const Ccs *state, Artifact *artifacts, size_t i, size_t *n_chosen) {
+        Artifact *a = &artifacts[i];
 
-        if (!subjects)
-                return -ENOMEM;
-        for (i = 0; i < n && chosen < k; i++) {
-                const Artifact *a = &artifacts[i];
-
-                ret[i] = qualify_alone(state, a);
-                if (ret[i] != QUALIFY_OK)
-                        continue;
-                subjects[i].n = qualify_subject(a->subject ?: a->text, a->subject ? strlen(a->subject) : a->n,
-                                                subjects[i].text);
-                qualify_choose(artifacts, subjects, i, &chosen, ret);
-        }
-        *ret_n = i;
-        return 0;
+        a->clause = qualify_alone(state, a);
+        if (a->clause != QUALIFY_OK)
+                return;
+        a->n_about = qualify_subject(a->subject ?: a->text, a->subject ? strlen(a->subject) : a->n, a->about);
+        qualify_choose(artifacts, i, n_chosen);
 }

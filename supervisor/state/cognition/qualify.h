@@ -35,6 +35,8 @@ typedef enum QualifyClause {
 /* "live", "relevant" …; "" for QUALIFY_OK. */
 const char *qualify_clause_name(QualifyClause c);
 
+#define QUALIFY_SUBJECT_MAX 128
+
 typedef struct Artifact {
         const char *text; /* borrowed */
         size_t n;
@@ -44,6 +46,10 @@ typedef struct Artifact {
         bool relevant;    /* by the terms of the query (recall.h) */
         uint64_t last;    /* the seq of the newest event: the fresher has the greater */
         const char *subject; /* of a record with named subject and predicate; NULL: of the text's first sentence */
+        /* By qualify(): */
+        QualifyClause clause;
+        size_t n_about;
+        char about[QUALIFY_SUBJECT_MAX];
 } Artifact;
 
 #define QUALIFY_TEXT_MAX (16 * 1024) /* bytes of a text that are read for the clauses (d) and (f) */
@@ -59,10 +65,9 @@ bool qualify_has_rule(const char *text, size_t n);
 bool qualify_forbidden(const char *constraint, const char *text, size_t n);
 /* The subject and predicate of the first sentence with both ("the replica lag is 3 s": "the replica lag"), as
  * normalised words with a blank between. Returns the length, 0: none. */
-#define QUALIFY_SUBJECT_MAX 128
 size_t qualify_subject(const char *text, size_t n, char ret[static QUALIFY_SUBJECT_MAX]);
 
-/* Chooses at most k artifacts, the best first. Only a chosen artifact can make another one old (f): with a later text on
- * the same subject and predicate, or the same text. So an artifact that is not chosen has no influence on the choice
- * (C-25). *ret_n: the number of artifacts that were judged; ret has room for n. Returns 0, -ENOMEM. */
-int qualify(const Ccs *state, const Artifact *artifacts, size_t n, size_t k, QualifyClause *ret, size_t *ret_n);
+/* Judges artifacts[i], which follows the judged artifacts before it, the best first; the caller ends when *n_chosen are
+ * enough. Only a chosen artifact can make another one old (f): with a later text on the same subject and predicate, or
+ * the same text. So an artifact that is not chosen has no influence on the choice (C-25). */
+void qualify(const Ccs *state, Artifact *artifacts, size_t i, size_t *n_chosen);
