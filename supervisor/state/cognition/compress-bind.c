@@ -45,7 +45,9 @@ static size_t bind_same(const Compress *c, const Named *n) {
                 if (entity_type(e) != PHRASE_TYPES)
                         continue;
                 alike = named_alike(e->type, n->noun);
-                form = bind_kind(e->id) == kind ? named_form(e->id, n->value) : 0;
+                form = named_form(e->id, n->value);
+                if (form > 0 && bind_kind(e->id) != kind)
+                        form = 0;
                 if (alike >= 3)
                         score = 1000 * alike + form;
                 else if (alike > 0 && (form >= NAMED_STRONG || (n->revises && form > 0)))

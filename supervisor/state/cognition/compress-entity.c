@@ -29,6 +29,11 @@ void entity_remove(Compress *c, size_t at) {
         c->n_entities--;
 }
 
+void entity_renamed(CompressEntity *e) {
+        phrase_norm(e->id, e->norm, sizeof(e->norm));
+        phrase_form(e->id, &e->form);
+}
+
 void entity_append(Compress *c, const char *type, const char *id) {
         CompressEntity *e;
 
@@ -38,22 +43,24 @@ void entity_append(Compress *c, const char *type, const char *id) {
         *e = (CompressEntity){.fresh = true};
         snprintf(e->type, sizeof(e->type), "%s", type);
         snprintf(e->id, sizeof(e->id), "%s", id);
-        phrase_norm(e->id, e->norm, sizeof(e->norm));
+        entity_renamed(e);
 }
 
 /* The place of the entity with the same meaning, or n_entities. */
 size_t entity_find(const Compress *c, PhraseType type, const char *id) {
         size_t i = c->n_entities;
         char norm[ATOM_MAX + 1];
+        PhraseForm form;
 
         phrase_norm(id, norm, sizeof(norm));
+        phrase_form(id, &form);
         while (i-- > 0) {
                 const CompressEntity *e = &c->entity[i];
                 PhraseType have = entity_type(e);
 
                 if (strcmp(e->norm, norm) == 0)
                         return i;
-                if (have < PHRASE_TYPES && entity_kin(have) == entity_kin(type) && phrase_same(e->id, id))
+                if (have < PHRASE_TYPES && entity_kin(have) == entity_kin(type) && phrase_form_same(&e->form, &form))
                         return i;
         }
         return c->n_entities;
@@ -103,7 +110,7 @@ int compress_load(Compress *c) {
                         memcpy(e->id, s, n);
                         e->id[n] = '\0';
                 }
-                phrase_norm(e->id, e->norm, sizeof(e->norm));
+                entity_renamed(e);
                 c->n_entities++;
         }
         for (size_t i = 0; i < p->field[CCS_RELATIONAL_MAP].n; i++) {

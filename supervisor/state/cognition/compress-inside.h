@@ -17,6 +17,7 @@ typedef struct CompressEntity {
         char type[ATOM_NAME_MAX + 1];
         char id[ATOM_MAX + 1];
         char norm[ATOM_MAX + 1]; /* phrase_norm() of the id */
+        PhraseForm form;         /* of the id */
         bool fresh;              /* said or confirmed in this turn */
 } CompressEntity;
 
@@ -64,6 +65,8 @@ unsigned entity_kin(PhraseType t);
 /* PHRASE_TYPES: a named parameter. */
 PhraseType entity_type(const CompressEntity *e);
 void entity_remove(Compress *c, size_t at);
+/* After a change of the id. */
+void entity_renamed(CompressEntity *e);
 void entity_append(Compress *c, const char *type, const char *id);
 /* The place of the entity with the same meaning, or n_entities. */
 size_t entity_find(const Compress *c, PhraseType type, const char *id);

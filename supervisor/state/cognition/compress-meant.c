@@ -18,7 +18,9 @@ bool constraint_read(const char *atom, CompressSource *ret_source, char *body, s
                                 end++; /* words with a comma: the quotes are of the atom */
                                 n -= 2;
                         }
-                        snprintf(body, n_body, "%.*s", (int)n, end);
+                        n = MIN(n, n_body - 1);
+                        memcpy(body, end, n);
+                        body[n] = '\0';
                         return true;
                 }
         return false;
@@ -31,42 +33,37 @@ bool constraint_limits(const char *body) {
                                             "over", "beyond", "within", "cap", "capped", "max", "ceiling",
                                             "longer than", "limited to", "cheaper than", "fewer than", "minimum"};
 
-        if (!strpbrk(body, "0123456789"))
-                return false;
-        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-                if (phrase_within(words[i], body))
-                        return true;
-        return false;
+        return strpbrk(body, "0123456789") && PHRASE_WITHIN(words, body) > 0;
 }
 
 bool constraint_about_rules(const char *body, bool *ret_limit) {
         static const char *const any[] = {"rule", "restriction", "constraint", "requirement",
                                           "condition", "ban", "prohibition", "freeze"};
         static const char *const limit[] = {"limit", "budget", "cap", "deadline", "limits"};
-        bool found = false;
 
-        *ret_limit = false;
-        for (size_t i = 0; i < ARRAY_SIZE(limit); i++)
-                *ret_limit |= phrase_within(limit[i], body);
-        for (size_t i = 0; i < ARRAY_SIZE(any); i++)
-                found |= phrase_within(any[i], body);
-        return found || *ret_limit;
+        *ret_limit = PHRASE_WITHIN(limit, body) > 0;
+        return *ret_limit || PHRASE_WITHIN(any, body) > 0;
 }
 
 size_t constraint_meant(const Compress *c, const char *body, bool exact) {
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
         bool limit, rules = constraint_about_rules(body, &limit);
         size_t best = SIZE_MAX, best_score = 0;
+        RuleStems said, old;
 
+        rule_stems(body, &said);
         for (size_t i = 0; i < l->n; i++) {
                 char have[ATOM_MAX + 1];
                 CompressSource s;
-                size_t n, m, shared, score;
+                size_t n = 0, m = 0, shared = 0, score;
 
                 if (!constraint_read(l->atoms[i], &s, have, sizeof(have)))
                         continue;
-                shared = rule_shared(have, body, &n);
-                rule_shared(body, have, &m);
+                rule_stems(have, &old);
+                if (rule_stems_meet(&old, &said)) {
+                        shared = rule_stems_shared(&old, &said, &n);
+                        rule_stems_shared(&said, &old, &m);
+                }
                 score = n > 0 ? 100 * shared / n : 0;
                 if (exact && (shared == 0 || 100 * shared / n < 60 || (m > 0 && 100 * shared / m < 60)))
                         continue;
@@ -95,20 +92,16 @@ static size_t constraint_of_style(const Compress *c, const char *body) {
                                              "round", "put", "give", "use", "keep", "show", "add", "format", "text",
                                              "updates", "sentences", "state", "print", "mark", "report"};
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
-        bool found = false;
 
-        for (size_t k = 0; k < ARRAY_SIZE(style) && !found; k++)
-                found = phrase_within(style[k], body);
-        for (size_t i = found ? l->n : 0; i-- > 0;) {
+        for (size_t i = PHRASE_WITHIN(style, body) > 0 ? l->n : 0; i-- > 0;) {
                 char have[ATOM_MAX + 1], first[ATOM_MAX + 1];
                 CompressSource s;
 
                 if (strncmp(l->atoms[i], "must(", 5) != 0 || !constraint_read(l->atoms[i], &s, have, sizeof(have)))
                         continue;
                 snprintf(first, sizeof(first), "%.*s", (int)strcspn(have, " "), have);
-                for (size_t k = 0; k < ARRAY_SIZE(writes); k++)
-                        if (phrase_within(writes[k], first))
-                                return i;
+                if (PHRASE_WITHIN(writes, first) > 0)
+                        return i;
         }
         return SIZE_MAX;
 }
@@ -121,14 +114,10 @@ static size_t constraint_of_approval(const Compress *c, const char *body) {
                                             "sign off", "signed", "released", "release", "ask", "permission", "consent",
                                             "agreed", "okayed", "signature"};
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
-        bool found = false;
 
-        for (size_t k = 0; k < ARRAY_SIZE(free) && !found; k++)
-                found = phrase_within(free[k], body);
-        for (size_t i = found ? l->n : 0; i-- > 0;)
-                for (size_t k = 0; k < ARRAY_SIZE(agree); k++)
-                        if (strncmp(l->atoms[i], "must(", 5) == 0 && phrase_within(agree[k], l->atoms[i]))
-                                return i;
+        for (size_t i = PHRASE_WITHIN(free, body) > 0 ? l->n : 0; i-- > 0;)
+                if (strncmp(l->atoms[i], "must(", 5) == 0 && PHRASE_WITHIN(agree, l->atoms[i]) > 0)
+                        return i;
         return SIZE_MAX;
 }
 
@@ -136,12 +125,10 @@ size_t constraint_permitted(const Compress *c, const char *body) {
         static const char *const idle[] = {"fine", "ok", "okay", "good", "free", "possible", "allowed", "permitted", "go",
                                            "out", "problem", "objection", "mind", "welcome", "safe", "usable"};
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
-        size_t best = SIZE_MAX, best_score = 0, m, others = 0;
+        size_t best = SIZE_MAX, best_score = 0, m;
 
         rule_shared(body, "", &m);
-        for (size_t k = 0; k < ARRAY_SIZE(idle); k++)
-                others += phrase_within(idle[k], body);
-        m -= MIN(m, others);
+        m -= MIN(m, PHRASE_WITHIN(idle, body));
         for (size_t i = 0; i < l->n; i++) {
                 char have[ATOM_MAX + 1];
                 CompressSource s;
@@ -165,13 +152,11 @@ size_t constraint_hinted(const Compress *c, const char *body) {
                                            "revoked", "needn", "any longer", "necessary", "unnecessary", "optional", "longer", "requirement", "restriction", "ban", "scratch", "relax",
                                            "matters", "matter", "applies", "apply", "needed", "required"};
         const CcsList *l = &c->next.field[CCS_CONSTRAINTS];
-        size_t best = SIZE_MAX, best_shared = 0, m, idle = 0;
+        size_t best = SIZE_MAX, best_shared = 0, m;
         bool tie = false;
 
         rule_shared(body, "", &m);
-        for (size_t k = 0; k < ARRAY_SIZE(meta); k++)
-                idle += phrase_within(meta[k], body);
-        m -= MIN(m, idle);
+        m -= MIN(m, PHRASE_WITHIN(meta, body));
         for (size_t i = 0; i < l->n; i++) {
                 char have[ATOM_MAX + 1];
                 CompressSource s;

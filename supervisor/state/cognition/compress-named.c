@@ -10,9 +10,18 @@
 
 static bool named_is(const PhraseText *t, size_t i, size_t end, const char *const *list, size_t n) {
         for (size_t k = 0; k < n; k++)
-                if (t->low[t->word[i].at] == list[k][0] && phrase_match(t, i, end, list[k]))
+                if (phrase_may(t->low + t->word[i].at, list[k]) && phrase_match(t, i, end, list[k]))
                         return true;
         return false;
+}
+
+/* The bytes of a pattern's first word. */
+static size_t named_word(const char *p) {
+        size_t n = 0;
+
+        while (p[n] && p[n] != ' ')
+                n++;
+        return n;
 }
 
 static char named_sign(const PhraseText *t, size_t i) {
@@ -246,11 +255,11 @@ static size_t named_match(NamedMatch *m, const char *p, size_t i) {
         const PhraseText *t = m->t;
 
         while (*p) {
-                size_t n = strcspn(p, " ");
+                size_t n = named_word(p);
                 const char *rest = p + n + (p[n] == ' ');
 
                 if (n == 1 && (*p == 'V' || *p == 'N' || *p == 'X')) {
-                        size_t max = MIN(m->end, i + (*p == 'N' ? NAMED_RUN : NAMED_WORDS)), found;
+                        size_t max = MIN(m->end, i + (*p == 'N' ? NAMED_RUN : NAMED_WORDS)), found, n_rest = named_word(rest);
 
                         if (!*rest) {
                                 size_t j = i;
@@ -260,8 +269,6 @@ static size_t named_match(NamedMatch *m, const char *p, size_t i) {
                                 return j > i && named_capture(m, *p, i, j) ? j : 0;
                         }
                         for (size_t j = i + 1; j <= max && j < m->end; j++) {
-                                size_t n_rest = strcspn(rest, " ");
-
                                 if (t->word[j].n == n_rest && memcmp(t->low + t->word[j].at, rest, n_rest) == 0 &&
                                     named_capture(m, *p, i, j) && (found = named_match(m, rest, j)) > 0)
                                         return found;
@@ -296,7 +303,7 @@ static bool named_read(const PhraseText *t, size_t i, size_t end, Named *ret) {
                 NamedMatch m = {.t = t, .end = end, .form = p->form};
                 size_t stop;
 
-                if (p->text[1] != ' ' && p->text[0] != t->low[t->word[i].at])
+                if (p->text[1] != ' ' && !phrase_may(t->low + t->word[i].at, p->text))
                         continue;
                 stop = named_match(&m, p->text, i);
                 if (stop == 0)

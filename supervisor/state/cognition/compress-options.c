@@ -110,7 +110,22 @@ static const char *const named_synonyms[] = {
         " contact liaison ",
 };
 
+/* The general meanings of a word: bits of the list. */
+static uint32_t named_meanings(const char *word, size_t n) {
+        uint32_t found = 0;
+
+        for (size_t k = 0; k < ARRAY_SIZE(named_synonyms); k++)
+                for (const char *p = named_synonyms[k]; p[1]; p = strchr(p + 1, ' '))
+                        if (n > 0 && p[1] == word[0] && strncmp(p + 1, word, n) == 0 && p[1 + n] == ' ') {
+                                found |= UINT32_C(1) << k;
+                                break;
+                        }
+        return found;
+}
+
 static bool named_synonym(const char *a, size_t n_a, const char *b, size_t n_b) {
+        uint32_t meanings;
+
         if (n_a == n_b && memcmp(a, b, n_a) == 0)
                 return true;
         if (n_a > 0 && n_b > 0 && (n_a == n_b + 1 || n_b == n_a + 1) && memcmp(a, b, MIN(n_a, n_b)) == 0 &&
@@ -124,15 +139,8 @@ static bool named_synonym(const char *a, size_t n_a, const char *b, size_t n_b) 
                 if (k >= 6 && 3 * k >= 2 * MIN(n_a, n_b))
                         return true;
         }
-        for (size_t k = 0; k < ARRAY_SIZE(named_synonyms); k++) {
-                char x[NAMED_NOUN_MAX + 3], y[NAMED_NOUN_MAX + 3];
-
-                snprintf(x, sizeof(x), " %.*s ", (int)MIN(n_a, (size_t)NAMED_NOUN_MAX), a);
-                snprintf(y, sizeof(y), " %.*s ", (int)MIN(n_b, (size_t)NAMED_NOUN_MAX), b);
-                if (strstr(named_synonyms[k], x) && strstr(named_synonyms[k], y))
-                        return true;
-        }
-        return false;
+        meanings = named_meanings(a, n_a);
+        return meanings && meanings & named_meanings(b, n_b);
 }
 
 static const char *named_head(const char *noun) {

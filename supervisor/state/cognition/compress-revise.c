@@ -19,10 +19,15 @@ typedef struct Revise {
 /* The length of the mention of the entity at word i: all words, or the first or last word of a name. 0: none. */
 static size_t revise_mention(const PhraseText *t, size_t i, size_t end, const CompressEntity *e) {
         char norm[PHRASE_ID_MAX];
+        const PhraseWord *w = &t->word[i];
+        char first = t->low[w->at];
+        bool begins = first == e->norm[0] || !(ascii_letter(first) || ascii_digit(first));
+        const char *last;
         size_t n = 0;
-        const char *last = strrchr(e->norm, ' ');
 
-        for (size_t k = i; k < end && k < i + 6; k++) {
+        if (!begins && (w->foreign || w->n >= PHRASE_ID_MAX || !w->capital || w->n < 3))
+                return 0; /* as nearly all words */
+        for (size_t k = i; begins && k < end && k < i + 6; k++) {
                 char word[PHRASE_ID_MAX];
 
                 if (t->word[k].foreign || t->word[k].n >= sizeof(word))
@@ -37,11 +42,12 @@ static size_t revise_mention(const PhraseText *t, size_t i, size_t end, const Co
                         break;
                 norm[n++] = ' ';
         }
-        if (!last || !t->word[i].capital || t->word[i].n < 3 || strpbrk(e->id, "0123456789"))
+        last = strrchr(e->norm, ' ');
+        if (!last || !w->capital || w->n < 3 || strpbrk(e->id, "0123456789"))
                 return 0;
-        phrase_norm((char[2]){0}, norm, sizeof(norm));
-        snprintf(norm, sizeof(norm), "%.*s", (int)MIN(t->word[i].n, sizeof(norm) - 1), t->low + t->word[i].at);
-        n = strlen(norm);
+        n = MIN(w->n, sizeof(norm) - 1);
+        memcpy(norm, t->low + w->at, n);
+        norm[n] = '\0';
         return (strncmp(e->norm, norm, n) == 0 && e->norm[n] == ' ') || strcmp(last + 1, norm) == 0;
 }
 

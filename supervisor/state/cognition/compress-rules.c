@@ -93,10 +93,9 @@ static int constraint_permit(Compress *c, const Rule *r, CompressSource source) 
 
         if (at == SIZE_MAX || !constraint_remove(c, at, source, COMPRESS_LIFTED, "the speaker lifted the rule"))
                 return 0;
-        for (size_t i = 0; i < ARRAY_SIZE(terms); i++)
-                if (phrase_within(terms[i], r->body))
-                        return constraint_add(c, "allowed", source, r->body, "the speaker stated the rule");
-        return 0;
+        return PHRASE_WITHIN(terms, r->body) > 0
+                       ? constraint_add(c, "allowed", source, r->body, "the speaker stated the rule")
+                       : 0;
 }
 
 /* Bounds of the same unit about the same matter. */

@@ -74,7 +74,7 @@ static void talk_entity(Compress *c, PhraseType type, const char *id, bool said)
                     type != PHRASE_THING)
                         snprintf(e.type, sizeof(e.type), "%s", phrase_type_name(type));
                 e.fresh = true;
-                phrase_norm(e.id, e.norm, sizeof(e.norm));
+                entity_renamed(&e);
                 entity_remove(c, i);
                 c->entity[c->n_entities++] = e;
                 return;

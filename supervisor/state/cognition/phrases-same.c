@@ -22,23 +22,38 @@ size_t phrase_norm(const char *s, char *out, size_t n_out) {
         return n;
 }
 
-bool phrase_within(const char *part, const char *whole) {
-        char p[2 * PHRASE_ID_MAX], w[4 * PHRASE_ID_MAX];
+static bool phrase_stands(const char *part, const char *norm) {
+        char p[2 * PHRASE_ID_MAX];
         size_t n = phrase_norm(part, p, sizeof(p));
 
-        phrase_norm(whole, w, sizeof(w));
         if (n == 0)
                 return false;
-        for (const char *at = w; (at = strstr(at, p)); at++)
-                if ((at == w || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+        for (const char *at = norm; (at = strstr(at, p)); at++)
+                if ((at == norm || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
                         return true;
         return false;
+}
+
+size_t phrase_within_of(const char *const *parts, size_t n, const char *whole) {
+        char w[4 * PHRASE_ID_MAX];
+        size_t found = 0;
+
+        phrase_norm(whole, w, sizeof(w));
+        for (size_t i = 0; i < n; i++)
+                found += phrase_stands(parts[i], w);
+        return found;
+}
+
+bool phrase_within(const char *part, const char *whole) {
+        return phrase_within_of(&part, 1, whole) > 0;
 }
 
 /* "March 9th", "the 9th": month (0: none) and day. */
 static bool phrase_read_date(const char *norm, unsigned *ret_month, unsigned *ret_day) {
         unsigned month = 0, day = 0, words = 0;
 
+        if (!strpbrk(norm, "0123456789"))
+                return false;
         for (const char *w = norm; *w; w += *w == ' ') {
                 size_t n = strcspn(w, " ");
                 uint8_t number;
@@ -58,6 +73,10 @@ static bool phrase_read_date(const char *norm, unsigned *ret_month, unsigned *re
         return day >= 1 && day <= 31 && words <= 5;
 }
 
+static inline bool phrase_time_word(const char *low, const char *word) {
+        return low[0] == word[0] && strcmp(low, word) == 0;
+}
+
 /* Minutes since midnight; *ret_half: morning or afternoon is open. */
 static bool phrase_read_time(const char *s, unsigned *ret, bool *ret_half) {
         unsigned hour = 99, minute = 0;
@@ -70,17 +89,20 @@ static bool phrase_read_time(const char *s, unsigned *ret, bool *ret_half) {
 
                 for (size_t i = 0; i < n && i + 1 < sizeof(low); i++)
                         low[i] = ascii_lower(w[i]);
-                if (strcmp(low, "noon") == 0 || strcmp(low, "midnight") == 0) {
+                if (phrase_time_word(low, "noon") || phrase_time_word(low, "midnight")) {
                         *ret = low[0] == 'n' ? 720 : 0;
                         *ret_half = false;
                         return true;
                 }
-                pm |= strstr(low, "pm") || strstr(low, "p.m") || strcmp(low, "afternoon") == 0 ||
-                      strcmp(low, "evening") == 0 || strcmp(low, "night") == 0;
-                am |= strstr(low, "am") || strstr(low, "a.m") || strcmp(low, "morning") == 0;
-                half |= strcmp(low, "half") == 0;
-                quarter |= strcmp(low, "quarter") == 0;
-                before |= strcmp(low, "to") == 0;
+                if (strchr(low, 'm')) {
+                        pm |= strstr(low, "pm") || strstr(low, "p.m");
+                        am |= strstr(low, "am") || strstr(low, "a.m") || phrase_time_word(low, "morning");
+                }
+                pm |= phrase_time_word(low, "afternoon") || phrase_time_word(low, "evening") ||
+                      phrase_time_word(low, "night");
+                half |= phrase_time_word(low, "half");
+                quarter |= phrase_time_word(low, "quarter");
+                before |= phrase_time_word(low, "to");
                 if (ascii_digit(low[0])) {
                         char *end;
                         hour = (unsigned)strtoul(low, &end, 10);
@@ -122,23 +144,35 @@ static bool phrase_tail(const char *shorter, const char *longer) {
         return m == n + 3 && memcmp(longer, shorter, n) == 0 && longer[n] == ' ';
 }
 
-bool phrase_same(const char *a, const char *b) {
-        char x[2 * PHRASE_ID_MAX], y[2 * PHRASE_ID_MAX];
-        unsigned m[2], d[2];
-        bool half[2];
+void phrase_form(const char *s, PhraseForm *ret) {
+        bool half = false;
 
-        phrase_norm(a, x, sizeof(x));
-        phrase_norm(b, y, sizeof(y));
+        phrase_norm(s, ret->norm, sizeof(ret->norm));
+        ret->time = phrase_read_time(s, &ret->minutes, &half) && (strchr(s, ':') || !half);
+        ret->half = half;
+        ret->date = phrase_read_date(ret->norm, &ret->month, &ret->day);
+}
+
+bool phrase_form_same(const PhraseForm *a, const PhraseForm *b) {
+        const char *x = a->norm, *y = b->norm;
+
         if (!x[0] || !y[0])
                 return false;
         if (strcmp(x, y) == 0)
                 return true;
-        if (phrase_read_time(a, &m[0], &half[0]) && phrase_read_time(b, &m[1], &half[1]) &&
-            (strchr(a, ':') || !half[0]) && (strchr(b, ':') || !half[1]))
-                return m[0] == m[1] || ((half[0] || half[1]) && m[0] % 720 == m[1] % 720);
-        if (phrase_read_date(x, &m[0], &d[0]) && phrase_read_date(y, &m[1], &d[1]))
-                return d[0] == d[1] && (m[0] == m[1] || m[0] == 0 || m[1] == 0);
+        if (a->time && b->time)
+                return a->minutes == b->minutes || ((a->half || b->half) && a->minutes % 720 == b->minutes % 720);
+        if (a->date && b->date)
+                return a->day == b->day && (a->month == b->month || a->month == 0 || b->month == 0);
         if (ascii_digit(x[0]) || ascii_digit(y[0]))
                 return false;
         return phrase_tail(x, y) || phrase_tail(y, x) || phrase_initials(x, y) || phrase_initials(y, x);
+}
+
+bool phrase_same(const char *a, const char *b) {
+        PhraseForm x, y;
+
+        phrase_form(a, &x);
+        phrase_form(b, &y);
+        return phrase_form_same(&x, &y);
 }

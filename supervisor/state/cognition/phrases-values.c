@@ -16,7 +16,8 @@ const char *phrase_type_name(PhraseType t) {
 PhraseType phrase_type_of(const char *name, size_t n) {
         size_t i = 0;
 
-        while (i < PHRASE_TYPES && (strlen(phrase_type_names[i]) != n || memcmp(phrase_type_names[i], name, n) != 0))
+        while (i < PHRASE_TYPES && (phrase_type_names[i][0] != name[0] || strncmp(phrase_type_names[i], name, n) != 0 ||
+                                    phrase_type_names[i][n] != '\0'))
                 i++;
         return (PhraseType)i;
 }

@@ -121,7 +121,8 @@ size_t phrase_sentence_end(const PhraseText *t, size_t at) {
 }
 
 bool phrase_is(const PhraseText *t, size_t i, const char *word) {
-        return i < t->n && strlen(word) == t->word[i].n && memcmp(t->low + t->word[i].at, word, t->word[i].n) == 0;
+        return i < t->n && t->low[t->word[i].at] == word[0] && strlen(word) == t->word[i].n &&
+               memcmp(t->low + t->word[i].at, word, t->word[i].n) == 0;
 }
 
 static void phrase_classify(PhraseText *t) {
@@ -194,9 +195,22 @@ size_t phrase_match(const PhraseText *t, size_t at, size_t end, const char *patt
 }
 
 bool phrase_any(const PhraseText *t, size_t at, size_t end, const char *const *patterns, size_t n) {
-        for (size_t i = at; i < end; i++)
+        uint32_t begin[32] = {0}; /* of each first letter the second letters; a word of one letter has any sign behind */
+        bool all = end <= at + 2;
+
+        for (size_t k = 0; k < n && !all; k++) {
+                char second = patterns[k][1];
+
+                begin[patterns[k][0] & 31] |= second && second != ' ' ? UINT32_C(1) << (second & 31) : UINT32_MAX;
+        }
+        for (size_t i = at; i < end; i++) {
+                const char *low = t->low + t->word[i].at;
+
+                if (!all && !(begin[low[0] & 31] >> (low[1] & 31) & 1))
+                        continue;
                 for (size_t k = 0; k < n; k++)
-                        if (phrase_may(t->low + t->word[i].at, patterns[k]) && phrase_match(t, i, end, patterns[k]))
+                        if (phrase_may(low, patterns[k]) && phrase_match(t, i, end, patterns[k]))
                                 return true;
+        }
         return false;
 }

@@ -111,7 +111,18 @@ typedef struct PhraseValue {
 bool phrase_value(const PhraseText *t, size_t *at, size_t end, PhraseValue *ret);
 /* Do two ids of values of like types mean the same: equal words, a part, initials, the same time or date? */
 bool phrase_same(const char *a, const char *b);
+/* The same for values that are compared with many others. */
+typedef struct PhraseForm {
+        char norm[2 * PHRASE_ID_MAX];
+        unsigned minutes, month, day;
+        bool time, half, date; /* half: morning or afternoon is open */
+} PhraseForm;
+void phrase_form(const char *s, PhraseForm *ret);
+bool phrase_form_same(const PhraseForm *a, const PhraseForm *b);
 /* Lower-case words [a-z0-9]+ with one blank between, as a judge compares. Returns the length. */
 size_t phrase_norm(const char *s, char *out, size_t n_out);
 /* Does the normal form of `part` stand in the normal form of `whole`, at word boundaries? */
 bool phrase_within(const char *part, const char *whole);
+/* How many of the n parts stand in `whole`? */
+size_t phrase_within_of(const char *const *parts, size_t n, const char *whole);
+#define PHRASE_WITHIN(list, whole) phrase_within_of(list, ARRAY_SIZE(list), whole)

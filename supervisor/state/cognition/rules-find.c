@@ -50,10 +50,6 @@ void rule_fill(void) {
         pthread_once(&once, rule_fill_once);
 }
 
-bool rule_says(const PhraseText *t, size_t i, size_t end, const char *word) {
-        return i < end && phrase_match(t, i, end, word) > 0;
-}
-
 size_t rule_find(const PhraseText *t, size_t at, size_t end, const char *const *patterns, size_t n,
                  const uint32_t *begin, size_t *ret_n) {
         for (size_t i = at; i < end; i++) {
@@ -62,7 +58,7 @@ size_t rule_find(const PhraseText *t, size_t at, size_t end, const char *const *
                 if (t->word[i].foreign || !t->word[i].letter || (begin && !rule_may_begin(t, i, begin)))
                         continue;
                 for (size_t k = 0; k < n; k++)
-                        if (t->low[t->word[i].at] == patterns[k][0])
+                        if (phrase_may(t->low + t->word[i].at, patterns[k]))
                                 best = MAX(best, phrase_match(t, i, end, patterns[k]));
                 if (best > 0) {
                         *ret_n = best;
@@ -76,7 +72,7 @@ size_t rule_at(const PhraseText *t, size_t i, size_t end, const char *const *lis
         size_t best = 0, words;
 
         for (size_t k = 0; k < n && i < end && !t->word[i].foreign; k++)
-                if (t->low[t->word[i].at] == list[k][0] && (words = phrase_match(t, i, end, list[k])) > best)
+                if (phrase_may(t->low + t->word[i].at, list[k]) && (words = phrase_match(t, i, end, list[k])) > best)
                         best = words;
         return best;
 }
@@ -113,7 +109,7 @@ const RuleMarker *rule_marker(const PhraseText *t, size_t at, size_t i, size_t e
                 const RuleMarker *m = &rule_markers[k];
                 size_t n;
 
-                if (t->low[t->word[i].at] != m->pattern[0] || (n = phrase_match(t, i, end, m->pattern)) <= *ret_n)
+                if (!phrase_may(t->low + t->word[i].at, m->pattern) || (n = phrase_match(t, i, end, m->pattern)) <= *ret_n)
                         continue;
                 if ((m->form & RULE_HEAD && i != at) || (m->form & RULE_OTHERS && rule_narrates(t, at, i)) ||
                     (m->form & RULE_NUMBER && !rule_number_follows(t, i + n, end)))
@@ -126,7 +122,7 @@ const RuleMarker *rule_marker(const PhraseText *t, size_t at, size_t i, size_t e
 
 bool rule_lifts_at(const PhraseText *t, size_t i, size_t end) {
         for (size_t k = 0; k < ARRAY_SIZE(rule_lifts); k++)
-                if (phrase_match(t, i, end, rule_lifts[k]))
+                if (rule_says(t, i, end, rule_lifts[k]))
                         return true;
         return false;
 }
@@ -135,7 +131,8 @@ size_t rule_standing_at(const PhraseText *t, size_t at, size_t end) {
         size_t n, best = 0;
 
         for (size_t k = 0; k < ARRAY_SIZE(rule_standing) && at < end && !t->word[at].foreign; k++)
-                if ((n = phrase_match(t, at, end, rule_standing[k])) > best)
+                if (phrase_may(t->low + t->word[at].at, rule_standing[k]) &&
+                    (n = phrase_match(t, at, end, rule_standing[k])) > best)
                         best = n;
         return best;
 }

@@ -33,7 +33,9 @@ typedef enum RuleList {
 
 /* rules-find.c. Before the first search: notes the beginnings of all wordings. */
 void rule_fill(void);
-bool rule_says(const PhraseText *t, size_t i, size_t end, const char *word);
+static inline bool rule_says(const PhraseText *t, size_t i, size_t end, const char *word) {
+        return i < end && phrase_may(t->low + t->word[i].at, word) && phrase_match(t, i, end, word) > 0;
+}
 /* The first place in [at, end) where a pattern stands in the speaker's own words, or SIZE_MAX; *ret_n: its words.
  * begin: NULL, or of each first letter of the patterns the set of second letters. */
 size_t rule_find(const PhraseText *t, size_t at, size_t end, const char *const *patterns, size_t n, const uint32_t *begin,

@@ -44,35 +44,75 @@ bool rule_weak(const char *w, size_t n) {
                                              "cost", "friend", "address", "phone", "person", "people"};
         uint32_t c = phrase_class(w, n, NULL);
 
+        if (!(c & PW_STOP) || c & (PW_VERB | PW_PART | PW_UNIT | PW_DAY | PW_NUMBER))
+                return false;
         for (size_t i = 0; i < ARRAY_SIZE(strong); i++)
                 if (strlen(strong[i]) == n && memcmp(strong[i], w, n) == 0)
                         return false;
-        return c & PW_STOP && !(c & (PW_VERB | PW_PART | PW_UNIT | PW_DAY | PW_NUMBER));
+        return true;
 }
 
-size_t rule_shared(const char *a, const char *b, size_t *ret_n) {
-        char x[256], y[256];
+void rule_stems(const char *text, RuleStems *ret) {
+        size_t n = phrase_norm(text, ret->norm, sizeof(ret->norm));
+
+        ret->n = 0;
+        ret->marks = 0;
+        for (size_t at = 0, end; at < n; at = end + 1) {
+                RuleStem *w = &ret->word[ret->n++];
+
+                for (end = at; end < n && ret->norm[end] != ' '; end++)
+                        ;
+                *w = (RuleStem){.at = (uint8_t)at, .n = (uint8_t)(end - at), .weak = -1};
+                w->stem = (uint8_t)rule_stem(ret->norm + at, end - at);
+                w->mark = (uint8_t)((ret->norm[at] * 5U + ret->norm[at + w->stem - 1U] + w->stem) % 64);
+                ret->marks |= UINT64_C(1) << w->mark;
+        }
+}
+
+/* Does b have the stem of word i of a? Mostly the mark is missing. */
+static bool rule_has_stem(const RuleStems *a, size_t i, const RuleStems *b) {
+        const RuleStem *p = &a->word[i];
+
+        if (!(b->marks >> p->mark & 1))
+                return false;
+        for (size_t k = 0; k < b->n; k++)
+                if (b->word[k].mark == p->mark && b->word[k].stem == p->stem &&
+                    memcmp(a->norm + p->at, b->norm + b->word[k].at, p->stem) == 0)
+                        return true;
+        return false;
+}
+
+bool rule_stems_meet(const RuleStems *a, const RuleStems *b) {
+        if (a->marks & b->marks)
+                for (size_t i = 0; i < a->n; i++)
+                        if (rule_has_stem(a, i, b))
+                                return true;
+        return false;
+}
+
+size_t rule_stems_shared(RuleStems *a, const RuleStems *b, size_t *ret_n) {
         size_t shared = 0;
 
         *ret_n = 0;
-        phrase_norm(a, x, sizeof(x));
-        phrase_norm(b, y, sizeof(y));
-        for (const char *p = x; *p; p += *p == ' ') {
-                size_t n = strcspn(p, " "), stem = rule_stem(p, n);
-                bool found = false;
+        for (size_t i = 0; i < a->n; i++) {
+                RuleStem *w = &a->word[i];
 
-                if (!rule_weak(p, n)) {
+                if (w->weak < 0)
+                        w->weak = rule_weak(a->norm + w->at, w->n);
+                if (!w->weak) {
                         ++*ret_n;
-                        for (const char *q = y; *q && !found; q += *q == ' ') {
-                                size_t n_q = strcspn(q, " ");
-                                found = rule_stem(q, n_q) == stem && memcmp(p, q, stem) == 0;
-                                q += n_q;
-                        }
-                        shared += found;
+                        shared += rule_has_stem(a, i, b);
                 }
-                p += n;
         }
         return shared;
+}
+
+size_t rule_shared(const char *a, const char *b, size_t *ret_n) {
+        RuleStems x, y;
+
+        rule_stems(a, &x);
+        rule_stems(b, &y);
+        return rule_stems_shared(&x, &y, ret_n);
 }
 
 size_t rule_skip(const PhraseText *t, size_t at, size_t end) {
@@ -89,9 +129,7 @@ size_t rule_skip(const PhraseText *t, size_t at, size_t end) {
 
                 if (phrase_match(t, at, end, "remember to"))
                         break;
-                for (size_t k = 0; k < ARRAY_SIZE(fillers) && !filler; k++)
-                        filler = rule_says(t, at, end, fillers[k]);
-                if (!filler)
+                if (!filler && !phrase_any(t, at, at + 1, fillers, ARRAY_SIZE(fillers)))
                         break;
         }
         return at;
@@ -100,7 +138,7 @@ size_t rule_skip(const PhraseText *t, size_t at, size_t end) {
 void rule_trim(const PhraseText *t, size_t *at, size_t *end) {
         static const char *const head[] = {"you", "we", "i", "to", "that", "should", "may", "can", "the",
                                            "agent", "it", "they", "anyone", "ever", "want", "is", "are", "there",
-                                           "will", "shall", "be", "must", "also", "actually", "correction", "and", "but", "only"};
+                                           "will", "shall", "be", "must", "also", "actually", "correction", "and", "but"};
         static const char *const tail[] = {"please", "ever", "though", "ok", "okay", "too", "either", "and",
                                            "but", "or", "again", "anymore", "right", "to", "be",
                                            "yet"};
@@ -111,14 +149,12 @@ void rule_trim(const PhraseText *t, size_t *at, size_t *end) {
 
         while (again && *at < *end) {
                 again = !t->word[*at].letter && t->text[t->word[*at].at] != '$';
-                for (size_t k = 0; k < ARRAY_SIZE(head) && !again; k++)
-                        again = rule_says(t, *at, *end, head[k]) && !(k + 1 == ARRAY_SIZE(head));
+                again = again || phrase_any(t, *at, *at + 1, head, ARRAY_SIZE(head));
                 *at += again;
         }
         for (size_t cut = 1; cut > 0 && *at < *end; *end -= cut) {
                 cut = !t->word[*end - 1].letter && t->text[t->word[*end - 1].at] != '%';
-                for (size_t k = 0; k < ARRAY_SIZE(tail) && cut == 0; k++)
-                        cut = rule_says(t, *end - 1, *end, tail[k]);
+                cut = cut || phrase_any(t, *end - 1, *end, tail, ARRAY_SIZE(tail));
                 for (size_t k = 0; k < ARRAY_SIZE(tails) && cut == 0; k++)
                         for (size_t n = 2; n <= 4 && n < *end - *at && cut == 0; n++)
                                 cut = phrase_match(t, *end - n, *end, tails[k]) == n ? n : 0;

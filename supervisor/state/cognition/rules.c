@@ -1,6 +1,8 @@
 /* Runs: supervisor, CLI. Rules, their changes and lifts, and goals, clause by clause. */
 #include "cognition/rules-inside.h"
 
+#include "base/ascii.h"
+
 #include <strings.h>
 
 static const char *const rule_names[RULE_KINDS] = {
@@ -27,9 +29,8 @@ static size_t rule_clause_end(const PhraseText *t, size_t at, size_t end) {
         for (size_t i = at + 1; i < end; i++) {
                 size_t n, next = i + 1;
 
-                for (size_t k = 0; k < ARRAY_SIZE(reasons); k++)
-                        if (rule_says(t, i, end, reasons[k]))
-                                return i;
+                if (phrase_any(t, i, i + 1, reasons, ARRAY_SIZE(reasons)))
+                        return i;
                 if (!rule_says(t, i, end, ",") && !rule_says(t, i, end, "and") && !rule_says(t, i, end, "but"))
                         continue;
                 if (rule_says(t, i, end, "but") && RULE_AT(t, i - 1, end, everybody))
@@ -61,7 +62,8 @@ static bool rule_passing(const Rule *r) {
                 bool idle = false;
 
                 for (size_t k = 0; k < ARRAY_SIZE(these) && !idle; k++)
-                        idle = strlen(these[k]) == n_p && strncasecmp(p, these[k], n_p) == 0;
+                        idle = ascii_lower(*p) == these[k][0] && strlen(these[k]) == n_p &&
+                               strncasecmp(p, these[k], n_p) == 0;
                 if (!idle)
                         n++;
                 p += n_p;

@@ -37,6 +37,21 @@ typedef struct Rule {
 bool rule_next(const PhraseText *t, size_t *at, Rule *ret);
 /* How many words of content a and b share, and the number of a. Plurals and some endings count as the same. */
 size_t rule_shared(const char *a, const char *b, size_t *ret_n);
+/* The same for texts that are compared with many others: their words and stems. */
+typedef struct RuleStem {
+        uint8_t at, n, stem, mark; /* place and bytes in `norm`; equal stems have equal marks */
+        int8_t weak;               /* -1: not known yet */
+} RuleStem;
+typedef struct RuleStems {
+        char norm[256];
+        RuleStem word[128];
+        size_t n;
+        uint64_t marks; /* a bit for each mark */
+} RuleStems;
+void rule_stems(const char *text, RuleStems *ret);
+size_t rule_stems_shared(RuleStems *a, const RuleStems *b, size_t *ret_n);
+/* Have both a stem in common, of any word? */
+bool rule_stems_meet(const RuleStems *a, const RuleStems *b);
 /* Words of [at, end) without articles and foreign words, sanitised for an atom, at most n_out - 1 bytes. */
 size_t rule_words(const PhraseText *t, size_t at, size_t end, char *out, size_t n_out);
 /* The goal of the words [at, end). false: none. */
