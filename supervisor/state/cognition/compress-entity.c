@@ -190,9 +190,9 @@ static void entity_evict(Compress *c, size_t at, const char *reason) {
         entity_remove(c, at);
 }
 
-/* Things go first, then what has no name; the newest remain. */
+/* Things go first, words without a name and names apart; then other values without a noun. The newest remain. */
 static void entity_bound(Compress *c, size_t max) {
-        size_t named = entity_named(c), things = 0, loose = 0;
+        size_t named = entity_named(c), things = 0, plain = 0, loose = 0;
         bool names = named >= COMPRESS_NAMED;
         size_t room = COMPRESS_LOOSE - MIN((named - MIN(named, (size_t)COMPRESS_NAMED) + 1) / 2, (size_t)COMPRESS_LOOSE);
 
@@ -203,7 +203,8 @@ static void entity_bound(Compress *c, size_t max) {
                         continue;
                 if ((names || type == PHRASE_MONEY || type == PHRASE_THING || type == PHRASE_COUNT) && entity_repeats(c, i))
                         entity_remove(c, i);
-                else if (type == PHRASE_THING && ++things + 2 * named > COMPRESS_THINGS)
+                else if (type == PHRASE_THING && ++*(entity_plain(&c->entity[i]) ? &plain : &things) + 2 * named >
+                                                             COMPRESS_THINGS)
                         entity_remove(c, i);
                 else if (names && (entity_plain(&c->entity[i]) || entity_passing(&c->entity[i]) || ++loose > room))
                         entity_remove(c, i);
