@@ -2,6 +2,8 @@
  * noun takes the place of the old value. */
 #include "cognition/compress-inside.h"
 
+#include <strings.h>
+
 /* The entity whose value the speaker names as the old value, or n_entities. */
 static size_t bind_old(const Compress *c, const char *old) {
         size_t i = c->n_entities;
@@ -67,15 +69,23 @@ static size_t bind_same(const Compress *c, const Named *n) {
         return best_score < 100 && rivals > 0 ? c->n_entities : best;
 }
 
+/* "58 degrees", "60 degrees": counts of one unit. */
+static bool bind_unit(const char *a, const char *b) {
+        const char *x = strrchr(a, ' '), *y = strrchr(b, ' ');
+
+        return x && y && strcasecmp(x, y) == 0;
+}
+
 /* "The drill starts 14:20. … Shift the start to 14:50": the only value of the kind without a name, or n_entities. */
 static size_t bind_unnamed(const Compress *c, const Named *n) {
         unsigned kind = bind_kind(n->value);
         size_t found = c->n_entities;
 
-        for (size_t i = 0; i < c->n_entities && kind > 0 && kind < 4; i++) {
+        for (size_t i = 0; i < c->n_entities && kind > 0 && kind <= 4; i++) {
                 PhraseType type = entity_type(&c->entity[i]);
 
-                if (c->entity[i].fresh || type == PHRASE_TYPES || entity_kin(type) != kind)
+                if (c->entity[i].fresh || type == PHRASE_TYPES || entity_kin(type) != kind ||
+                    (kind == 4 && !bind_unit(c->entity[i].id, n->value)))
                         continue;
                 if (found < c->n_entities)
                         return c->n_entities;

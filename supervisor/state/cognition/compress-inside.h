@@ -8,7 +8,7 @@
 
 #define COMPRESS_ENTITIES 64 /* while a turn is read; 24 remain */
 #define COMPRESS_OFFERS 8
-#define COMPRESS_THINGS 5 /* entities of type thing kept */
+#define COMPRESS_THINGS 6  /* entities of type thing kept, plain words and names apart */
 #define COMPRESS_NAMED 3  /* with so many named parameters, values without a name count little */
 #define COMPRESS_LOOSE 2  /* values without a name kept then */
 #define COMPRESS_HYPOTHESES 2 /* the newest */

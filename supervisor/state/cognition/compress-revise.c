@@ -73,14 +73,39 @@ static void revise_read(Revise *r) {
         }
 }
 
-/* "VLAN 412": the number, for a bare number to replace, or NULL. */
+/* "VLAN 412": the number, for a bare number to replace; "cluster eu-prod-2": the identifier, for one of its form. NULL:
+ * neither. */
 static const char *revise_number(const CompressEntity *e, const PhraseValue *v) {
         const char *last = strrchr(e->id, ' ');
 
+        if (last && strpbrk(last, "0123456789") && strpbrk(last, "-_.") && !strchr(v->id, ' ') &&
+            named_form(last + 1, v->id) >= NAMED_STRONG)
+                return last + 1;
         return last && ascii_letter(e->id[0]) && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1) &&
                                strspn(v->id, "0123456789") == strlen(v->id) && strlen(v->id) == strlen(last + 1)
                        ? last + 1
                        : NULL;
+}
+
+/* "Number of cycles: 32", then "35 cycles": a bare number, and a count of the noun. */
+static bool revise_counts(const CompressEntity *e, const PhraseValue *v) {
+        const char *noun = strchr(v->id, ' ');
+        size_t n;
+
+        return noun && e->id[0] && strspn(e->id, "0123456789") == strlen(e->id) && ascii_digit(v->id[0]) &&
+               rule_shared(noun + 1, e->type, &n) > 0;
+}
+
+/* Two or three words with capitals, without a digit. */
+static bool revise_person(const char *id) {
+        size_t words = 0;
+
+        for (const char *p = id; *p; p += strcspn(p, " "), p += *p == ' ') {
+                if (*p < 'A' || *p > 'Z')
+                        return false;
+                words++;
+        }
+        return words >= 2 && words <= 3 && !strpbrk(id, "0123456789");
 }
 
 /* How alike entity and value are: 0 not at all. */
@@ -88,7 +113,9 @@ static unsigned revise_form(const CompressEntity *e, const PhraseValue *v) {
         PhraseType have = entity_type(e);
 
         if (revise_number(e, v))
-                return 1;
+                return strpbrk(v->id, "-_.") ? NAMED_STRONG : 1;
+        if (have == PHRASE_TYPES && revise_counts(e, v))
+                return NAMED_STRONG;
         if (have < PHRASE_TYPES && entity_kin(have) != entity_kin(v->type))
                 return 0;
         if (entity_kin(v->type) <= 2) { /* dates and times in any form */
@@ -112,6 +139,9 @@ static const PhraseValue *revise_successor(const Revise *r, const CompressEntity
                                 return NULL;
                         found = &r->new[i];
                 }
+        if (!found && r->n_new == 1 && entity_kin(r->new[0].type) == 6 && r->new[0].id[0] >= 'A' && r->new[0].id[0] <= 'Z' &&
+            e->id[0] >= 'A' && e->id[0] <= 'Z' && !strpbrk(e->id, "0123456789"))
+                found = &r->new[0]; /* both are names */
         return found;
 }
 
@@ -136,7 +166,7 @@ static void revise_set(Compress *c, size_t at, const PhraseValue *v) {
 
 /* The earlier value meant by a value without a noun: the most alike, the latest of equals; of amounts any, of values
  * without a name the ones with a word in common ("room 214", "room 220"). strong: those alone. */
-static size_t revise_meant(const Compress *c, const PhraseValue *v, bool strong) {
+static size_t revise_meant(const Compress *c, const PhraseValue *v, bool strong, bool person) {
         size_t best = SIZE_MAX;
         unsigned best_form = 0;
 
@@ -144,6 +174,9 @@ static size_t revise_meant(const Compress *c, const PhraseValue *v, bool strong)
                 PhraseType type = entity_type(&c->entity[i]);
                 bool named = type == PHRASE_TYPES || (type == PHRASE_MONEY && v->type == PHRASE_MONEY);
                 unsigned form = c->entity[i].fresh ? 0 : revise_form(&c->entity[i], v);
+
+                if (person && !c->entity[i].fresh && revise_person(c->entity[i].id) && revise_person(v->id))
+                        form = NAMED_STRONG;
 
                 if (form >= (strong || !named ? NAMED_STRONG : 1) && form >= best_form) {
                         best = i;
@@ -153,6 +186,20 @@ static size_t revise_meant(const Compress *c, const PhraseValue *v, bool strong)
         return best;
 }
 
+/* "The conference was moved to October 9": the only date or time of the state, or SIZE_MAX. */
+static size_t revise_shifted(const Compress *c, const PhraseValue *v) {
+        size_t found = SIZE_MAX;
+
+        for (size_t i = 0; i < c->n_entities && entity_kin(v->type) <= 2; i++) {
+                if (c->entity[i].fresh || revise_form(&c->entity[i], v) == 0)
+                        continue;
+                if (found != SIZE_MAX)
+                        return SIZE_MAX;
+                found = i;
+        }
+        return found;
+}
+
 static bool revise_not(const PhraseText *t, size_t i) {
         return i > 0 && (phrase_match(t, i - 1, i, "not") || phrase_match(t, i - 1, i, "no"));
 }
@@ -160,11 +207,12 @@ static bool revise_not(const PhraseText *t, size_t i) {
 void compress_revise(Compress *c, bool guess) {
         const PhraseText *t = &c->user;
         size_t pending = SIZE_MAX; /* of the sentence before: the value is of no use any more */
+        bool sorry = false;
 
         for (size_t at = 0, end; at < t->n; at = end) {
                 Revise r = {.c = c, .at = at, .old = SIZE_MAX};
                 const PhraseValue *v;
-                bool asks, turns, revises, ends;
+                bool asks, turns, revises, ends, person = false;
 
                 end = r.end = phrase_sentence_end(t, at);
                 asks = t->text[t->word[end - 1].at] == '?' || phrase_any(t, at, end, revise_guesses, ARRAY_SIZE(revise_guesses));
@@ -175,6 +223,9 @@ void compress_revise(Compress *c, bool guess) {
                 if (asks || t->word[at].foreign)
                         continue;
                 revise_read(&r);
+                if (sorry && r.n_new > 0)
+                        turns = revises = true;
+                sorry = revises && r.n_new == 0 && r.old == SIZE_MAX; /* "Sorry, wrong tag. It's LT-4417." */
                 ends = r.old != SIZE_MAX && phrase_any(t, at, end, revise_ends, ARRAY_SIZE(revise_ends));
                 if (r.old == SIZE_MAX && pending != SIZE_MAX && r.n_new > 0)
                         r.old = pending;
@@ -182,8 +233,15 @@ void compress_revise(Compress *c, bool guess) {
                         r.old = SIZE_MAX;
                 pending = SIZE_MAX;
                 if (guess) {
-                        if (r.old == SIZE_MAX && turns && r.n_new == 1 &&
-                            (r.old = revise_meant(c, &r.new[0], !revises)) != SIZE_MAX)
+                        if (r.old != SIZE_MAX || r.n_new != 1)
+                                continue;
+                        if (phrase_any(t, at, end, revise_shifts, ARRAY_SIZE(revise_shifts)))
+                                r.old = revise_shifted(c, &r.new[0]);
+                        else
+                                person = phrase_any(t, at, end, revise_persons, ARRAY_SIZE(revise_persons));
+                        if (r.old == SIZE_MAX && (turns || person))
+                                r.old = revise_meant(c, &r.new[0], !revises, person);
+                        if (r.old != SIZE_MAX)
                                 revise_set(c, r.old, &r.new[0]);
                         continue;
                 }

@@ -210,7 +210,7 @@ static size_t phrase_money(const PhraseScan *s, size_t i) {
         static const char *const signs[] = {"\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5"}; /* bytes of a word, as of letters */
         const PhraseWord *w = phrase_at(s, i);
 
-        if (phrase_says(s, i, "$") && phrase_at(s, i + 1)->digit)
+        if (phrase_says(s, i, "$") && phrase_at(s, i + 1)->digit && !phrase_at(s, i + 1)->foreign)
                 return i + 2;
         for (size_t k = 0; k < ARRAY_SIZE(signs) && i < s->end; k++) {
                 size_t n = strlen(signs[k]);
@@ -280,7 +280,7 @@ static size_t phrase_name(const PhraseScan *s, size_t i) {
                         break;
                 }
                 if (next->letter && (next->capital || next->digit) && !next->begins &&
-                    !(next->class & (PW_DAY | PW_MONTH)) && !(next->digit && next->n > 3)) {
+                    !(next->class & (PW_DAY | PW_MONTH)) && !(next->digit && next->n > 3 && (w->begins || next->n > 8 || !memchr(s->t->low + next->at, '.', next->n)))) {
                         at++;
                         continue;
                 }

@@ -4,7 +4,8 @@
 /* "Machines may be powered off now". */
 static bool rule_permit(const PhraseText *t, size_t at, size_t end) {
         static const char *const free[] = {"without asking", "without approval", "without confirmation",
-                                           "without waiting"};
+                                           "without waiting", "without my approval", "without my ok",
+                                           "without my okay", "without my permission", "without checking"};
         static const char *const never[] = {"never", "not", "don't", "no", "nothing", "nobody", "must", "cannot", "can't",
                                             "avoid", "stop"};
         size_t n;

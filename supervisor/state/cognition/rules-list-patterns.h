@@ -131,7 +131,8 @@ static const char *const rule_permits[] = {
         "is all right", "is no problem", "is usable", "is safe", "is welcome", "is good", "are ok", "are okay",
         "are fine", "are allowed", "are permitted", "are possible", "are acceptable", "are alright", "are all right",
         "are no problem", "are usable", "are safe", "are welcome", "are good"};
-static const char *const rule_times[] = {"now", "again", "after all", "from now on", "from here on", "as of today", "any more", "anymore"};
+static const char *const rule_times[] = {"now", "again", "after all", "from now on", "from here on", "as of today", "any more", "anymore",
+                                           "from today", "as of now", "starting now", "starting today", "henceforth"};
 static const char *const rule_negations[] = {"not", "never", "only", "no", "cannot", "can't", "nobody", "nothing",
                                              "without", "must", "until", "unless"};
 /* With a word for rules in the clause. */
