@@ -5,6 +5,7 @@
 
 #include "index/words.h"
 
+#include <pthread.h>
 #include <string.h>
 
 /* Words with a blank between; `a|b`: either; `stem~`: any word that begins so; `*`: at most GAP words between. */
@@ -189,37 +190,65 @@ static void directive_fill(DirectiveWindow *w, const char *text, size_t n, size_
         }
 }
 
-/* The bit of a letter; all other bytes share a bit. */
-static uint32_t directive_letter(char c) {
-        return UINT32_C(1) << (c >= 'a' && c <= 'z' ? c - 'a' : 26);
+#define LETTERS 27 /* a to z; any other byte, or none */
+
+/* By the first two letters of a word: the bits of the patterns that may begin with the word. */
+static struct DirectiveList {
+        const char *const *pattern;
+        size_t n;
+        uint64_t begin[LETTERS][LETTERS];
+} directive_lists[] = {{directives, ARRAY_SIZE(directives), {{0}}}, {rules, ARRAY_SIZE(rules), {{0}}}};
+static_assert(ARRAY_SIZE(directives) <= 64 && ARRAY_SIZE(rules) <= 64, "a bit for each pattern");
+
+static size_t directive_letter(const char *word, size_t n, size_t i) {
+        return i < n && word[i] >= 'a' && word[i] <= 'z' ? (size_t)(word[i] - 'a') : LETTERS - 1;
 }
 
-/* The letters with which the pattern's first word may begin: nearly every word of a text is refused by these alone. */
-static uint32_t directive_begins(const char *pattern) {
-        uint32_t letters = directive_letter(*pattern);
+static void directive_note(struct DirectiveList *list, size_t p) {
+        const char *word = list->pattern[p];
 
-        for (; *pattern && *pattern != ' '; pattern++)
-                if (*pattern == '|')
-                        letters |= directive_letter(pattern[1]);
-        return letters;
+        for (size_t n; *word && *word != ' '; word += n + (word[n] == '|')) {
+                bool stem;
+
+                n = strcspn(word, "| ");
+                stem = n == 2 && word[1] == '~';
+                for (size_t second = 0; second < LETTERS; second++)
+                        if (stem || second == directive_letter(word, n, 1))
+                                list->begin[directive_letter(word, n, 0)][second] |= UINT64_C(1) << p;
+        }
 }
 
-static bool directive_search(const char *const *patterns, size_t n_patterns, const char *text, size_t n) {
+static void directive_note_all(void) {
+        for (size_t l = 0; l < ARRAY_SIZE(directive_lists); l++)
+                for (size_t p = 0; p < directive_lists[l].n; p++)
+                        directive_note(&directive_lists[l], p);
+}
+
+static bool directive_begins(const struct DirectiveList *list, const DirectiveWindow *w, size_t at) {
+        const DirectiveWord *word = &w->word[at];
+        uint64_t left = list->begin[directive_letter(word->p, word->n, 0)][directive_letter(word->p, word->n, 1)];
+
+        for (; left; left &= left - 1)
+                if (directive_at(list->pattern[__builtin_ctzll(left)], w, at))
+                        return true;
+        return false;
+}
+
+static bool directive_search(const struct DirectiveList *list, const char *text, size_t n) {
         enum { STEP = DIRECTIVE_WORDS / 2 };
-        uint32_t begin[ARRAY_SIZE(directives) + ARRAY_SIZE(rules)];
-        DirectiveWindow w = {.n = 0};
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        DirectiveWindow w;
         size_t at = 0;
 
-        for (size_t p = 0; p < n_patterns; p++)
-                begin[p] = directive_begins(patterns[p]);
+        pthread_once(&once, directive_note_all);
+        w.n = 0;
         directive_fill(&w, text, n, &at);
         while (w.n > 0) {
                 size_t begins = at < n ? MIN(w.n, (size_t)STEP) : w.n;
 
                 for (size_t i = 0; i < begins; i++)
-                        for (size_t p = 0; p < n_patterns; p++)
-                                if ((begin[p] & directive_letter(w.word[i].p[0])) && directive_at(patterns[p], &w, i))
-                                        return true;
+                        if (directive_begins(list, &w, i))
+                                return true;
                 memmove(w.word, w.word + begins, (w.n - begins) * sizeof(*w.word));
                 w.n -= begins;
                 directive_fill(&w, text, n, &at);
@@ -241,12 +270,12 @@ static size_t directive_invisible(const char *text, size_t n) {
 }
 
 /* Searches the text without invisible characters. Without memory the answer is the safe one. */
-static bool directive_search_visible(const char *const *patterns, size_t n_patterns, const char *text, size_t n) {
+static bool directive_search_visible(const struct DirectiveList *list, const char *text, size_t n) {
         _cleanup_free_ char *visible = NULL;
         size_t o = 0, skip;
 
         if (!memchr(text, 0xC2, n) && !memchr(text, 0xE2, n) && !memchr(text, 0xEF, n))
-                return directive_search(patterns, n_patterns, text, n);
+                return directive_search(list, text, n);
         visible = malloc(n + 1);
         if (!visible)
                 return true;
@@ -255,13 +284,13 @@ static bool directive_search_visible(const char *const *patterns, size_t n_patte
                 if (!skip)
                         visible[o++] = text[i];
         }
-        return directive_search(patterns, n_patterns, visible, o);
+        return directive_search(list, visible, o);
 }
 
 bool qualify_has_directive(const char *text, size_t n) {
-        return directive_search_visible(directives, ARRAY_SIZE(directives), text, n);
+        return directive_search_visible(&directive_lists[0], text, n);
 }
 
 bool qualify_has_rule(const char *text, size_t n) {
-        return directive_search_visible(rules, ARRAY_SIZE(rules), text, n);
+        return directive_search_visible(&directive_lists[1], text, n);
 }
