@@ -872,6 +872,8 @@ MUTATIONS = [
              "a record of a dead writer that was damaged is told of", cases="stopped.py", before="slots of the test"),
     Mutation("redo: torn is not damaged (I-79)", [("supervisor/state/store/wal-head.c", "if (memcmp(is[i].now, h->sums[i].before, sizeof(is[i].now)) == 0)", "if (0)")],
              "a record of a dead writer that was damaged is told of", cases="stopped.py", before="slots of the test"),
+    Mutation("store: an opener keeps its file (M-56)", [("supervisor/state/store/compact.c", " ?: store_replaces(s, reterr);", ";")],
+             "a process that just opens the store keeps its file", cases="stopped.py", before="slots of the test"),
     # --- the operator's side
     Mutation("connect by the supervisor, with Landlock's TCP rule", [("supervisor/isolation/region/region-notify.c",
              "        e = region_connect_start(", "        region_notify_answer(n, q->id, 0, true);\n        if (1)\n                return;\n        e = region_connect_start("),

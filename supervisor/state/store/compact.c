@@ -139,7 +139,8 @@ int store_compact(const char *dir, const StoreAlone *also, StoreCompacted *ret, 
         r = txn_bring_in(s); /* records of a dead writer go to the tables, and so into the copy */
         if (r < 0)
                 return store_refusal(s, r, "cannot be written", reterr);
-        r = store_alone(s, "the store can be compacted", reterr); /* no process may use the old file at the rename */
+        /* no process may use the old file at the rename, or be about to */
+        r = store_alone(s, "the store can be compacted", reterr) ?: store_replaces(s, reterr);
         if (r == 0 && also)
                 r = compact_do_alone(s, also, reterr);
         before = compact_size_at(s, "data.mdb");

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 
 #define MAP_BYTES (64UL << 30) /* address space, not memory */
@@ -30,20 +31,31 @@ static int env_open_once(Store *s, const char *path, unsigned flags, size_t map)
         return r;
 }
 
+/* Every opener holds a shared flock(2) on the folder while LMDB opens the files. store_replaces() takes the exclusive
+ * one: no process can wait inside LMDB's open, keep the lock file's number of the last commit, and then read it
+ * together with another data.mdb. */
+static bool env_may_open(const Store *s) {
+        return flock(s->dir_fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+static void env_opened(const Store *s) {
+        flock(s->dir_fd, LOCK_UN);
+}
+
 /* LMDB would wait for ever for a process with an exclusive lock on the lock file; LMDB itself needs such a lock only
  * for a moment, at the open. The file is opened and closed here, before LMDB opens it: a later close would drop LMDB's
- * locks. */
+ * locks. Returns with the folder's shared lock. */
 static int env_wait_for_lock(Store *s, Diag *reterr) {
         _cleanup_close_ int fd = openat(s->dir_fd, "lock.mdb", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
         const uint64_t began = clock_mono_usec();
         bool said = false;
 
-        while (fd >= 0) {
+        for (;;) {
                 const uint64_t waited = clock_mono_usec() - began;
                 struct flock l = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
 
-                if (fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK)
+                if ((fd < 0 || fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK) && env_may_open(s))
                         break;
                 if (waited >= LOCK_WAIT_USEC)
                         return diag(reterr, STORE_E_LOCKED,
@@ -54,7 +66,7 @@ static int env_wait_for_lock(Store *s, Diag *reterr) {
                                 reterr, STORE_E_LOCKED,
                                 "store %s: the wait for process %d, which holds lock.mdb for itself alone, was ended",
                                 s->dir, l.l_pid);
-                if (!said && waited >= GATE_SAY_USEC) {
+                if (!said && waited >= GATE_SAY_USEC && l.l_pid > 0) {
                         log_warning("store %s: waiting for process %d, which holds lock.mdb for itself alone", s->dir,
                                     l.l_pid);
                         said = true;
@@ -86,6 +98,12 @@ int store_alone(Store *s, const char *why, Diag *reterr) {
                 return diag(reterr, STORE_E_LOCKED, "store %s: another process has it open: try again", s->dir);
         return diag(reterr, STORE_E_LOCKED, "store %s: process %d has it open: %s when nobody else has", s->dir,
                     (int)l.l_pid, why);
+}
+
+int store_replaces(Store *s, Diag *reterr) {
+        if (flock(s->dir_fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+                return 0;
+        return diag(reterr, STORE_E_LOCKED, "store %s: another process has it open: try again", s->dir);
 }
 
 void store_not_alone(Store *s) {
@@ -159,6 +177,7 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
                 else
                         break;
         }
+        env_opened(s);
         if (r < 0)
                 return store_refusal(s, r, "cannot be opened", reterr);
         s->no_lock = flags & MDB_NOLOCK && s->copy_of == 0;

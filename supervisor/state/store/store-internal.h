@@ -135,6 +135,9 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr);
 /* Makes the tables that an older store lacks, if the store is writable. 0 or -errno. */
 int env_upgrade(Store *s);
 void env_close(Store *s);
+/* With store_alone(): data.mdb is going to be another file, and no process is just opening the present one. Until the
+ * store is closed. 0, STORE_E_LOCKED with a message. */
+int store_replaces(Store *s, Diag *reterr);
 /* create.c: makes a store beside `dir` and renames it there. 0 also when another process was faster. */
 int store_create(const char *dir, Diag *reterr);
 

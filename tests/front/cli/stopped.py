@@ -377,6 +377,39 @@ def guard_sleeps_alone(pid):
 
 
 @case
+def a_process_that_just_opens_the_store_keeps_its_file():  # M-56, I-79
+    """LMDB takes the number of the last commit from the lock file. An opener that waited in LMDB for a compaction had the old number and the new file: an older state of it."""
+    trace_needed()
+    stop = [LETHE, "slot", "put", "t/n", next_value()]
+    env = dict(ENV, LETHE_SERVE="0")
+    same(subprocess.run(["strace", "-qq", "-o", TRACE, "-e", "trace=flock", *stop], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False).returncode, 0)
+    with open(TRACE, encoding="utf-8") as f:
+        begins = next(i for i, line in enumerate(f, 1) if "LOCK_SH" in line)  # LMDB's open comes next
+    p = subprocess.Popen(["strace", "-q", "-o", TRACE, "-e", "trace=flock", "-e", "inject=flock:signal=SIGSTOP:when=%d" % begins, *stop], env=env, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def stands():
+        with open(TRACE, errors="replace") as f:
+            return "--- stopped by SIGSTOP" in f.read()
+    try:
+        wait_for(lambda: p.poll() is not None or stands(), "the opener")
+        opener = [pid for pid, name in processes_below(p.pid) if name == "lethe"][0]
+        try:
+            r = lethe("compact")
+            check(r.code == 1 and b"another process has it open: try again" in r.err, r)
+        finally:
+            os.kill(opener, signal.SIGCONT)
+        same(p.wait(60), 0, p.stderr.read())
+    finally:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+        p.stderr.close()
+    same(lethe("slot", "get", "t/n").out.decode().strip(), str(VALUE[0]))
+    same((lethe("compact").code, lethe("audit").code, lethe("verify").code), (0, 0, 0))
+
+
+@case
 def a_store_that_is_slow_is_no_late_teardown():  # I-79, I-33
     """A region breaks its budget while another process has the store for longer than the cancel bound. Its teardown was over long before that is recorded."""
     trace_needed()
