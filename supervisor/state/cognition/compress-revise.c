@@ -5,6 +5,8 @@
 
 #include "base/ascii.h"
 
+#include <strings.h>
+
 #define REVISE_VALUES 4
 
 typedef struct Revise {
@@ -68,7 +70,10 @@ static void revise_read(Revise *r) {
                 for (size_t i = v.at; i < v.end; i++)
                         for (size_t k = 0; k < r->c->n_entities; k++)
                                 known |= revise_mention(t, i, r->end, &r->c->entity[k]) > 0;
-                if (!known && ((v.type != PHRASE_THING && v.type != PHRASE_PLACE) || strpbrk(v.id, "0123456789._@-")))
+                if (strcasecmp(v.id, "yesterday") == 0 || strcasecmp(v.id, "today") == 0)
+                        continue;
+                if (!known && ((v.type == PHRASE_PLACE && v.id[0] >= 'A' && v.id[0] <= 'Z') ||
+                               (v.type != PHRASE_THING && v.type != PHRASE_PLACE) || strpbrk(v.id, "0123456789._@-")))
                         r->new[r->n_new++] = v;
         }
 }
@@ -145,18 +150,25 @@ static const PhraseValue *revise_successor(const Revise *r, const CompressEntity
         return found;
 }
 
-static void revise_set(Compress *c, size_t at, const PhraseValue *v) {
+/* The words [at, end), with a sign before, say nothing else. */
+static void revise_taken(PhraseText *t, size_t at, size_t end) {
+        for (size_t i = at - (at > 0 && phrase_is(t, at - 1, "$")); i < end; i++)
+                t->word[i].foreign = true;
+}
+
+/* from: where the sentence begins. */
+static void revise_set(Compress *c, size_t at, size_t from, const PhraseValue *v) {
         CompressEntity e = c->entity[at];
         const char *number = revise_number(&e, v);
         char id[2 * ATOM_MAX];
+        size_t n;
 
         for (size_t i = 0; i < c->user.n; i++) /* the words of the earlier value say nothing else */
-                for (size_t n = revise_mention(&c->user, i, c->user.n, &e); n > 0; n--)
-                        c->user.word[i + n - 1].foreign = true;
+                if ((n = revise_mention(&c->user, i, c->user.n, &e)) > 0)
+                        revise_taken(&c->user, i, i + n);
         snprintf(id, sizeof(id), "%.*s%s", number ? (int)(number - e.id) : 0, e.id, v->id);
-        if (number)
-                for (size_t i = v->at; i < v->end; i++)
-                        c->user.word[i].foreign = true;
+        if (number || entity_type(&e) == PHRASE_TYPES)
+                revise_taken(&c->user, number ? v->at : from, v->end);
         constraint_follow(c, e.id, v->id);
         entity_drop(c, at, "the user gave another value");
         entity_append(c, entity_type(&e) == PHRASE_TYPES ? e.type : phrase_type_name(number ? PHRASE_NAME : v->type), id);
@@ -233,8 +245,9 @@ void compress_revise(Compress *c, bool guess) {
                         r.old = SIZE_MAX;
                 pending = SIZE_MAX;
                 if (guess) {
-                        if (r.old != SIZE_MAX || r.n_new != 1)
+                        if (r.n_new != 1)
                                 continue;
+                        r.old = SIZE_MAX; /* a thing of another kind, as in "the conference moved to …" */
                         if (phrase_any(t, at, end, revise_shifts, ARRAY_SIZE(revise_shifts)))
                                 r.old = revise_shifted(c, &r.new[0]);
                         else
@@ -242,11 +255,11 @@ void compress_revise(Compress *c, bool guess) {
                         if (r.old == SIZE_MAX && (turns || person))
                                 r.old = revise_meant(c, &r.new[0], !revises, person);
                         if (r.old != SIZE_MAX)
-                                revise_set(c, r.old, &r.new[0]);
+                                revise_set(c, r.old, at, &r.new[0]);
                         continue;
                 }
                 if (r.old != SIZE_MAX && (v = revise_successor(&r, &c->entity[r.old])) != NULL)
-                        revise_set(c, r.old, v);
+                        revise_set(c, r.old, at, v);
                 else if (ends)
                         pending = r.old;
         }

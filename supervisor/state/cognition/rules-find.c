@@ -22,6 +22,7 @@ static struct RulePatterns {
         [RULE_PERMITS] = {rule_permits, ARRAY_SIZE(rule_permits), {0}},
         [RULE_TIMES] = {rule_times, ARRAY_SIZE(rule_times), {0}},
         [RULE_NEGATIONS] = {rule_negations, ARRAY_SIZE(rule_negations), {0}},
+        [RULE_UNASKED] = {rule_unasked, ARRAY_SIZE(rule_unasked), {0}},
 };
 static uint32_t rule_marker_begin[32];
 

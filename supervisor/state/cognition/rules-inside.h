@@ -28,6 +28,7 @@ typedef enum RuleList {
         RULE_PERMITS,
         RULE_TIMES,
         RULE_NEGATIONS,
+        RULE_UNASKED,
         RULE_LISTS
 } RuleList;
 

@@ -3,14 +3,11 @@
 
 /* "Machines may be powered off now". */
 static bool rule_permit(const PhraseText *t, size_t at, size_t end) {
-        static const char *const free[] = {"without asking", "without approval", "without confirmation",
-                                           "without waiting", "without my approval", "without my ok",
-                                           "without my okay", "without my permission", "without checking"};
         static const char *const never[] = {"never", "not", "don't", "no", "nothing", "nobody", "must", "cannot", "can't",
                                             "avoid", "stop"};
         size_t n;
 
-        if (rule_find(t, at, end, free, ARRAY_SIZE(free), NULL, &n) != SIZE_MAX &&
+        if (rule_find_list(t, at, end, RULE_UNASKED, &n) != SIZE_MAX &&
             rule_find_list(t, at, end, RULE_TIMES, &n) != SIZE_MAX &&
             rule_find(t, at, end, never, ARRAY_SIZE(never), NULL, &n) == SIZE_MAX)
                 return true;

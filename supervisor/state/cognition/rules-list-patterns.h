@@ -133,6 +133,10 @@ static const char *const rule_permits[] = {
         "are no problem", "are usable", "are safe", "are welcome", "are good"};
 static const char *const rule_times[] = {"now", "again", "after all", "from now on", "from here on", "as of today", "any more", "anymore",
                                            "from today", "as of now", "starting now", "starting today", "henceforth"};
+/* A permission that ends a rule about approval. */
+static const char *const rule_unasked[] = {"without asking", "without approval", "without confirmation", "without waiting", "without checking",
+                                             "without my approval", "without my ok", "without my okay", "without my permission",
+                                           "without my consent"};
 static const char *const rule_negations[] = {"not", "never", "only", "no", "cannot", "can't", "nobody", "nothing",
                                              "without", "must", "until", "unless"};
 /* With a word for rules in the clause. */
