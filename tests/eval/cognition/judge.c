@@ -365,7 +365,7 @@ int judge_score(Judge *j, const char *context, Score *ret) {
         _cleanup_words_ Words text = {0};
         int r = words_read(&j->vocabulary, context, &text);
 
-        *ret = (Score){.tokens = (unsigned)judge_tokens(context)};
+        *ret = (Score){0};
         if (r < 0)
                 return r;
         judge_drift(j, &text, ret);

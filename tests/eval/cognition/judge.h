@@ -28,7 +28,7 @@ typedef struct Score {
         unsigned asked, answered;    /* slots set or changed by this turn, and these in the context */
         unsigned orders, followed;   /* rules in force and revised slots, and these that the context follows */
         unsigned torn;               /* slots with a present and a stale value in the context */
-        unsigned tokens;             /* C-54 */
+        unsigned tokens;             /* C-54, by the caller */
 } Score;
 /* Judges an answer on the turn that was heard last, which must be the user's. Returns 0, -ENOMEM. */
 int judge_score(Judge *j, const char *context, Score *ret);

@@ -55,6 +55,11 @@ static int measure_explain(const MeasureConfig *c, Judge *judge, const Agents *a
         return r;
 }
 
+/* Tokens of what an agent keeps (C-54). The current input is given to every agent; two contexts hold the input. */
+static size_t measure_footprint(const Agents *agents, AgentKind k, const DialogueTurn *at) {
+        return judge_tokens(agents_context(agents, k)) - (k == AGENT_CCS ? 0 : judge_tokens(at->text));
+}
+
 static int measure_turn(const MeasureConfig *c, Judge *judge, const Agents *agents, size_t index, MeasureRow row,
                         MeasureRows *rows) {
         AgentKind order[AGENTS];
@@ -70,6 +75,7 @@ static int measure_turn(const MeasureConfig *c, Judge *judge, const Agents *agen
                 row.agent = order[i];
                 row.shown = i + 1;
                 r = judge_score(judge, agents_context(agents, order[i]), &row.score);
+                row.score.tokens = (unsigned)measure_footprint(agents, order[i], row.at);
                 made[order[i]] = row;
         }
         for (unsigned i = 0; r == 0 && i < AGENTS; i++) {

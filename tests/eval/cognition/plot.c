@@ -153,7 +153,7 @@ int report_plot(const MeasureRows *rows, const char *about, Buf *ret) {
         }
         drift_by_turn(p, rows, 0, "D: omissions and violations for each active constraint, by turn");
         drift_by_turn(p, rows, 1, "H: share of claims without support, by turn");
-        drift_by_turn(p, rows, 2, "tokens of the context, by turn");
+        drift_by_turn(p, rows, 2, "tokens without the input, by turn");
         drift_by_domain(p, rows);
         drift_put(p, "</svg>\n");
         return plot.failed;
