@@ -28,6 +28,12 @@ static char named_sign(const PhraseText *t, size_t i) {
         return t->word[i].letter ? '\0' : t->text[t->word[i].at];
 }
 
+/* The dot of "Dr.". */
+static bool named_dot(const PhraseText *t, size_t i) {
+        return named_sign(t, i) == '.' && i > 0 && t->word[i].gap == 0 && t->word[i - 1].letter &&
+               !phrase_ends_sentence(t, i);
+}
+
 /* Is the noun or value over before word i? */
 static bool named_over(const PhraseText *t, size_t i, size_t end) {
         char c;
@@ -35,7 +41,7 @@ static bool named_over(const PhraseText *t, size_t i, size_t end) {
         if (i >= end || t->word[i].foreign || t->word[i].gap == 2)
                 return true;
         c = named_sign(t, i);
-        return (c && c != '$' && c != '%' && c != '#' && c != '/' && c != '&' && c != '_' && c != '+' && c != '-' &&
+        return (c && !named_dot(t, i) && c != '$' && c != '%' && c != '#' && c != '/' && c != '&' && c != '_' && c != '+' && c != '-' &&
                 (unsigned char)c < 0x80) ||
                NAMED_IS(t, i, end, named_ends);
 }
@@ -69,7 +75,7 @@ static bool named_value(const PhraseText *t, size_t at, size_t end, bool plain) 
                 if (w->foreign)
                         return false;
                 if (!w->letter) {
-                        if ((unsigned char)c < 0x80 && !strchr("$%#/&+-", c))
+                        if ((unsigned char)c < 0x80 && !strchr("$%#/&+-", c) && !named_dot(t, i))
                                 return false;
                         continue;
                 }
@@ -124,6 +130,8 @@ static void named_id(const PhraseText *t, size_t at, size_t end, char out[static
 
         while (from < to && t->word[from].class & PW_ARTICLE && !named_digit(t, from))
                 from++;
+        if (from + 2 <= to && t->word[from].n > 1 && named_dot(t, from + 1))
+                from += 2; /* "Dr. Shah": the name alone, as elsewhere */
         n = t->word[to].at + t->word[to].n - t->word[from].at;
         if (n >= PHRASE_ID_MAX)
                 n = PHRASE_ID_MAX - 1;
@@ -269,7 +277,10 @@ static size_t named_match(NamedMatch *m, const char *p, size_t i) {
                                 return j > i && named_capture(m, *p, i, j) ? j : 0;
                         }
                         for (size_t j = i + 1; j <= max && j < m->end; j++) {
-                                if (t->word[j].n == n_rest && memcmp(t->low + t->word[j].at, rest, n_rest) == 0 &&
+                                bool free = n_rest == 1 && (*rest == 'V' || *rest == 'X'); /* "make N V" */
+
+                                if ((free || (t->word[j].n == n_rest &&
+                                              memcmp(t->low + t->word[j].at, rest, n_rest) == 0)) &&
                                     named_capture(m, *p, i, j) && (found = named_match(m, rest, j)) > 0)
                                         return found;
                         }

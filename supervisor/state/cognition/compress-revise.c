@@ -238,7 +238,8 @@ void compress_revise(Compress *c, bool guess) {
                 if (sorry && r.n_new > 0)
                         turns = revises = true;
                 sorry = revises && r.n_new == 0 && r.old == SIZE_MAX; /* "Sorry, wrong tag. It's LT-4417." */
-                ends = r.old != SIZE_MAX && phrase_any(t, at, end, revise_ends, ARRAY_SIZE(revise_ends));
+                ends = r.old != SIZE_MAX && phrase_any(t, at, end, revise_ends, ARRAY_SIZE(revise_ends)) &&
+                       !phrase_any(t, at, end, revise_others, ARRAY_SIZE(revise_others));
                 if (r.old == SIZE_MAX && pending != SIZE_MAX && r.n_new > 0)
                         r.old = pending;
                 else if (r.old != SIZE_MAX && !turns && !ends && !revise_not(t, r.said))

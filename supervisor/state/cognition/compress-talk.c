@@ -188,10 +188,25 @@ static void talk_decision_values(Compress *c) {
         }
 }
 
+/* "Casa Bela sounds good": of several names the one that the user says. */
+static bool talk_names(const Compress *c, const CompressOffer *o) {
+        char said[512];
+
+        snprintf(said, sizeof(said), "%.*s", (int)MIN(c->in->input.n, sizeof(said) - 1), c->in->input.text);
+        return phrase_within(o->id, said);
+}
+
 static void talk_accept(Compress *c) {
+        bool named = false;
+
+        for (size_t i = 0; i < c->n_offers; i++)
+                named |= c->offer[i].type == PHRASE_NAME && talk_names(c, &c->offer[i]);
         for (size_t i = 0; i < c->n_offers; i++) {
                 CompressOffer *o = &c->offer[i];
                 size_t k = entity_find(c, o->type, o->id);
+
+                if (named && o->type == PHRASE_NAME && !talk_names(c, o))
+                        continue;
 
                 if (c->confirms && k == c->n_entities && o->type != PHRASE_NAME && o->type != PHRASE_COUNT &&
                     o->type != PHRASE_TIME)

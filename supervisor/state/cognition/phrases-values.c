@@ -380,6 +380,16 @@ static bool phrase_take(const PhraseScan *s, size_t at, size_t end, PhraseType t
         return ret->id[0] != '\0';
 }
 
+/* "Dr. Shah": the title says nothing. */
+static bool phrase_title(const PhraseScan *s, size_t i) {
+        static const char *const titles[] = {"dr", "mr", "mrs", "ms", "prof"};
+
+        for (size_t k = 0; k < ARRAY_SIZE(titles); k++)
+                if (phrase_says(s, i, titles[k]))
+                        return phrase_at(s, i)->capital && phrase_at(s, i + 1 + phrase_says(s, i + 1, "."))->capital;
+        return false;
+}
+
 /* "page Maria Lopez", "past 15:30": a verb before a name, a bound before a value. */
 static bool phrase_leads(const PhraseScan *s, size_t i, size_t to) {
         bool bound = phrase_says(s, i, "past") || phrase_says(s, i, "below") || phrase_says(s, i, "above") ||
@@ -398,7 +408,7 @@ bool phrase_value(const PhraseText *t, size_t *at, size_t end, PhraseValue *ret)
                 size_t to;
                 unsigned v;
 
-                if (w->foreign || (!w->letter && !phrase_says(&s, i, "$") && w->n == 1))
+                if (w->foreign || (!w->letter && !phrase_says(&s, i, "$") && w->n == 1) || phrase_title(&s, i))
                         continue;
                 if ((to = phrase_money(&s, i)) > i)
                         return phrase_take(&s, i, to, PHRASE_MONEY, at, ret);

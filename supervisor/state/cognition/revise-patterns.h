@@ -32,10 +32,12 @@ static const char *const revise_persons[] = {
 static const char *const revise_ends[] = {
         "ill", "sick", "off", "away", "out", "gone", "full", "down", "broken", "unavailable", "not available", "slow",
         "lags", "lagging", "clash", "clashes", "break", "leave", "left", "quit", "busy", "closed", "booked", "taken",
-        "crashed", "failed", "fails", "dead", "retired", "stuck", "impossible", "too late", "too early", "too long",
+        "crashed", "failed", "fails", "dead", "retired", "stuck", "impossible", "is too", "are too", "was too", "too late", "too early", "too long",
         "too expensive", "too high", "too low", "too small", "too big", "does not work", "doesn't work", "won't work",
         "cannot", "can't", "won't do", "won't accept", "has no", "have no", "discontinued", "refuses", "called in sick",
         "sold out", "doesn't fit", "does not fit", "doesn't bind", "cancelled", "canceled", "expired", "withdrew", "resigned", "holiday", "vacation"};
+/* The sentence speaks of a value without naming the value: "take 220, the other is too small". */
+static const char *const revise_others[] = {"other", "others", "alternative", "alternatives"};
 /* The sentence makes no decision. */
 static const char *const revise_guesses[] = {"might", "maybe", "perhaps", "possibly", "whether", "if", "suspect", "suspects",
                                              "wonder", "guess", "not sure", "unless", "what if", "suppose", "claims",
