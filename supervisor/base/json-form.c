@@ -68,7 +68,7 @@ static bool json_form_fits(const FormMember *m, const json_t *v) {
                                                   : true;
 }
 
-static const char *json_form_type_of(const json_t *v) {
+const char *json_kind(const json_t *v) {
         switch (json_typeof(v)) {
         case JSON_OBJECT:
                 return "an object";
@@ -103,7 +103,7 @@ static void json_form_wrong_type(const FormMember *m, const json_t *v, bool tell
         _cleanup_free_ char *text = tell ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
         char shown[128];
 
-        diag(reterr, 0, "params: %.*s is %s%s%s: it is to be %.*s", (int)m->n_name, m->name, json_form_type_of(v),
+        diag(reterr, 0, "params: %.*s is %s%s%s: it is to be %.*s", (int)m->n_name, m->name, json_kind(v),
              text ? ", " : "", text ? diag_show(text, strlen(text), shown, sizeof(shown)) : "", (int)m->n_type,
              m->type);
 }
@@ -115,7 +115,7 @@ void json_misfit(const json_t *o, const char *form, bool tell, Diag *reterr) {
         FormMember m;
 
         if (!json_is_object(o)) {
-                diag(reterr, 0, "params are %s: they are to be %s", o ? json_form_type_of(o) : "missing", form);
+                diag(reterr, 0, "params are %s: they are to be %s", o ? json_kind(o) : "missing", form);
                 return;
         }
         json_object_foreach((json_t *)o, name, v)

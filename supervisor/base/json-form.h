@@ -12,3 +12,6 @@ int json_take(json_t *o, const char *form, ...);
  * all types. Writes the first fault into *reterr: an unknown member, a wrong type, a missing member; else the whole
  * form. tell: with the values, else with the types alone. */
 void json_misfit(const json_t *o, const char *form, bool tell, Diag *reterr);
+
+/* "an object", "an integer", "null": for messages. */
+const char *json_kind(const json_t *v);

@@ -21,6 +21,16 @@ static struct {
         Diag said;
 } cli_answer;
 
+static bool cli_is_turn;
+
+const char *cli_run_verb(void) {
+        return cli_is_turn ? "session turn" : "run";
+}
+
+void cli_run_is_turn(void) {
+        cli_is_turn = true;
+}
+
 void cli_wants_json(void) {
         cli_answer.wanted = true;
 }

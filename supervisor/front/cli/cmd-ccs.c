@@ -32,7 +32,7 @@ static const char help[] =
         "decide stores what the agent said and did. `lethe scope delete SESSION` erases a session.\n\n" HELP_STORE
         "  --role FILE       with begin: goals, rules and policy, as text or JSON (- : standard input)\n"
         "  --recall SCOPE    with begin: turns recall the memory of this scope, too\n"
-        "  --bound B,T       with begin: the most bytes and tokens of a state (default: 2048,512)\n"
+        "  --bound B,T       with begin: the most bytes and tokens of a state (default: 2048,512; at least 192,32)\n"
         "  --most K          with begin: at most K artifacts a turn (default: 5)\n"
         "  --compressor SKILL  with begin: this skill proposes each state; a registered skill, or a folder. Its answer is\n"
         "                    checked; after a second bad answer the built-in compressor does the turn: \"degraded\"\n"
@@ -51,17 +51,24 @@ static int ccs_read_file(ActionArgs *a, const char *path, size_t most, char **re
         int r;
 
         if (fd < 0)
-                return cli_usage(a->verb, "%s: %s", path, strerror(errno));
+                return cli_usage(a->verb, "%s cannot be read: %s", path, strerror(errno));
         r = io_read_all(fd, most, ret, ret_n);
         if (!standard)
                 close(fd);
         if (r == -EFBIG)
                 return cli_usage(a->verb, "%s has more than %zu bytes", path, most);
         if (r < 0)
-                return cli_usage(a->verb, "%s: %s", path, strerror(-r));
-        return utf8_valid(*ret, *ret_n, &bad) && !memchr(*ret, 0, *ret_n)
-                       ? EXIT_OK
-                       : action_refused(a, engine_code_name(ENGINE_E_BAD_UTF8), "the file is not UTF-8, or has U+0000");
+                return cli_usage(a->verb, "%s cannot be read: %s", path, strerror(-r));
+        if (utf8_valid(*ret, *ret_n, &bad)) {
+                const char *nul = memchr(*ret, 0, *ret_n);
+
+                if (!nul)
+                        return EXIT_OK;
+                bad = (size_t)(nul - *ret);
+        }
+        diag(&a->d, 0, "%s: byte %zu is 0x%02x: a text is UTF-8 without U+0000", standard ? "standard input" : path, bad,
+             (unsigned char)(*ret)[bad]);
+        return action_refused(a, engine_code_name(ENGINE_E_BAD_UTF8), a->d.text);
 }
 
 static int ccs_bound(ActionArgs *a, CcsBound *ret) {
@@ -73,8 +80,8 @@ static int ccs_bound(ActionArgs *a, CcsBound *ret) {
         if (!comma || (size_t)(comma - text) >= sizeof(first))
                 return cli_usage(a->verb, "--bound: '%s' is not BYTES,TOKENS", text);
         snprintf(first, sizeof(first), "%.*s", (int)(comma - text), text);
-        r = cli_number(a->verb, "--bound", first, 128, CCS_TEXT_MAX / 4, &bytes)
-                    ?: cli_number(a->verb, "--bound", comma + 1, 32, CCS_TEXT_MAX / 4, &tokens);
+        r = cli_number(a->verb, "--bound: BYTES", first, CCS_BOUND_LEAST.bytes, CCS_BOUND_MOST, &bytes)
+                    ?: cli_number(a->verb, "--bound: TOKENS", comma + 1, CCS_BOUND_LEAST.tokens, CCS_BOUND_MOST, &tokens);
         *ret = (CcsBound){.bytes = bytes, .tokens = tokens};
         return r;
 }
@@ -182,11 +189,15 @@ static json_t *ccs_diff_json(const CcsDiff *d) {
         static const char *const words[] = {"removed", "added", "moved"};
         _cleanup_json_ json_t *list = json_array();
 
-        for (size_t i = 0; i < d->n; i++)
-                if (json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "field", ccs_field_name(d->changes[i].field),
-                                                          "change", words[d->changes[i].kind], "atom",
-                                                          d->changes[i].atom)) < 0)
+        for (size_t i = 0; i < d->n; i++) {
+                const CcsChange *x = &d->changes[i];
+                _cleanup_buf_ Buf atom = {0};
+
+                if (ccs_print_atom(x->field, x->atom, &atom) < 0 ||
+                    json_array_append_new(list, json_pack("{s:s, s:s, s:s%}", "field", ccs_field_name(x->field), "change",
+                                                          words[x->kind], "atom", atom.data, atom.n)) < 0)
                         return NULL;
+        }
         return TAKE_PTR(list);
 }
 

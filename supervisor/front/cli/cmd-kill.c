@@ -8,6 +8,7 @@
 #include "recover/recover.h"
 #include "schema/serve.h"
 #include "engine/engine.h"
+#include "engine/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +20,8 @@ static const char help[] =
         "Usage: lethe kill [OPTIONS] REGION\n"
         "       lethe kill [OPTIONS] --last\n\n"
         "Cancels a region: the region's supervisor kills all its processes, tears the region down and records\n"
-        "the end. After a supervisor's death, the command clears the region up and records the end.\n"
+        "the end. After a supervisor's death, the command clears the region up and records the end. A session is\n"
+        "closed, with its present turn.\n"
         HELP_REGION
         HELP_STORE
         "  --discard         drop all proposals of the invocation, however the invocation ends\n"
@@ -51,6 +53,7 @@ static int kill_ask_daemon(Store *s, const RegionRow *row) {
         char path[STORE_SOCKET_MAX];
         _cleanup_close_ int fd = -1;
         _cleanup_json_ json_t *answer = NULL;
+        const bool session = session_of_row(row);
         const json_t *error;
         int e;
 
@@ -58,13 +61,15 @@ static int kill_ask_daemon(Store *s, const RegionRow *row) {
         fd = path_connect(path);
         if (fd == -ENOENT || fd == -ECONNREFUSED)
                 return -ENOENT;
-        e = fd < 0 ? fd : serve_call(fd, path, "kill", json_pack("{s:s}", "region", row->region), &answer);
+        e = fd < 0 ? fd : serve_call(fd, path, session ? "session.close" : "kill",
+                                     json_pack("{s:s}", session ? "session" : "region", row->region), &answer);
         if (e == -EPIPE)
                 return -ESRCH;
         error = json_object_get(answer, "error");
         if (e == 0 && !error)
                 return 0;
-        if (e == 0 && -cli_integer(error, "code") == SERVE_E_NO_REGION)
+        if (e == 0 && (-cli_integer(error, "code") == SERVE_E_NO_REGION ||
+                       -cli_integer(error, "code") == SERVE_E_NO_SESSION))
                 return -ESRCH;
         return cli_fail("kill", EXIT_NOT, "the supervisor of region %s, process %" PRIu64 ", cannot be asked: %s",
                         row->region, row->supervisor_pid, cli_text(error, "message") ?: strerror(-e));

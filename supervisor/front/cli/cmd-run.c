@@ -127,7 +127,7 @@ static const char *cmd_run_value(const RunCommand *c, int option) {
 static int cmd_run_refuse(const RunCommand *c, const char *name, bool by_policy, int code, const Diag *d, int e) {
         const char *text = *d->text ? d->text : strerror(e < 0 ? -e : EIO);
 
-        cli_fail("run", code, "%s", text);
+        cli_fail(cli_run_verb(), code, "%s", text);
         return run_refused(&c->run, name, NULL, by_policy, code, text);
 }
 
@@ -140,7 +140,7 @@ static int cmd_run_wrong(const RunCommand *c, const char *fmt, ...) {
         va_start(ap, fmt);
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
-        cli_usage("run", "%s", text);
+        cli_usage(cli_run_verb(), "%s", text);
         return run_refused(&c->run, skill_request_name(&c->ask) ?: c->exec, NULL, false, EXIT_LETHE, text);
 }
 
@@ -192,6 +192,19 @@ static void cmd_run_settle(RunCommand *c) {
                 log_set_level(LOG_LEVEL_DEBUG); /* the skill's log and progress messages */
 }
 
+/* Arguments of a turn go to the session's host in a line of JSON. Returns as cmd_run_parse(). */
+static int cmd_run_check_args(const RunCommand *c) {
+        for (char **a = c->ask.request.args; *a; a++) {
+                size_t bad;
+
+                if (!utf8_valid(*a, strlen(*a), &bad))
+                        return cmd_run_wrong(c, "argument %td is not UTF-8 at byte %zu, which is 0x%02x: arguments of a turn are "
+                                                "text; give bytes on standard input", a - c->ask.request.args + 1, bad,
+                                             (unsigned char)(*a)[bad]);
+        }
+        return -1;
+}
+
 /* Returns -1 when the command is complete, else the exit code. */
 static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         const char *traceparent, *store;
@@ -203,7 +216,7 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         ahead = cmd_run_look_ahead(argc, argv, &usec);
         c->run.receipt = run_value(&ahead, RUN_RECEIPT);
         if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
-                return cli_fail("run", EXIT_LETHE, "%s", d.text);
+                return cli_fail(cli_run_verb(), EXIT_LETHE, "%s", d.text);
         while (!c->exec && (index = -1, o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1) {
                 const char *name = o == 'v'     ? "volume"
                                    : o == 'e'   ? "env"
@@ -213,14 +226,14 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
 
                 switch (o) {
                 case 'h':
-                        return cli_help("run", cmd_run_is_turn ? help_turn : help);
+                        return cli_help(cli_run_verb(), cmd_run_is_turn ? help_turn : help);
                 case ':':
                         return cmd_run_wrong(c, "%s lacks its value", argv[optind - 1]);
                 case '?':
                         if (optopt && optopt < 256)
-                                return cmd_run_wrong(c, "-%c is no option of run", optopt);
-                        return cmd_run_wrong(c, "%s is no option of run (options of the skill stand behind SKILL)",
-                                         argv[optind - 1]);
+                                return cmd_run_wrong(c, "-%c is no option of %s", optopt, cli_run_verb());
+                        return cmd_run_wrong(c, "%s is no option of %s (options of the skill stand behind %s)",
+                                         argv[optind - 1], cli_run_verb(), cmd_run_is_turn ? "SESSION" : "SKILL");
                 case RUN_CPUS:
                         return cmd_run_wrong(
                                 c,
@@ -254,12 +267,14 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                                         "policy");
         if (!c->exec) {
                 if (optind >= argc)
-                        return cmd_run_wrong(c, "no program to run: give SKILL, DIR or --exec PROGRAM");
+                        return cmd_run_wrong(c, cmd_run_is_turn ? "no session: give SESSION; `lethe session list` shows the open ones"
+                                                                : "no program to run: give SKILL, DIR or --exec PROGRAM");
                 c->ask.skill = argv[optind++];
                 if (cmd_run_is_turn) {
                         c->through.session = c->ask.skill;
                         if (!region_id_valid(c->ask.skill))
-                                return cmd_run_wrong(c, "'%s' is not a session's id", c->ask.skill);
+                                return cmd_run_wrong(c, "'%s' is not a session's id (%d characters of 0-9 a-z)",
+                                                     c->ask.skill, REGION_ID_LEN);
                 }
                 if (!*c->ask.skill)
                         return cmd_run_wrong(c, "SKILL is empty");
@@ -267,7 +282,7 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                         optind++;
         }
         c->ask.request.args = argv + optind;
-        return -1;
+        return cmd_run_is_turn ? cmd_run_check_args(c) : -1;
 }
 
 static int cmd_run_show_grant(const RunCommand *c, const Grant *g) {
@@ -275,14 +290,14 @@ static int cmd_run_show_grant(const RunCommand *c, const Grant *g) {
                 _cleanup_json_ json_t *o = grant_show_json(g);
 
                 if (!o || json_dumpf(o, stdout, JSON_INDENT(2)) < 0 || putchar('\n') == EOF)
-                        return cli_fail("run", EXIT_LETHE, "cannot print the policy");
+                        return cli_fail(cli_run_verb(), EXIT_LETHE, "cannot print the policy");
         } else {
                 _cleanup_free_ char *text = grant_show_text(g);
 
                 if (!text || fputs(text, stdout) == EOF)
-                        return cli_fail("run", EXIT_LETHE, "cannot print the policy");
+                        return cli_fail(cli_run_verb(), EXIT_LETHE, "cannot print the policy");
         }
-        return cli_done("run", EXIT_OK);
+        return cli_done(cli_run_verb(), EXIT_OK);
 }
 
 /* A signal that arrived before the run's event loop ended a wait, and so ended the run. */
@@ -295,12 +310,21 @@ static int cmd_run_signalled(int signals, int code) {
 
 static int cmd_run_at_host(RunCommand *c, int signals) {
         const HostPlace p = {.store = c->path, .anchor = anchor_said(), .socket = cmd_run_value(c, RUN_SOCKET)};
-        _cleanup_close_ int fd = -1;
         Diag d = {};
-        int e = session_host_of(&p, c->through.session, &fd, &d);
 
-        return e != 0 ? cmd_run_refuse(c, NULL, false, EXIT_LETHE, &d, e)
-                      : serve_client_turn(&c->through, &c->ask, &c->run, c->path, fd, signals);
+        /* Of clients that come at once after a host's death, the first one's host has the session. */
+        for (unsigned i = 0; i < SESSION_HOSTS_TRIED; i++) {
+                _cleanup_close_ int fd = -1;
+                int e = session_host_of(&p, c->through.session, &fd, &d);
+
+                if (e != 0)
+                        return cmd_run_refuse(c, NULL, false, EXIT_LETHE, &d, e);
+                e = serve_client_turn(&c->through, &c->ask, &c->run, c->path, fd, signals);
+                if (e != SERVE_CLIENT_ELSEWHERE)
+                        return e;
+        }
+        diag(&d, 0, "session %s changes its host again and again: ask again later", c->through.session);
+        return cmd_run_refuse(c, NULL, false, EXIT_LETHE, &d, 0);
 }
 
 static int cmd_run_once(RunCommand *c, int signals) {
@@ -353,7 +377,7 @@ static int cmd_run_once(RunCommand *c, int signals) {
 static int cmd_run_with_signals(RunCommand *c) {
         _cleanup_close_ int signals = run_take_signals();
 
-        return signals < 0 ? cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals))
+        return signals < 0 ? cli_fail(cli_run_verb(), EXIT_LETHE, "signals: %s", strerror(-signals))
                            : cmd_run_signalled(signals, cmd_run_once(c, signals));
 }
 
@@ -416,5 +440,6 @@ int cmd_run(int argc, char **argv) {
 
 int cmd_run_turn(int argc, char **argv) {
         cmd_run_is_turn = true;
+        cli_run_is_turn();
         return cmd_run(argc, argv);
 }

@@ -263,7 +263,7 @@ static int front_give_up(Front *f, const WatchdogName *w) {
         snprintf(why, sizeof(why), "%s%s%.300s%s the server of the file system does not answer; %s%s",
                  w ? w->what : "signal", w ? " \"" : "", w ? w->name : "", w ? "\":" : ": while Lethe begins,",
                  f->handed ? "the end of the run is in the store's record" : "no program ran", left);
-        cli_fail("run", EXIT_LETHE, "%s", why);
+        cli_fail(cli_run_verb(), EXIT_LETHE, "%s", why);
         if (!f->handed && f->refused)
                 front_receipt(f, why);
         return f->signo ? 128 + f->signo : EXIT_LETHE;
@@ -280,7 +280,7 @@ static int front_ended(Front *f) {
         code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         for (size_t i = 0; i < ARRAY_SIZE(f->streams); i++)
                 if (!front_stream_end(&f->streams[i], f->usec) && i > 0 && code != EXIT_LETHE)
-                        code = cli_fail("run", EXIT_LETHE,
+                        code = cli_fail(cli_run_verb(), EXIT_LETHE,
                                         "standard %s: the server of the file system does not answer; output is lost",
                                         i == 1 ? "output" : "error");
         if (WIFSIGNALED(status)) {
@@ -307,7 +307,7 @@ static int front_watch(Front *f) {
                 uint64_t now;
 
                 if (poll(p, ARRAY_SIZE(p), LOOK_MS) < 0 && errno != EINTR)
-                        return cli_fail("run", EXIT_LETHE, "poll: %s", strerror(errno));
+                        return cli_fail(cli_run_verb(), EXIT_LETHE, "poll: %s", strerror(errno));
                 if (p[0].revents)
                         return front_ended(f);
                 if (p[1].revents)
@@ -359,7 +359,7 @@ int front_run(VerbFn fn, int argc, char **argv, uint64_t usec, void (*refused)(c
                 e = front_stream_begin((int)i, &f.streams[i]);
         if (f.page == MAP_FAILED || f.signals < 0 || e < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0 ||
             socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ask) < 0)
-                return cli_fail("run", EXIT_LETHE, "%s", strerror(e < 0 ? -e : errno));
+                return cli_fail(cli_run_verb(), EXIT_LETHE, "%s", strerror(e < 0 ? -e : errno));
         fflush(NULL);
         f.pid = fork();
         if (f.pid == 0) {
@@ -385,7 +385,7 @@ int front_run(VerbFn fn, int argc, char **argv, uint64_t usec, void (*refused)(c
         io_set_nonblock(f.said[1]);
         f.pidfd = f.pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, f.pid, 0);
         if (f.pidfd < 0)
-                return cli_fail("run", EXIT_LETHE, "fork: %s", strerror(errno));
+                return cli_fail(cli_run_verb(), EXIT_LETHE, "fork: %s", strerror(errno));
         front_stream_say(&f.streams[2]);
         return front_watch(&f);
 }

@@ -285,7 +285,7 @@ static bool serve_client_must_run_alone(json_int_t code) {
 }
 
 static int serve_client_failed(const SkillRequest *a, const char *exec, const RunOptions *o, const char *why) {
-        cli_fail("run", EXIT_LETHE, "%s", why);
+        cli_fail(cli_run_verb(), EXIT_LETHE, "%s", why);
         return run_refused(o, a->skill ?: exec, NULL, false, EXIT_LETHE, why);
 }
 
@@ -317,14 +317,16 @@ static int serve_client_tell(const ServeClient *t, const SkillRequest *a, const 
                 serve_client_tell_refused(t, o, -cli_integer(error, "code"), cli_text(error, "message"));
                 return -1;
         }
+        if (t->session && -cli_integer(error, "code") == SERVE_E_ELSEWHERE)
+                return SERVE_CLIENT_ELSEWHERE;
         if (error || !json_is_integer(code)) {
                 diag(&d, 0, "lethe serve: %s", cli_text(error, "message") ?: "malformed answer");
                 return serve_client_failed(a, exec, o, d.text);
         }
         if (why && json_is_true(json_object_get(refusal, "usage")))
-                cli_usage("run", "%s", why);
+                cli_usage(cli_run_verb(), "%s", why);
         else if (why)
-                cli_fail("run", EXIT_LETHE, "%s", why);
+                cli_fail(cli_run_verb(), EXIT_LETHE, "%s", why);
         if (o->receipt && (!receipt || receipt_write(o->receipt, receipt, &d) < 0)) {
                 log_error("%s", *d.text ? d.text : "lethe serve gave no receipt");
                 return !why && outcome && strcmp(outcome, "setup_failed") != 0
@@ -341,8 +343,9 @@ static int serve_client_answer(const ServeClient *t, const SkillRequest *a, cons
         Diag d = {};
 
         if (e == -ECONNRESET) { /* the end of the request was not read */
-                log_warning("lethe serve ended before taking the run: 'lethe run' continues without lethe serve");
-                return -1;
+                if (!t->session)
+                        log_warning("lethe serve ended before taking the run: 'lethe run' continues without lethe serve");
+                return t->session ? SERVE_CLIENT_ELSEWHERE : -1;
         }
         if (e == -ETIMEDOUT) {
                 serve_client_failed(a, exec, o,
@@ -470,9 +473,17 @@ int serve_client_turn(ServeClient *t, const SkillRequest *a, const RunOptions *o
 
         front_take_streams();
         liveness_begin(&liveness, fd, NULL);
+        if (serve_client_is_foreign(fd)) {
+                e = serve_client_run_foreign(t, a, o, fd, store, NULL, signals, &liveness);
+                return e >= 0 || e == SERVE_CLIENT_ELSEWHERE
+                               ? e
+                               : serve_client_failed(a, NULL, o, "the session's host ended before the turn");
+        }
         e = serve_call_send(fd, serve_client_request(t, a, NULL, o, store, NULL),
                             (const int[]){serve_client_input(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
         e = e ?: serve_call_receive(fd, signals, &liveness, &line);
         e = serve_client_answer(t, a, NULL, o, e, &line, &liveness);
-        return e >= 0 ? e : serve_client_failed(a, NULL, o, "the session's host ended before the turn");
+        return e >= 0 || e == SERVE_CLIENT_ELSEWHERE
+                       ? e
+                       : serve_client_failed(a, NULL, o, "the session's host ended before the turn");
 }

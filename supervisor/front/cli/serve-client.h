@@ -20,7 +20,9 @@ void serve_client_option(ServeClient *t, const char *name, const char *value_or_
  * signals: a signalfd. */
 int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec_or_null, const RunOptions *o,
                      const char *store, const char *socket_or_null, int signals);
-/* The same at the session's host, connected to fd; always an exit code. */
+/* The same at the session's host, connected to fd: an exit code, or SERVE_CLIENT_ELSEWHERE without a message: nothing
+ * ran, another process is the host. */
+#define SERVE_CLIENT_ELSEWHERE (-2)
 int serve_client_turn(ServeClient *t, const SkillRequest *a, const RunOptions *o, const char *store, int fd,
                       int signals);
 void serve_client_deinit(ServeClient *t);

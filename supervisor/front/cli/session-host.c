@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#define HOST_LOOK_USEC 10000
+#define HOST_LOOKS 200 /* at a host without a socket and not dead yet */
 #define PRIVATE_FD 3 /* of lethe-serve --private: its first connection */
 
 /* True when the daemon serves the store. */
@@ -94,6 +96,21 @@ static void host_become(const HostPlace *p, const char *program, int connection,
         _exit(125);
 }
 
+/* The host's last line: notes may stand before the reason. */
+static const char *host_last_line(int errors, char *text, size_t room) {
+        const off_t size = lseek(errors, 0, SEEK_END);
+        ssize_t n = size > 0 ? pread(errors, text, room - 1, MAX(size - (off_t)room + 1, (off_t)0)) : 0;
+        char *line;
+
+        while (n > 0 && text[n - 1] == '\n')
+                n--;
+        if (n <= 0)
+                return "no answer";
+        text[n] = 0;
+        line = strrchr(text, '\n');
+        return line ? line + 1 : text;
+}
+
 static int host_start(const HostPlace *p, int *ret, Diag *reterr) {
         _cleanup_free_ char *program = NULL, *path = io_absolute(p->store);
         _cleanup_close_ int found = find_program("lethe-serve", &program), errors = -1;
@@ -123,11 +140,9 @@ static int host_start(const HostPlace *p, int *ret, Diag *reterr) {
                 return 0;
         }
         close(sv[0]);
-        if (pread(errors, text, sizeof(text) - 1, 0) <= 0)
-                snprintf(text, sizeof(text), "no answer");
-        text[strcspn(text, "\n")] = 0;
         return diag(reterr, HOST_E_FAILED,
-                    "no `lethe serve` answers for the store, and a private one cannot be started: %s", text);
+                    "no `lethe serve` answers for the store, and a private one cannot be started: %s",
+                    host_last_line(errors, text, sizeof(text)));
 }
 
 int session_host_any(const HostPlace *p, int *ret, Diag *reterr) {
@@ -141,6 +156,19 @@ int session_host_any(const HostPlace *p, int *ret, Diag *reterr) {
         return 0;
 }
 
+/* A dying process loses the socket before the lock. Returns a descriptor, -ESRCH (dead), -errno. */
+static int host_connect(Store *s, uint64_t lock, const char *path) {
+        int fd = path_connect(path);
+
+        for (unsigned i = 0; (fd == -ECONNREFUSED || fd == -ENOENT) && i < HOST_LOOKS; i++) {
+                if (store_lock_is_free(s, lock))
+                        return -ESRCH;
+                usleep(HOST_LOOK_USEC);
+                fd = path_connect(path);
+        }
+        return fd;
+}
+
 int session_host_of(const HostPlace *p, const char *session, int *ret, Diag *reterr) {
         _cleanup_(region_row_deinit) RegionRow row = {};
         _cleanup_store_ Store *s = NULL;
@@ -149,18 +177,22 @@ int session_host_of(const HostPlace *p, const char *session, int *ret, Diag *ret
         int e = store_open(p->store, STORE_READ, &s, reterr) ?: store_begin(s, false, &t, reterr);
         bool dead, resumes;
 
+        if (e != 0 && (*ret = host_serve(p)) >= 0) /* a user whom the daemon serves may not read the store */
+                return 0;
         if (e != 0)
                 return e > 0 ? HOST_E_FAILED : e;
         e = engine_region_get(t, session, &row);
         if (e == ENGINE_E_NO_REGION || (e == 0 && !session_of_row(&row)))
-                return diag(reterr, HOST_E_NONE, "there is no open session %s", DIAG_QUOTED(session));
+                return diag(reterr, HOST_E_NONE, "there is no open session %s: `lethe why --session %s` says how a session "
+                            "ended, `lethe session list` shows the open ones", session, session);
         if (e != 0)
                 return e;
         dead = store_lock_is_free(s, row.supervisor_lock);
         resumes = session_resumes(session_of_row(&row));
         if (!dead) { /* the path leads through the open store */
                 store_place_socket(s, row.supervisor_lock, path);
-                *ret = path_connect(path);
+                *ret = host_connect(s, row.supervisor_lock, path);
+                dead = *ret == -ESRCH;
         }
         store_abort(TAKE_PTR(t));
         store_free(TAKE_PTR(s));

@@ -2,6 +2,8 @@
  * daemon, and the daemon ends with the last session. */
 #pragma once
 
+#define SESSION_HOSTS_TRIED 8 /* answers "elsewhere" in a row before a client gives up */
+
 #include "base/diag.h"
 #include "store/store.h"
 

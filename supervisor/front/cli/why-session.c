@@ -140,24 +140,25 @@ static int why_session_read(Store *store, SessionStory *s, Diag *reterr) {
 }
 
 static json_t *why_session_json(const SessionStory *s) {
-        return json_pack("{s:i, s:s, s:b, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:O, s:{s:O?, s:O?}}", "version", 1,
+        return json_pack("{s:i, s:s, s:b, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O*, s:O, s:O, s:{s:O?, s:O?}}", "version", 1,
                          "session", s->session, "alive", !s->ended, "skill", json_object_get(s->opened, "skill"), "uid",
                          json_object_get(s->opened, "uid"), "on_crash", json_object_get(s->opened, "on_crash"), "reason",
                          json_object_get(s->ended, "reason"), "by", json_object_get(s->ended, "by"), "carried",
-                         json_object_get(s->ended, "carried"), "turns", s->turns, "between", s->between, "ledger",
+                         json_object_get(s->ended, "carried"), "erased", json_object_get(s->ended, "erased"), "turns", s->turns, "between", s->between, "ledger",
                          "opened", json_object_get(s->opened, "seq"), "ended", json_object_get(s->ended, "seq"));
 }
 
 static void why_session_print_turn(const json_t *turn, const char *title) {
         const char *outcome = cli_text(turn, "outcome"), *sep = "; carried ";
-        const json_t *list = json_object_get(turn, "carried"), *dropped = json_object_get(turn, "dropped");
+        const json_t *list = json_object_get(turn, "carried"), *dropped = json_object_get(turn, "dropped"),
+                     *code = json_object_get(turn, "exit_code"), *signo = json_object_get(turn, "signal");
 
         printf("  %-10s  %" PRIu64 "  %s  %s", title, cli_u64(turn, "turn"), cli_text(turn, "region"),
                outcome ?: "not over");
-        if (json_object_get(turn, "exit_code"))
-                printf(" with code %" JSON_INTEGER_FORMAT, cli_integer(turn, "exit_code"));
-        if (json_object_get(turn, "signal"))
-                printf(" by signal %" JSON_INTEGER_FORMAT, cli_integer(turn, "signal"));
+        if (json_is_integer(code))
+                printf(" with code %" JSON_INTEGER_FORMAT, json_integer_value(code));
+        if (json_is_integer(signo))
+                printf(" by signal %" JSON_INTEGER_FORMAT, json_integer_value(signo));
         if (cli_text(turn, "limiting_resource"))
                 printf(" (%s)", cli_text(turn, "limiting_resource"));
         for (size_t i = 0; i < json_array_size(list); i++, sep = ", ") {
@@ -196,8 +197,9 @@ static void why_session_print(const SessionStory *s) {
         if (!s->ended)
                 printf("  %-10s  not yet ('lethe session list' tells)\n", "ended");
         else
-                printf("  %-10s  %s%s%s\n", "ended", cli_text(s->ended, "reason") ?: "?",
-                       cli_text(s->ended, "by") ? " by " : "", cli_text(s->ended, "by") ?: "");
+                printf("  %-10s  %s%s%s%s\n", "ended", cli_text(s->ended, "reason") ?: "?",
+                       cli_text(s->ended, "by") ? " by " : "", cli_text(s->ended, "by") ?: "",
+                       json_object_get(s->ended, "erased") ? "; the loop is erased" : "");
         for (size_t i = 0; i < json_array_size(s->turns); i++)
                 why_session_print_turn(json_array_get(s->turns, i), i == 0 ? "turns" : "");
         why_session_print_between(s);

@@ -177,6 +177,7 @@ int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) 
                         .streams = s.fd,
                         .ret_receipt = &receipt,
                         .ordered = a->ordered,
+                        .begun = a->begun,
                         .userdata = a->ordered_data,
                         .recover = a->recover};
         int r = advise_grant(a, &grant, reterr), code;

@@ -18,6 +18,7 @@ typedef struct Advise {
         int signals;            /* of run_take_signals(): a signal ends the question */
         /* As in RunOptions, for signals of an eventfd; or NULL. */
         bool (*ordered)(void *userdata, struct signalfd_siginfo *ret);
+        void (*begun)(void *userdata, const char *region);
         void *ordered_data;
         /* As in RunOptions, for the first question. */
         int (*recover)(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, bool quiet, Diag *reterr);

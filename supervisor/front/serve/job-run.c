@@ -16,7 +16,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define FORM "{skill: string, or exec: string, or session: string; args?, cwd?, options?, stdio?, stdin?, stream?, receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}"
+/* The parameters of each method, for messages. */
+static const char *const job_run_forms[] = {
+        [JOB_RUN] = "{skill: string, or exec: string, or session: string; key?, args?, cwd?, options?, stdio?, stdin?, stream?, "
+                    "receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}",
+        [JOB_SESSION_OPEN] = "{skill: string, cwd?: string, options?: array, store?: string, anchor?: string, policy?: string}",
+        [JOB_SESSION_CARRY] = "{session: string, section: string, value?: any, key?: string, store?: string}",
+        [JOB_SESSION_CLOSE] = "{session: string, erase?: boolean, key?: string, store?: string}",
+};
 
 static int job_run_bad(Diag *reterr, const char *field, const char *rule) {
         return diag(reterr, SERVE_E_INVALID_PARAMS, "%s: must be %s", field, rule);
@@ -68,17 +75,23 @@ static int job_run_check_streams(const char *field, const json_t *names, bool ha
         return 0;
 }
 
-int job_check(Client *c, const json_t *params, Diag *reterr) {
+int job_check(JobOp op, const json_t *params, Diag *reterr) {
+        enum { RUN = 1 << JOB_RUN, OPEN = 1 << JOB_SESSION_OPEN, CARRY = 1 << JOB_SESSION_CARRY, CLOSE = 1 << JOB_SESSION_CLOSE };
         static const struct {
                 const char *name;
+                unsigned of; /* methods */
                 bool text, boolean;
-        } known[] = {{"skill", true, false},       {"exec", true, false},       {"cwd", true, false},
-                     {"store", true, false},       {"anchor", true, false},     {"policy", true, false},
-                     {"traceparent", true, false}, {"stdin", false, false},     {"args", false, false},
-                     {"options", false, false},    {"stdio", false, false},     {"stream", false, false},
-                     {"receipt", false, true},     {"verbose", false, true},    {"quiet", false, true},
-                     {"promote", false, true},     {"names_store", false, true}, {"session", true, false},
-                     {"key", true, false},         {"section", true, false},    {"value", false, false}};
+        } known[] = {{"skill", RUN | OPEN, true, false},  {"exec", RUN, true, false},
+                     {"cwd", RUN | OPEN, true, false},    {"store", RUN | OPEN | CARRY | CLOSE, true, false},
+                     {"anchor", RUN | OPEN, true, false}, {"policy", RUN | OPEN, true, false},
+                     {"traceparent", RUN, true, false},   {"stdin", RUN, false, false},
+                     {"args", RUN, false, false},         {"options", RUN | OPEN, false, false},
+                     {"stdio", RUN, false, false},        {"stream", RUN, false, false},
+                     {"receipt", RUN, false, true},       {"verbose", RUN, false, true},
+                     {"quiet", RUN, false, true},         {"promote", RUN, false, true},
+                     {"names_store", RUN, false, true},   {"session", RUN | CARRY | CLOSE, true, false},
+                     {"key", RUN | CARRY | CLOSE, true, false}, {"section", CARRY, true, false},
+                     {"value", CARRY, false, false},      {"erase", CLOSE, false, true}};
         const char *key, *cwd = json_text(json_object_get(params, "cwd"));
         bool had[SERVE_STREAMS] = {json_object_get(params, "stdin")};
         json_t *v;
@@ -88,14 +101,17 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
 
                 while (i < ARRAY_SIZE(known) && strcmp(known[i].name, key) != 0)
                         i++;
-                if (i == ARRAY_SIZE(known))
+                if (i == ARRAY_SIZE(known) || !(known[i].of & 1U << op))
                         return diag(reterr, SERVE_E_INVALID_PARAMS, "\"%s\": no such parameter; they are %s",
-                                    DIAG_QUOTED(key), FORM);
+                                    DIAG_QUOTED(key), job_run_forms[op]);
                 if (known[i].text && !json_text(v))
                         return job_run_bad(reterr, key, "a string without NUL");
                 if (known[i].boolean && !json_is_boolean(v))
                         return job_run_bad(reterr, key, "true or false");
         }
+        if (op != JOB_RUN && (!json_object_get(params, op == JOB_SESSION_OPEN ? "skill" : "session") ||
+                              (op == JOB_SESSION_CARRY && !json_object_get(params, "section"))))
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "must be %s", job_run_forms[op]);
         if ((json_object_get(params, "skill") != NULL) + (json_object_get(params, "exec") != NULL) +
                     (json_object_get(params, "session") != NULL) != 1)
                 return job_run_bad(reterr, "skill, exec, session", "given, exactly one of the three");

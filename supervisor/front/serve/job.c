@@ -320,6 +320,7 @@ Job *job_of_region(Server *s, const char *region) {
                 pthread_mutex_lock(&j->lock);
                 for (size_t k = 0; k < j->n_regions && !is; k++)
                         is = strcmp(j->regions[k], region) == 0;
+                is = is || strcmp(j->compressor, region) == 0;
                 pthread_mutex_unlock(&j->lock);
                 if (is)
                         return j;

@@ -67,7 +67,7 @@ static int method_job(Client *c, const json_t *id, json_t *params, JobOp op, Dia
                 return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and takes no new requests");
         if (job_find(c, id))
                 return diag(reterr, SERVE_E_INVALID_REQUEST, "id: a run of this connection has it already");
-        e = job_check(c, params, reterr) ?: other_user_may_run(c, params, reterr);
+        e = job_check(op, params, reterr) ?: other_user_may_run(c, params, reterr);
         if (e != 0)
                 return e;
         e = job_new(c, id, params, &j, &error, reterr);
@@ -84,28 +84,16 @@ static int method_do_run(Client *c, const json_t *id, json_t *params, json_t **r
         return method_job(c, id, params, JOB_RUN, reterr);
 }
 
-static int method_session(Client *c, const json_t *id, json_t *params, JobOp op, Diag *reterr) {
-        const bool open = op == JOB_SESSION_OPEN, carry = op == JOB_SESSION_CARRY;
-
-        if (json_object_get(params, open ? "session" : "skill") || json_object_get(params, "exec") ||
-            (carry && !json_object_get(params, "section")))
-                return diag(reterr, SERVE_E_INVALID_PARAMS, "must be %s",
-                            open    ? "{skill: string, cwd?: string, options?: array}"
-                            : carry ? "{session: string, section: string, value?: any}"
-                                    : "{session: string}");
-        return method_job(c, id, params, op, reterr);
-}
-
 static int method_do_session_open(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        return method_session(c, id, params, JOB_SESSION_OPEN, reterr);
+        return method_job(c, id, params, JOB_SESSION_OPEN, reterr);
 }
 
 static int method_do_session_carry(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        return method_session(c, id, params, JOB_SESSION_CARRY, reterr);
+        return method_job(c, id, params, JOB_SESSION_CARRY, reterr);
 }
 
 static int method_do_session_close(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
-        return method_session(c, id, params, JOB_SESSION_CLOSE, reterr);
+        return method_job(c, id, params, JOB_SESSION_CLOSE, reterr);
 }
 
 static int method_do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {

@@ -103,6 +103,7 @@ struct Job {
         bool judging;         /* under judgement by `policy`, without any resource allocated */
         RegionId *regions; /* all its regions, the first region first */
         size_t n_regions;
+        char compressor[REGION_ID_MAX]; /* the last region that compressed for the turn, or "" */
         /* the first order not yet taken, as a signalfd would give it; signal 0: no order */
         struct signalfd_siginfo order;
 
@@ -360,7 +361,7 @@ Job *job_of_region(Server *s, const char *region);
 bool job_place(void *job, bool on);
 
 /* job-run.c: the work of the thread. */
-int job_check(Client *c, const json_t *params, Diag *reterr); /* 0 or SERVE_E_* */
+int job_check(JobOp op, const json_t *params, Diag *reterr); /* 0 or SERVE_E_* */
 void job_run(Job *j, int no_folder); /* no_folder: errno, when the thread has no working folder of its own */
 
 /* job-thread.c: after job_run() the job is in the list `done`, done_fd is readable, and its thread ends at once. Returns

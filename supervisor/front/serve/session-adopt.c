@@ -7,6 +7,7 @@
 #include "engine/session.h"
 #include "recover/recover.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,15 +29,17 @@ static int session_adopt_row(Server *s, const char *id, const RegionRow *row, Se
         json_get_u64(json_object_get(o, "idle_usec"), &x->idle_usec);
         x->uid = (uid_t)uid;
         x->resumes = x->resumed = true;
-        x->target = strdup(json_text(json_object_get(o, "target")) ?: "");
-        x->skill = strdup(json_text(json_object_get(json_object_get(row->detail, "skill"), "name")) ?: "");
-        x->digest = strdup(json_text(json_object_get(json_object_get(row->detail, "skill"), "digest")) ?: "");
+        x->target = strdup(json_str(o, "target"));
+        x->skill = strdup(json_str(json_object_get(row->detail, "skill"), "name"));
+        x->digest = strdup(json_str(json_object_get(row->detail, "skill"), "digest"));
         x->passes = 1;
+        discipline_parse(json_str(o, "discipline"), &x->discipline, &x->passes, &(Diag){}); /* without the member: once */
         snprintf(x->cognition, sizeof(x->cognition), "%s", json_str(json_object_get(o, "cognition"), "ccs"));
         x->advised = json_object_get(json_object_get(o, "cognition"), "compressor");
-        e = store_begin(s->store, true, &t, reterr)
+        e = !x->target || !x->skill || !x->digest ? -ENOMEM : 0;
+        e = e ?: store_begin(s->store, true, &t, reterr)
                         ?: engine_session_values(t, id, &values, reterr)
-                        ?: engine_session_adopt(t, id, reterr);
+                        ?: engine_session_adopt(t, id, row->supervisor_lock, reterr);
         json_object_foreach(values, name, item) {
                 e = e ?: carry_put(x->carry, name, json_object_get(item, "value"),
                                    (uint64_t)json_integer_value(json_object_get(item, "version")), reterr);
@@ -94,9 +97,10 @@ static int session_adopt(Job *j, const char *id, Session **ret, Diag *reterr) {
         if (e != 0)
                 return e;
         if (!session_resumes(session_of_row(&row)) || !store_lock_is_free(s->store, row.supervisor_lock))
-                return diag(reterr, SERVE_E_NO_SESSION, "session %s is hosted by process %llu", id,
+                return diag(reterr, SERVE_E_ELSEWHERE, "session %s is hosted by process %llu: ask there", id,
                             (unsigned long long)row.supervisor_pid);
-        return session_code(session_adopt_row(s, id, &row, ret, reterr), reterr);
+        e = session_adopt_row(s, id, &row, ret, reterr);
+        return e == ENGINE_E_CONFLICT ? SERVE_E_ELSEWHERE : session_code(e, reterr);
 }
 
 int session_of(Job *j, Session **ret, Diag *reterr) {

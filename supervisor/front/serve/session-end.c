@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 
-int session_end(Server *s, Session *x, const char *reason, const char *who, Diag *reterr) {
+int session_end(Server *s, Session *x, const SessionOver *how, Diag *reterr) {
         const uint64_t began = clock_mono_usec();
         _cleanup_json_ json_t *evidence = NULL;
         _cleanup_txn_ Txn *t = NULL;
@@ -28,7 +28,9 @@ int session_end(Server *s, Session *x, const char *reason, const char *who, Diag
         evidence = receipt_teardown(&said, NULL);
         e = !evidence ? -ENOMEM
                       : store_begin(s->store, true, &t, reterr)
-                                ?: engine_session_end(t, x->id, reason, who, evidence, reterr)
+                                ?: engine_session_end(t, &(SessionEnd){.session = x->id, .reason = how->reason,
+                                                                       .who = how->who, .evidence = evidence,
+                                                                       .erase = how->erase}, reterr)
                                 ?: store_commit(TAKE_PTR(t), reterr);
         pthread_mutex_lock(&s->sessions_lock);
         listed = !x->over;
@@ -52,13 +54,18 @@ int session_close(Job *j, Diag *reterr) {
         if (e != 0)
                 return e;
         pthread_mutex_lock(&s->sessions_lock);
+        x->closing++; /* refuses waiting turns; session_turn_begin() discards a turn that has just entered */
         if (x->turn)
                 job_discard(x->turn); /* its thread leaves the session under this lock before the job goes */
         pthread_mutex_unlock(&s->sessions_lock);
-        e = session_enter(s, x, j->cancel, reterr);
+        e = session_enter(s, x, true, j->cancel, reterr);
         snprintf(who, sizeof(who), "uid:%u", (unsigned)j->peer->uid);
         if (e == 0)
-                e = session_end(s, x, "closed", who, reterr);
+                e = session_end(s, x, &(SessionOver){"closed", who, json_is_true(json_object_get(j->params, "erase"))},
+                                reterr);
+        pthread_mutex_lock(&s->sessions_lock);
+        x->closing--;
+        pthread_mutex_unlock(&s->sessions_lock);
         if (e == 0)
                 j->result = json_pack("{s:s}", "session", x->id);
         session_unref(s, x);
@@ -83,9 +90,17 @@ static Session *session_idle_locked(Server *s, uint64_t now, uint64_t *ret_next)
 static void session_end_idle(Server *s, Session *x) {
         eventfd_t n;
         Diag d = {};
+        bool idle;
 
-        if (eventfd_read(x->free_fd, &n) == 0 && session_end(s, x, "idle", NULL, &d) != 0)
-                log_warning("session %s: %s", x->id, d.text);
+        if (eventfd_read(x->free_fd, &n) == 0) {
+                pthread_mutex_lock(&s->sessions_lock);
+                idle = x->deadline <= clock_mono_usec() && x->waiting == 0; /* a turn may have come and gone meanwhile */
+                pthread_mutex_unlock(&s->sessions_lock);
+                if (!idle)
+                        eventfd_write(x->free_fd, 1);
+                else if (session_end(s, x, &(SessionOver){.reason = "idle"}, &d) != 0)
+                        log_warning("session %s: %s", x->id, d.text);
+        }
         session_unref(s, x);
 }
 
@@ -145,7 +160,7 @@ void sessions_end(Server *s) {
         while ((x = LIST_FIRST(&s->sessions))) {
                 Diag d = {};
 
-                if (!x->resumes && session_end(s, x, "daemon_stopped", NULL, &d) == 0)
+                if (!x->resumes && session_end(s, x, &(SessionOver){.reason = "daemon_stopped"}, &d) == 0)
                         continue;
                 if (*d.text)
                         log_warning("session %s: %s", x->id, d.text);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +23,18 @@ static json_t *session_input(const Job *j) {
         return json_pack("{s:s%}", "input", text.n ? text.data : "", text.n);
 }
 
+/* So that `kill` of the compressor's region finds the turn. */
+static void session_compressor_begun(void *userdata, const char *region) {
+        Job *j = userdata;
+
+        pthread_mutex_lock(&j->lock);
+        snprintf(j->compressor, sizeof(j->compressor), "%s", region);
+        pthread_mutex_unlock(&j->lock);
+}
+
 static int session_ask_compressor(Job *j, const RunOptions *o, Diag *reterr) {
         Advise advise = {.store = j->server->store, .policy = o->policy, .spawner = o->spawner, .signals = j->cancel,
-                         .ordered = o->ordered, .ordered_data = o->userdata,
+                         .ordered = o->ordered, .begun = session_compressor_begun, .ordered_data = j,
                          .ask.request.client = j->peer->foreign ? j->peer->uid : 0};
         const CognitionTurnOf of = {.session = j->session->cognition, .input = j->observed, .of = j->session->id};
         bool asked, of_store;

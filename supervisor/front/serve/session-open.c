@@ -6,6 +6,7 @@
 #include "base/path-lookup.h"
 #include "engine/session.h"
 #include "invoke/compressor.h"
+#include "request/registry.h"
 #include "request/resolve-request.h"
 
 #include <errno.h>
@@ -32,8 +33,8 @@ static int session_begin_cognition(Txn *t, const Grant *g, const Session *x, con
 }
 
 static json_t *session_cognition_row(const Session *x, const json_t *compressor) {
-        return *x->cognition ? json_pack("{s:s, s:O*}", "ccs", x->cognition, "compressor",
-                                         json_object_get(compressor, "skill"))
+        return *x->cognition ? json_pack("{s:s, s:O*, s:o*}", "ccs", x->cognition, "compressor",
+                                         json_object_get(compressor, "skill"), "erase", x->erases ? json_true() : NULL)
                              : NULL;
 }
 
@@ -43,13 +44,15 @@ static int session_record_open(Server *s, const Grant *g, const Session *x, cons
         _cleanup_json_ json_t *grant = grant_to_json(g), *by = json_pack("{s:s, s:o, s:o*}", "version", LETHE_VERSION,
                                                                          "uid", json_u64(getuid()), "client_uid",
                                                                          g->client ? json_u64(g->client) : NULL);
+        char discipline[DISCIPLINE_TEXT_MAX];
         _cleanup_txn_ Txn *t = NULL;
         SessionStart start = {
                 .region = {.region = x->id, .skill_name = g->skill_name, .skill_digest = g->skill_digest,
                            .tier = "session", .start = "cold", .grant = grant, .lineage = lineage_name(g->lineage),
                            .by = by, .supervisor_pid = (uint64_t)getpid(), .max_regions = g->max_regions},
                 .said = g->session, .uid = x->uid, .target = x->target, .max_sessions = most,
-                .cognition = cognition};
+                .cognition = cognition, .discipline = x->discipline == DISCIPLINE_ZERO ? NULL
+                                                               : discipline_format(x->discipline, x->passes, discipline)};
 
         if (!grant || !by)
                 return -ENOMEM;
@@ -86,6 +89,11 @@ static int session_find_compressor(Job *j, const Grant *g, json_t **ret, Diag *r
         return e;
 }
 
+/* A folder is remembered by its path: its name alone would mean another folder in another working folder. */
+static bool session_is_registered(const Job *j, const SkillRequest *a, const Grant *g) {
+        return a->registered || (!strchr(a->skill, '/') && registry_has(j->server->store, a->skill, g->skill_digest, false));
+}
+
 static int session_open(Job *j, SkillRequest *a, Diag *reterr) {
         _cleanup_json_ json_t *compressor = NULL;
         _cleanup_grant_ Grant g = {};
@@ -104,7 +112,7 @@ static int session_open(Job *j, SkillRequest *a, Diag *reterr) {
         if (!x)
                 return e > 0 ? SERVE_E_REFUSED : e;
         x->uid = j->peer->foreign ? j->peer->uid : geteuid();
-        x->target = skill_name_valid(a->skill) && !strchr(a->skill, '/') ? strdup(a->skill) : strdup(g.skill_folder);
+        x->target = strdup(session_is_registered(j, a, &g) ? a->skill : g.skill_folder);
         x->skill = strdup(g.skill_name);
         x->digest = strdup(g.skill_digest);
         x->idle_usec = (uint64_t)json_integer_value(json_object_get(g.session, "idle_usec"));
@@ -113,6 +121,7 @@ static int session_open(Job *j, SkillRequest *a, Diag *reterr) {
         x->passes = MAX(g.passes, 1U);
         e = !x->target || !x->skill || !x->digest ? -ENOMEM : region_id_new(clock_real_usec(), x->id);
         e = e ?: carry_hand_over(x->carry, key);
+        x->erases = json_is_true(json_object_get(json_object_get(g.session, "cognition"), "erase"));
         if (json_object_get(g.session, "cognition"))
                 snprintf(x->cognition, sizeof(x->cognition), "ccs-%s", x->id);
         x->advised = compressor;
@@ -120,8 +129,8 @@ static int session_open(Job *j, SkillRequest *a, Diag *reterr) {
         if (e == 0) {
                 session_enlist(s, x);
                 j->result = json_pack("{s:s, s:s}", "session", x->id, "key", key);
-                explicit_bzero(key, sizeof(key));
         }
+        explicit_bzero(key, sizeof(key));
         session_unref(s, x);
         return e > 0 ? SERVE_E_REFUSED : e;
 }

@@ -15,7 +15,7 @@ int session_turn_begin(Job *j, Diag *reterr) {
 
         if (e != 0)
                 return e;
-        e = session_enter(j->server, x, j->cancel, reterr);
+        e = session_enter(j->server, x, false, j->cancel, reterr);
         if (e == 0 && !(j->carry_values = carry_values(x->carry))) {
                 session_leave(j->server, x);
                 e = -ENOMEM;
@@ -26,6 +26,8 @@ int session_turn_begin(Job *j, Diag *reterr) {
         }
         pthread_mutex_lock(&j->server->sessions_lock);
         x->turn = j;
+        if (x->closing > 0)
+                job_discard(j); /* the close came between the two locks */
         pthread_mutex_unlock(&j->server->sessions_lock);
         j->session = x;
         j->in_session = (DispatchTurn){.session = x->id, .sections = x->sections, .values = j->carry_values,
@@ -42,7 +44,7 @@ static int session_keep_value(Server *s, Session *x, const char *section, const 
         if (e == 0)
                 return 0;
         log_error("session %s ends: section %s: %s", x->id, section, *d.text ? d.text : strerror(-e));
-        session_end(s, x, "no_memory", NULL, &d);
+        session_end(s, x, &(SessionOver){.reason = "no_memory"}, &d);
         return e > 0 ? SERVE_E_INTERNAL : e;
 }
 
@@ -113,7 +115,7 @@ int session_carry(Job *j, Diag *reterr) {
 
         if (e != 0)
                 return e;
-        e = session_enter(j->server, x, j->cancel, reterr);
+        e = session_enter(j->server, x, false, j->cancel, reterr);
         if (e == 0) {
                 e = session_carry_entered(j, x, json_text(json_object_get(j->params, "section")),
                                           json_object_get(j->params, "value"), reterr);

@@ -79,7 +79,7 @@ Session *session_new(const json_t *sections, Diag *reterr, int *ret_e) {
         return x;
 }
 
-int session_enter(Server *s, Session *x, int cancel, Diag *reterr) {
+int session_enter(Server *s, Session *x, bool closes, int cancel, Diag *reterr) {
         eventfd_t n;
         int r = -EAGAIN;
 
@@ -104,9 +104,9 @@ int session_enter(Server *s, Session *x, int cancel, Diag *reterr) {
         }
         pthread_mutex_lock(&s->sessions_lock);
         x->waiting--;
-        if (r == 0 && x->over) {
+        if (r == 0 && (x->over || (x->closing > 0 && !closes))) {
                 eventfd_write(x->free_fd, 1); /* for the next that waits */
-                r = diag(reterr, SERVE_E_NO_SESSION, "session %s has ended", x->id);
+                r = diag(reterr, SERVE_E_NO_SESSION, "session %s %s", x->id, x->over ? "has ended" : "is being closed");
         }
         if (r == 0)
                 x->deadline = UINT64_MAX;

@@ -17,14 +17,16 @@ struct Session {
         Carry *carry;           /* of the job that has the turn */
         uint64_t idle_usec, deadline; /* CLOCK_MONOTONIC; of the list's lock */
         int free_fd;            /* semaphore: readable when no turn, carry or end is under way */
-        unsigned users, waiting; /* of the list's lock, like the two below */
+        unsigned users, waiting; /* of the list's lock, like the three below */
         Job *turn;              /* borrowed: to be cancelled by a close */
+        unsigned closing;       /* closes under way: no turn begins */
         bool over;
         bool resumes, resumed;
         Discipline discipline;
         unsigned passes;
         char cognition[SESSION_NAME_MAX]; /* the cognitive session of the loop around the skill, or "" */
         bool advised;           /* a skill compresses its turns */
+        bool erases;            /* the scope of the loop goes with the session */
 };
 
 /* session.c */
@@ -33,8 +35,9 @@ Session *session_new(const json_t *sections, Diag *reterr, int *ret_e);
 void session_unref(Server *s, Session *x);
 Session *session_hosted(Server *s, const char *id); /* a reference, or NULL */
 void session_enlist(Server *s, Session *x);         /* with a reference of the list */
-/* Waits for the session's present turn. Returns 0, SERVE_E_* with a message, or -ECANCELED for an order to the job. */
-int session_enter(Server *s, Session *x, int cancel, Diag *reterr);
+/* Waits for the session's present turn. closes: the caller ends the session; others are refused from the close's
+ * beginning. Returns 0, SERVE_E_* with a message, or -ECANCELED for an order to the job. */
+int session_enter(Server *s, Session *x, bool closes, int cancel, Diag *reterr);
 void session_leave(Server *s, Session *x);
 /* A code of the engine as SERVE_E_*: the store's state refused or ended a turn. The engine's words stay. */
 int session_code(int e, Diag *reterr);
@@ -44,7 +47,11 @@ int session_of(Job *j, Session **ret, Diag *reterr);
 
 /* session-end.c: the end of a session that the caller has entered: recorded after all of its turns and after the
  * overwriting. Returns 0 or SERVE_E_*. */
-int session_end(Server *s, Session *x, const char *reason, const char *who_or_null, Diag *reterr);
+typedef struct SessionOver {
+        const char *reason, *who; /* as in SessionEnd */
+        bool erase;
+} SessionOver;
+int session_end(Server *s, Session *x, const SessionOver *how, Diag *reterr);
 
 /* session-turn.c, session-end.c: the methods */
 int session_carry(Job *j, Diag *reterr);

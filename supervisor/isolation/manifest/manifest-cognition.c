@@ -32,10 +32,11 @@ json_t *manifest_cognition(Doc *d, const Node *v, const SkillFolder *folder) {
         const Node *compressor = MEMBER(v, "compressor");
         _cleanup_free_ char *file = NULL;
         const char *role = NULL, *skill = NULL;
+        bool erase = false;
         uint64_t k = 0;
         json_t *o;
 
-        if (!doc_fields(d, v, WORDS("role", "role_file", "compressor", "k")))
+        if (!doc_fields(d, v, WORDS("role", "role_file", "compressor", "k", "erase")))
                 return NULL;
         if (MEMBER(v, "role")->v && MEMBER(v, "role_file")->v)
                 doc_fault(d, MEMBER(v, "role_file"), "role", "\"role\" is there, too: a single role is allowed");
@@ -47,7 +48,10 @@ json_t *manifest_cognition(Doc *d, const Node *v, const SkillFolder *folder) {
                 doc_fault(d, compressor, "compressor", "the name of a registered skill has " MANIFEST_NAME_RULE);
         if (MEMBER(v, "k")->v)
                 doc_count(d, MEMBER(v, "k"), 1, ARTIFACTS_MAX, &k);
-        o = json_pack("{s:s*, s:s*, s:I}", "role", role, "compressor", skill, "k", (json_int_t)k);
+        if (MEMBER(v, "erase")->v)
+                doc_bool(d, MEMBER(v, "erase"), &erase);
+        o = json_pack("{s:s*, s:s*, s:I, s:o*}", "role", role, "compressor", skill, "k", (json_int_t)k, "erase",
+                      erase ? json_true() : NULL);
         d->no_memory |= !o;
         return o;
 }

@@ -1,5 +1,7 @@
 #include "cognition/ccs-diff.h"
 
+#include "cognition/ccs-text.h"
+
 static void ccs_diff_put(CcsDiff *d, CcsField f, CcsChangeKind kind, const char *atom) {
         d->changes[d->n++] = (CcsChange){.field = f, .kind = kind, .atom = atom};
 }
@@ -41,7 +43,9 @@ int ccs_diff_print(const CcsDiff *d, Buf *out) {
 
                 if (i == 0 || x->field != x[-1].field)
                         e = buf_printf(out, "%s:\n", ccs_field_name(x->field));
-                e = e ?: buf_printf(out, " %c %s\n", signs[x->kind], x->atom);
+                e = e ?: buf_printf(out, " %c ", signs[x->kind])
+                                ?: ccs_print_atom(x->field, x->atom, out)
+                                ?: buf_add_str(out, "\n");
         }
         return e;
 }

@@ -95,9 +95,11 @@ int ccs_fit(Ccs *c, const CcsBound *bound, Ccs *ret_evicted, Diag *reterr) {
                 return 0;
         if (!ccs_fit_can(&x))
                 return diag(reterr, CCS_E_OVER_BUDGET,
-                            "over_budget: %zu goals and %zu constraints alone are beyond %zu bytes and %zu tokens; "
+                            "over_budget: %zu goal%s and %zu constraint%s alone are beyond %zu bytes and %zu tokens; "
                             "lift a constraint, or begin a session with a greater bound",
-                            c->field[CCS_GOAL_ORIENTATION].n, c->field[CCS_CONSTRAINTS].n, bound->bytes, bound->tokens);
+                            c->field[CCS_GOAL_ORIENTATION].n, c->field[CCS_GOAL_ORIENTATION].n == 1 ? "" : "s",
+                            c->field[CCS_CONSTRAINTS].n, c->field[CCS_CONSTRAINTS].n == 1 ? "" : "s", bound->bytes,
+                            bound->tokens);
         e = ccs_fit_weigh(&x);
         if (e)
                 return e;

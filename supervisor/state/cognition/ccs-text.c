@@ -45,7 +45,7 @@ static size_t ccs_before_implied(CcsField f, const char *atom) {
         return ccs_has_comma(rest) || ccs_is_source(rest) ? 0 : at;
 }
 
-static int ccs_print_atom(CcsField f, const char *atom, Buf *out) {
+int ccs_print_atom(CcsField f, const char *atom, Buf *out) {
         size_t at = ccs_before_implied(f, atom);
 
         return at == 0 ? buf_add_str(out, atom) : buf_add(out, atom, at) ?: buf_add_str(out, atom + at + strlen(CCS_IMPLIED));

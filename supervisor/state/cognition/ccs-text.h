@@ -15,5 +15,7 @@
 int ccs_parse(const char *text, size_t n, Ccs *ret, Diag *reterr);
 /* Adds the canonical text. Returns 0, -ENOMEM, -EFBIG. */
 int ccs_print(const Ccs *c, Buf *out);
+/* Adds an atom as the text of a state has it: a constraint of the user without "user, ". Returns 0, -ENOMEM, -EFBIG. */
+int ccs_print_atom(CcsField f, const char *atom, Buf *out);
 /* Bytes and tokens (C-54) of the canonical text. */
 void ccs_measure(const Ccs *c, size_t *ret_bytes, size_t *ret_tokens);

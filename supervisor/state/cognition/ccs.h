@@ -32,6 +32,8 @@ typedef struct CcsBound {
         size_t bytes, tokens; /* of the text */
 } CcsBound;
 #define CCS_BOUND ((CcsBound){.bytes = CCS_BYTES, .tokens = CCS_TOKENS})
+#define CCS_BOUND_LEAST ((CcsBound){.bytes = 192, .tokens = 32}) /* a state without rules and with a short goal fits */
+#define CCS_BOUND_MOST 16384                                     /* of bytes, and of tokens */
 
 typedef struct CcsList {
         char *atoms[CCS_ATOMS_MAX]; /* canonical texts (atom.h); owned */

@@ -83,11 +83,8 @@ int cognition_begin(Txn *t, const CognitionBegin *b, json_t **ret, Diag *reterr)
         int r = b->recall ? scope_find(t, b->recall, &other, reterr) : 0;
 
         if (r == 0)
-                r = turn_code(ccs_begin(b->role, b->n_role, &state, &bound, NULL, reterr));
-        if (r == 0 && b->bound)
-                bound = *b->bound;
-        if (r == 0)
-                r = turn_code(ccs_fit(&state, &bound, NULL, reterr) ?: ccs_validate(&state, &bound, reterr));
+                r = turn_code(ccs_begin_within(b->role, b->n_role, b->bound, &state, &bound, NULL, reterr)
+                                      ?: ccs_validate(&state, &bound, reterr));
         if (r == 0 && b->of)
                 snprintf(session + 4, sizeof(session) - 4, "%s", b->of);
         else if (r == 0)

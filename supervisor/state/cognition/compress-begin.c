@@ -2,13 +2,13 @@
 #include "cognition/compress-inside.h"
 
 #include "base/ascii.h"
+#include "base/json-form.h"
 #include "base/json.h"
 #include "cognition/ccs-check.h"
 
 #include <errno.h>
 
 #define ROLE_MAX (1 << 20) /* bytes of a JSON role */
-#define ROLE_BOUND_MAX (1 << 20)
 
 /* The rules and goals of a text. *ret_found: how many constraints and goals are new. */
 static int begin_read(Compress *c, const char *text, size_t n, CompressSource source, size_t *ret_found) {
@@ -98,17 +98,23 @@ static int begin_bound(const json_t *role, CcsBound *ret, Diag *reterr) {
         if (!v)
                 return 0;
         if (!json_is_object(v))
-                return diag(reterr, CCS_E_FIELD, "role: \"bound\" is an object of \"bytes\" and \"tokens\"");
+                return diag(reterr, CCS_E_FIELD, "role: \"bound\" is %s: an object of \"bytes\" and \"tokens\" is needed",
+                            json_kind(v));
         json_object_foreach((json_t *)v, name, value) {
-                json_int_t n = json_integer_value(value);
+                const bool bytes = strcmp(name, "bytes") == 0;
+                const json_int_t n = json_integer_value(value),
+                                 least = (json_int_t)(bytes ? CCS_BOUND_LEAST.bytes : CCS_BOUND_LEAST.tokens);
 
                 if (name_index(names, ARRAY_SIZE(names), name) == ARRAY_SIZE(names))
                         return diag(reterr, CCS_E_FIELD, "role: bound: \"%s\": the names are \"bytes\" and \"tokens\"",
                                     DIAG_QUOTED(name));
-                if (!json_is_integer(value) || n < 1 || n > ROLE_BOUND_MAX)
-                        return diag(reterr, CCS_E_FIELD, "role: bound: \"%s\" is a number from 1 to %d", name,
-                                    ROLE_BOUND_MAX);
-                *(strcmp(name, "bytes") == 0 ? &ret->bytes : &ret->tokens) = (size_t)n;
+                if (!json_is_integer(value))
+                        return diag(reterr, CCS_E_FIELD, "role: bound: \"%s\" is %s: a number from %lld to %d is needed", name,
+                                    json_kind(value), (long long)least, CCS_BOUND_MOST);
+                if (n < least || n > CCS_BOUND_MOST)
+                        return diag(reterr, CCS_E_FIELD, "role: bound: \"%s\" is %lld: a number from %lld to %d is needed", name,
+                                    (long long)n, (long long)least, CCS_BOUND_MOST);
+                *(bytes ? &ret->bytes : &ret->tokens) = (size_t)n;
         }
         return 0;
 }
@@ -184,6 +190,27 @@ static int begin_signals(Compress *c) {
 }
 
 int ccs_begin(const char *role_or_null, size_t n, Ccs *ret, CcsBound *ret_bound, CompressReport *report, Diag *reterr) {
+        return ccs_begin_within(role_or_null, n, NULL, ret, ret_bound, report, reterr);
+}
+
+/* Text that begins as a list and is JSON was meant as JSON. */
+static bool begin_is_array(const char *text, size_t n) {
+        _cleanup_json_ json_t *list = NULL;
+
+        return json_parse(text, n, ROLE_MAX, 8, &list, NULL) == 0 && json_is_array(list);
+}
+
+static int begin_role_text(Compress *c, const char *role, size_t n, char first, CcsBound *bound, Diag *reterr) {
+        if (first == '{')
+                return begin_json(c, role, n, bound, reterr);
+        if (first == '[' && begin_is_array(role, n))
+                return diag(reterr, CCS_E_SYNTAX, "role: the JSON is an array: an object with \"role\", \"goal\", "
+                            "\"constraints\", \"policy\" and \"bound\" is needed, or text");
+        return begin_read(c, role, n, COMPRESS_OPERATOR, &(size_t){0});
+}
+
+int ccs_begin_within(const char *role_or_null, size_t n, const CcsBound *given, Ccs *ret, CcsBound *ret_bound,
+                     CompressReport *report, Diag *reterr) {
         CompressReport own;
         Compress c = {.report = report ?: &own, .begins = true};
         CcsBound bound = CCS_BOUND;
@@ -194,8 +221,8 @@ int ccs_begin(const char *role_or_null, size_t n, Ccs *ret, CcsBound *ret_bound,
         while (at && at < role_or_null + n && ascii_blank(*at))
                 at++;
         if (at && at < role_or_null + n)
-                e = *at == '{' ? begin_json(&c, role_or_null, n, &bound, reterr)
-                               : begin_read(&c, role_or_null, n, COMPRESS_OPERATOR, &(size_t){0});
+                e = begin_role_text(&c, role_or_null, n, *at, &bound, reterr);
+        bound = given ? *given : bound;
         e = e ?: begin_room(c.report, reterr);
         e = e ?: begin_signals(&c);
         e = e ?: begin_fit(&c, &bound, reterr);

@@ -68,3 +68,6 @@ int ccs_compress(const CompressInput *in, Ccs *ret, CompressReport *report, Diag
  * operator; NULL: none. *ret_bound: of the role, or CCS_BOUND. Returns 0; CCS_E_SYNTAX, CCS_E_FIELD, CCS_E_ATOM for an
  * invalid role; CCS_E_COUNT, CCS_E_OVER_BUDGET with the first rules for which there is no room; -ENOMEM. */
 int ccs_begin(const char *role_or_null, size_t n, Ccs *ret, CcsBound *ret_bound, CompressReport *report, Diag *reterr);
+/* The same under a bound in place of the role's. */
+int ccs_begin_within(const char *role_or_null, size_t n, const CcsBound *given_or_null, Ccs *ret, CcsBound *ret_bound,
+                     CompressReport *report, Diag *reterr);

@@ -1,11 +1,13 @@
 #include "cognition/observe.h"
 
+#include "base/json-form.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 static int observe_text(const char *at, const json_t *v, ObservedText *ret, Diag *reterr) {
         if (!json_is_string(v))
-                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s is %s: a text is needed", at, v ? "no text" : "missing");
+                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s is %s: a text is needed", at, v ? json_kind(v) : "missing");
         if (json_string_length(v) > COGNITION_TEXT_MAX)
                 return diag(reterr, ENGINE_E_TOO_LARGE, "%s has %zu bytes: at most %d are allowed", at,
                             json_string_length(v), COGNITION_TEXT_MAX);
@@ -51,7 +53,8 @@ static int observe_one(const char *list, size_t i, const json_t *v, const char *
                                 return diag(reterr, ENGINE_E_BAD_PAYLOAD,
                                             "%s.%s is no field: name, text and output are allowed", at, DIAG_QUOTED(key));
                 if (name && !json_text(name))
-                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s.name is no text", at);
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s.name is %s: a text without U+0000 is needed", at,
+                                    json_kind(name));
                 text = json_object_get(v, "text");
                 if (text && json_object_get(v, "output"))
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s has text and output: a single one is allowed", at);
@@ -104,18 +107,24 @@ int observe(const json_t *input, const char *main, const char *list, Observed *r
         json_object_foreach((json_t *)input, key, v)
                 if ((!main || strcmp(key, main) != 0) && strcmp(key, list) != 0 && strcmp(key, "turn") != 0 &&
                     (strcmp(key, "source") != 0 || (main && strcmp(main, "decision") == 0)))
-                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s is no field of the input", DIAG_QUOTED(key));
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "\"%s\" is no field of the input: %s%s%s, turn%s are allowed",
+                                    DIAG_QUOTED(key), main ? main : "", main ? ", " : "", list,
+                                    main && strcmp(main, "decision") == 0 ? "" : ", source");
         r = main ? observe_text(main, json_object_get(input, main), &ret->main, reterr) : 0;
         if (r == 0)
                 r = observe_source(json_object_get(input, "source"), documents, ret, reterr);
         if (r == 0 && items && !json_is_array(items))
-                r = diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s is no array", list);
+                r = diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s is %s: an array is needed", list, json_kind(items));
         if (r == 0 && json_array_size(items) > COGNITION_TEXTS_MAX)
                 r = diag(reterr, ENGINE_E_TOO_LARGE, "%s has %zu elements: at most %d are allowed", list,
                          json_array_size(items), COGNITION_TEXTS_MAX);
         if (r == 0 && turn) {
-                if (!json_is_integer(turn) || json_integer_value(turn) < 0)
-                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "turn is no number of a turn");
+                if (!json_is_integer(turn))
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "turn is %s: the number of a turn is needed", json_kind(turn));
+                if (json_integer_value(turn) < 0)
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD,
+                                    "turn is %" JSON_INTEGER_FORMAT ": the number of a turn, from 0, is needed",
+                                    json_integer_value(turn));
                 ret->turn = (uint64_t)json_integer_value(turn);
         }
         for (size_t i = 0; i < json_array_size(items) && r == 0; i++)

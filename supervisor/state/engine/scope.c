@@ -1,7 +1,9 @@
 #include "engine/scope.h"
 
+#include "base/id.h"
 #include "engine/note.h"
 #include "engine/pass-history.h"
+#include "engine/region-row.h"
 #include "engine/wait.h"
 #include "record/rows.h"
 
@@ -126,13 +128,35 @@ static int scope_erase(Txn *t, uint64_t scope) {
         return r == -ENOENT ? pass_erase(t, scope) ?: wait_erase(t, scope) : r;
 }
 
+/* The scope of an open session is its session's: the next turn would find nothing. */
+static int scope_check_driven(Txn *t, const char *name, Diag *reterr) {
+        const char *session = name + sizeof(SCOPE_CCS) - 1;
+        _cleanup_json_ json_t *row = NULL;
+        int r;
+
+        if (strncmp(name, SCOPE_CCS, sizeof(SCOPE_CCS) - 1) != 0 || !region_id_valid(session))
+                return 0;
+        r = region_json_get(t, session, &row);
+        if (r == 0 && json_text_is(json_object_get(json_object_get(json_object_get(row, "session"), "cognition"), "ccs"), name))
+                return diag(reterr, ENGINE_E_DRIVEN,
+                            "scope %s is of session %s, which is open: `lethe session close --erase %s` ends the session and "
+                            "deletes the scope", name, session, session);
+        return r == ENGINE_E_NO_REGION ? 0 : r;
+}
+
 int engine_scope_delete(Txn *t, const char *who, const char *name, const char *reason, uint64_t *ret_seq,
                         uint64_t *ret_records, Diag *reterr) {
+        return scope_check_driven(t, name, reterr)
+                       ?: engine_scope_erase(t, &(ScopeErase){.name = name, .reason = reason, .who = who}, ret_seq,
+                                             ret_records, reterr);
+}
+
+int engine_scope_erase(Txn *t, const ScopeErase *e, uint64_t *ret_seq, uint64_t *ret_records, Diag *reterr) {
         _cleanup_record_walk_ RecordWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
         uint64_t scope, n = 0;
         json_t *fields;
-        int r = scope_find(t, name, &scope, reterr) ?: engine_runs_end(t, who, scope, reterr);
+        int r = scope_find(t, e->name, &scope, reterr) ?: engine_runs_end(t, e->who, scope, reterr);
 
         if (r != 0)
                 return r;
@@ -145,9 +169,10 @@ int engine_scope_delete(Txn *t, const char *who, const char *name, const char *r
         r = scope_erase(t, scope);
         if (r < 0)
                 return r;
-        fields = json_pack("{s:s, s:o, s:o, s:s*}", "name", name, "scope", json_u64(scope), "records", json_u64(n),
-                           "reason", reason);
-        r = project_append(t, &(Event){.type = "scope.deleted", .who = who, .fields = fields}, ret_seq);
+        fields = json_pack("{s:s, s:o, s:o, s:s*}", "name", e->name, "scope", json_u64(scope), "records", json_u64(n),
+                           "reason", e->reason);
+        r = project_append(t, &(Event){.type = "scope.deleted", .who = e->who, .region = e->region, .fields = fields},
+                           ret_seq);
         if (r == 0)
                 *ret_records = n;
         return r;

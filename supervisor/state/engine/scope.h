@@ -6,6 +6,7 @@
 #include "record/kind.h"
 
 #define SCOPE_DEFAULT "default" /* created by the first write without a scope's name */
+#define SCOPE_CCS "ccs-"        /* and an id: the scope of a cognitive session; the id of a session that drives it */
 
 /* Returns 0, -ENOENT, -EUCLEAN, -errno. */
 int scope_get(Txn *t, const char *name, uint64_t *ret_scope);
@@ -25,6 +26,12 @@ int engine_scope_need(Txn *t, const char *who, const char *name, uint64_t *ret_s
 /* Deletes all rows of the scope: records of all classes, history, refs, index, pending requests; and erases the
  * payloads of all events about them. The ledger keeps the events without payload, and scope.deleted (M-24, M-25). Ends
  * the scope's runs. Returns 0, ENGINE_E_BAD_NAME, ENGINE_E_NO_SCOPE, ENGINE_E_CONFLICT for a run with unprocessed
- * notes, -errno. */
+ * notes, ENGINE_E_DRIVEN for the loop of an open session, -errno. */
 int engine_scope_delete(Txn *t, const char *who, const char *name, const char *reason_or_null, uint64_t *ret_seq,
                         uint64_t *ret_records, Diag *reterr);
+typedef struct ScopeErase {
+        const char *name, *reason; /* reason: or NULL */
+        const char *who, *region;  /* one of the two */
+} ScopeErase;
+/* The same for the loop of a session that ends now. */
+int engine_scope_erase(Txn *t, const ScopeErase *e, uint64_t *ret_seq, uint64_t *ret_records, Diag *reterr);

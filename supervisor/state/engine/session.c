@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "engine/region-row.h"
+#include "engine/scope.h"
 #include "record/event.h"
 #include "record/rows.h"
 
@@ -77,12 +78,13 @@ int engine_session_open(Txn *t, const SessionStart *s, Diag *reterr) {
 
         if (r != 0)
                 return r;
-        session = json_pack("{s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:O, s:{}, s:O*}", "uid", json_u64(s->uid), "target",
+        session = json_pack("{s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:O, s:{}, s:O*, s:s*}", "uid", json_u64(s->uid), "target",
                             s->target, "on_crash", json_object_get(said, "on_crash"), "idle_usec",
                             json_u64((uint64_t)json_integer_value(json_object_get(said, "idle_usec"))), "turns_most",
                             json_u64((uint64_t)json_integer_value(json_object_get(said, "turns"))), "turns",
                             json_u64(0), "opened_usec", json_u64(now), "used_usec", json_u64(now), "sections",
-                            json_object_get(said, "sections"), "carried", "cognition", s->cognition);
+                            json_object_get(said, "sections"), "carried", "cognition", s->cognition,
+                            "discipline", s->discipline);
         if (json_object_set_new(row, "session", session) < 0)
                 return -ENOMEM;
         fields = json_pack("{s:s, s:O, s:O, s:O, s:O, s:O, s:O, s:O*}", "session", id, "skill", json_object_get(row, "skill"),
@@ -151,13 +153,33 @@ static int session_erase(Txn *t, const json_t *session) {
         return r;
 }
 
-static int session_ended(Txn *t, const char *id, const json_t *session, const char *reason, const char *who) {
-        json_t *fields = json_pack("{s:s, s:s, s:O, s:O, s:s*}", "session", id, "reason", reason, "turns",
-                                   json_object_get(session, "turns"), "carried", json_object_get(session, "carried"),
-                                   "by", who);
+/* The scope of the loop goes, in the transaction of the session's end. A scope that cannot go (a run in it has notes that
+ * nobody took) does not hold up the end: `lethe scope delete` says why. */
+static int session_erase_loop(Txn *t, const char *id, const json_t *session, const char *who, json_t **ret_records) {
+        const char *scope = json_text(json_object_get(json_object_get(session, "cognition"), "ccs"));
+        uint64_t seq, records = 0;
+        Diag d;
+        const ScopeErase e = {.name = scope, .reason = "the session has ended", .who = who, .region = who ? NULL : id};
+        int r = scope ? engine_scope_erase(t, &e, &seq, &records, &d) : ENGINE_E_NO_SCOPE;
 
-        return session_erase(t, session)
-                ?: event_append(t, &(Event){.type = "session.ended", .region = id, .fields = fields}, NULL);
+        if (r < 0)
+                return r;
+        *ret_records = r == 0 ? json_u64(records) : NULL;
+        return 0;
+}
+
+static int session_ended(Txn *t, const char *id, const json_t *session, const char *reason, const char *who, bool erase) {
+        json_t *records = NULL, *fields;
+        int r = session_erase(t, session);
+
+        if (r == 0 && (erase || json_is_true(json_object_get(json_object_get(session, "cognition"), "erase"))))
+                r = session_erase_loop(t, id, session, who, &records);
+        if (r != 0)
+                return r;
+        fields = json_pack("{s:s, s:s, s:O, s:O, s:s*, s:o*}", "session", id, "reason", reason, "turns",
+                           json_object_get(session, "turns"), "carried", json_object_get(session, "carried"), "by", who,
+                           "erased", records);
+        return event_append(t, &(Event){.type = "session.ended", .region = id, .fields = fields}, NULL);
 }
 
 int session_region_over(Txn *t, const char *region, const json_t *row) {
@@ -169,7 +191,7 @@ int session_region_over(Txn *t, const char *region, const json_t *row) {
         if (!session || json_object_get(session, "ended"))
                 return 0;
         return session_ended(t, region, session,
-                             json_object_get(row, "discard_asked") ? "discarded" : "supervisor_died", NULL);
+                             json_object_get(row, "discard_asked") ? "discarded" : "supervisor_died", NULL, false);
 }
 
 /* seq: of the entry with the value as body; 0: the value is in no file. */
@@ -226,10 +248,9 @@ int engine_session_drop(Txn *t, const char *session, const char *region, uint64_
         return event_append(t, &(Event){.type = "session.dropped", .region = region, .fields = fields}, NULL);
 }
 
-int engine_session_end(Txn *t, const char *session, const char *reason, const char *who, const json_t *evidence,
-                       Diag *reterr) {
+int engine_session_end(Txn *t, const SessionEnd *e, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL, *ended = NULL, *released = NULL;
-        const char *living;
+        const char *session = e->session, *reason = e->reason, *living;
         json_t *o;
         int r = session_get(t, session, &row, &o, reterr);
 
@@ -240,14 +261,14 @@ int engine_session_end(Txn *t, const char *session, const char *reason, const ch
                 return diag(reterr, ENGINE_E_CONFLICT, "region %s, a turn of session %s, is not over", living, session);
         if (json_object_get(row, "discard_asked"))
                 reason = "discarded";
-        r = session_ended(t, session, o, reason, who);
+        r = session_ended(t, session, o, reason, e->who, e->erase);
         if (r == 0 && json_object_set_new(o, "ended", json_true()) < 0)
                 r = -ENOMEM;
         ended = strcmp(reason, "closed") == 0
                         ? json_pack("{s:s, s:i}", "outcome", "exited", "exit_code", 0)
                         : json_pack("{s:s, s:s, s:s*}", "outcome", strcmp(reason, "idle") == 0 ? "timed_out" : "cancelled",
                                     "reason", reason, "limiting_resource", strcmp(reason, "idle") == 0 ? "idle" : NULL);
-        released = json_pack("{s:O, s:o}", "teardown", evidence, "denials", json_u64(0));
+        released = json_pack("{s:O, s:o}", "teardown", e->evidence, "denials", json_u64(0));
         if (r == 0 && (!ended || !released))
                 r = -ENOMEM;
         return r ?: region_json_put(t, session, row, false)
@@ -255,11 +276,14 @@ int engine_session_end(Txn *t, const char *session, const char *reason, const ch
                                                       .ended = ended}, NULL, NULL, reterr);
 }
 
-int engine_session_adopt(Txn *t, const char *session, Diag *reterr) {
+int engine_session_adopt(Txn *t, const char *session, uint64_t lock, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL;
         json_t *o, *fields;
         int r = session_get(t, session, &row, &o, reterr);
 
+        if (r == 0 && session_u64(row, "lock") != lock)
+                return diag(reterr, ENGINE_E_CONFLICT, "session %s is hosted by process %" PRIu64 ": ask there",
+                            session, session_u64(row, "supervisor"));
         if (r != 0)
                 return r;
         fields = json_pack("{s:s, s:O, s:o, s:O}", "session", session, "before", json_object_get(row, "supervisor"),

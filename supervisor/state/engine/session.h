@@ -15,7 +15,8 @@ typedef struct SessionStart {
         const json_t *said; /* "session" of the manifest, complete */
         uint64_t uid;       /* the user who may use the session */
         const char *target; /* SKILL, or the absolute path of DIR */
-        const json_t *cognition; /* {"ccs": name, "compressor"?: skill}: the loop around the skill; NULL: none */
+        const json_t *cognition; /* {"ccs": name, "compressor"?: skill, "erase"?: true}: the loop around the skill; NULL: none */
+        const char *discipline;  /* how the sections are overwritten, for a later host; NULL: once */
         uint64_t max_sessions; /* of the user: refuses more with ENGINE_E_TOO_MANY; 0: no limit */
 } SessionStart;
 /* region.allocated and session.opened. Returns as engine_region_start(). */
@@ -35,12 +36,19 @@ typedef struct SessionCarry {
 int engine_session_carry(Txn *t, const SessionCarry *c, uint64_t *ret_version, Diag *reterr);
 /* session.dropped: `count` writes of the turn do not count. */
 int engine_session_drop(Txn *t, const char *session, const char *region, uint64_t count, const char *reason);
-/* session.ended, and the end of the session's region with the evidence; carried values leave the store. No turn lives:
- * else ENGINE_E_CONFLICT. reason: closed, idle, daemon_stopped, discarded, supervisor_died. */
-int engine_session_end(Txn *t, const char *session, const char *reason, const char *who_or_null,
-                       const json_t *evidence, Diag *reterr);
-/* session.resumed: this supervisor is the host from now on. */
-int engine_session_adopt(Txn *t, const char *session, Diag *reterr);
+typedef struct SessionEnd {
+        const char *session;
+        const char *reason; /* closed, idle, daemon_stopped, discarded, supervisor_died, no_memory */
+        const char *who;    /* or NULL */
+        const json_t *evidence;
+        bool erase;         /* the scope of the loop goes, too; without the word "erase" in the row of the session */
+} SessionEnd;
+/* session.ended, and the end of the session's region with the evidence; carried values leave the store, and the scope of
+ * the loop does when it is to be erased. No turn lives: else ENGINE_E_CONFLICT. */
+int engine_session_end(Txn *t, const SessionEnd *e, Diag *reterr);
+/* session.resumed: this supervisor is the host from now on. lock: of the dead host that the caller has seen. Another host
+ * since then: ENGINE_E_CONFLICT, so that a session never has two. */
+int engine_session_adopt(Txn *t, const char *session, uint64_t lock, Diag *reterr);
 /* The carried values of a session that is resumed: object section -> {"value","version"}. New reference. */
 int engine_session_values(Txn *t, const char *session, json_t **ret, Diag *reterr);
 

@@ -48,6 +48,11 @@ skill("keep", on_crash="resume")
 skill("brief", idle="500ms")
 skill("short", turns=2)
 python_skill("plain", LAB)
+ROLE = {"role": "Never share the address."}
+skill("loop", cognition=ROLE)
+skill("forget", idle="500ms", cognition=dict(ROLE, erase=True))
+python_skill("slow", "import time; time.sleep(600)")
+skill("advised", cognition=dict(ROLE, compressor="slow"))
 
 
 def open_(name):
@@ -249,6 +254,105 @@ def idle_sessions_and_used_ones_end():  # I-85
 
 
 @case
+def a_close_is_not_held_up_by_turns_that_wait():  # I-85
+    s = open_("talk")
+    first = start(s, HANG)
+    later = [subprocess.Popen([LETHE, "session", "turn", s, "--", HANG], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(5)]
+    close(s)  # one of them would go on for ten minutes
+    first.communicate()
+    same(first.returncode, 143)
+    for p in later:
+        told = p.communicate()[1]
+        check(p.returncode == 125 and any(w in told for w in (b"is being closed", b"has ended", b"there is no open session")), p.returncode, told)
+    holds()
+
+
+@case
+def kill_closes_a_session():  # I-85
+    s = open_("talk")
+    check(s in [r["region"] for r in map(json.loads, lethe("ps", "--json").out.splitlines())], s)
+    p = start(s, HANG)
+    same(lethe("kill", s).code, 0)
+    p.communicate()
+    same((p.returncode, show(s)), (143, None))
+    same(events(s, "session.ended")[0]["reason"], "closed")
+
+
+@case
+def kill_of_a_compressor_s_region_ends_the_turn():  # I-85, C-28
+    s = open_("advised")
+    p = subprocess.Popen([LETHE, "session", "turn", s, "--", COUNT], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    of_slow = lambda: [r["region"] for r in map(json.loads, lethe("ps", "--json").out.splitlines()) if r["skill"]["name"] == "slow"]
+    wait_for(of_slow, "the compressor's region")
+    same(lethe("kill", "--wait", of_slow()[0]).code, 0)
+    told = p.communicate()
+    same(p.returncode, 143, told)
+    same((show(s)["turns"], show(s).get("turn")), (0, None))  # the state is as before, and the session goes on
+    close(s)
+    holds()
+
+
+def scopes():
+    return [x["session"] for x in json.loads(lethe("ccs", "list", "--json").out)["sessions"]]
+
+
+@case
+def the_loop_goes_with_its_session_when_somebody_wants_that():  # I-85, M-24
+    s, kept, brief = open_("loop"), open_("loop"), open_("forget")
+    for x in (s, kept, brief):
+        check("ccs-" + x in scopes(), x)
+    same(turn(s, "print(lethe.ccs_read().turn)").out, "1\n")
+    r = lethe("scope", "delete", "ccs-" + s, "--json")  # the next turn would have nothing to go on from
+    same((r.code, json.loads(r.out)["error"]["code"]), (1, "driven"))
+    same(turn(s, "print(lethe.ccs_read().turn)").out, "2\n")
+    same(lethe("session", "close", "--erase", s).code, 0)
+    same(events(s, "session.ended")[0]["erased"], 7)  # the state, two inputs, two decisions, and the scope's two kernels
+    check("the loop is erased" in lethe("why", "--session", s).out.decode())
+    close(kept)
+    wait_for(lambda: show(brief) is None, "the end of an idle session")
+    same([x for x in (s, kept, brief) if "ccs-" + x in scopes()], [kept])
+    same(events(kept, "session.ended")[0].get("erased"), None)
+    same(lethe("scope", "delete", "ccs-" + kept).code, 0)
+    holds()
+
+
+@case
+def a_folder_is_the_same_from_every_working_folder():  # I-84
+    def there(folder, *argv):
+        r = subprocess.run([LETHE, "session", *argv], cwd=folder, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        return r.returncode, r.stdout.decode().strip(), r.stderr.decode()
+    folder = os.path.join(DIR, "in")
+    os.makedirs(os.path.join(folder, "unregistered"))
+    for file in ("SKILL.md", "main.py", "lethe.json"):
+        with open(os.path.join(folder, "unregistered", file), "w", encoding="utf-8") as f:
+            f.write(read(os.path.join(DIR, "talk", file)).decode().replace("name: talk", "name: unregistered"))
+    code, s, told = there(folder, "open", "unregistered")
+    same(code, 0, told)
+    same(there("/", "turn", s, "--", COUNT), (0, "0", ""))
+    same(show(s)["target"], os.path.join(os.path.realpath(folder), "unregistered"))
+    close(s)
+
+
+@case
+def words_of_refusals_and_lists():  # I-84, I-87
+    s = open_("talk")
+    turn(s, COUNT)
+    line = [l for l in lethe("session", "list").out.decode().splitlines() if l.startswith(s)][0]
+    check(" 1 turns " in line, line)
+    text = lethe("why", "--session", s).out.decode()
+    check("exited with code 0" in text and "by signal" not in text, text)
+    for argv, code, word in ((["turn"], 125, "lethe session turn: no session: give SESSION"), (["turn", "xyz"], 125, "'xyz' is not a session's id (26 characters of 0-9 a-z)"),
+                             (["turn", "--exec", "/bin/true", s], 125, "lethe session turn: --exec"), (["turn", "--nothing", s], 125, "--nothing is no option of session turn"),
+                             (["turn", s, "--", "ok", os.fsdecode(b"a\xff")], 125, "argument 2 is not UTF-8 at byte 1, which is 0xff")):
+        r = lethe("session", *argv)
+        check(r.code == code and word in r.err.decode(), argv, r)
+    close(s)
+    for argv in (["turn", s], ["carry", s, "count"], ["show", s], ["close", s]):
+        r = lethe("session", *argv)
+        check("there is no open session %s: `lethe why --session %s` says how a session ended" % (s, s) in r.err.decode(), argv, r)
+
+
+@case
 def a_skill_that_has_changed_gets_no_further_turn():  # I-84: the carried values have the types of one digest
     python_skill("changes", LAB, session={"sections": SECTIONS})
     s = open_("changes")
@@ -388,6 +492,20 @@ def a_limit_of_locked_memory_is_told():  # I-84; root's memory has no such limit
     for x in s[done:]:
         same(there("session", "close", x).returncode, 0)
     same(there("audit").returncode, 0)
+
+
+@case
+@alone
+def of_clients_at_once_after_a_host_s_death_one_makes_the_next_host():  # I-85: two hosts would have two sessions of one id
+    s = open_("keep")
+    same(turn(s, COUNT).out, "0\n")
+    for i in range(3):
+        kill_host(s)
+        many = [subprocess.Popen([LETHE, "session", "turn", s, "--", COUNT], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) for _ in range(3)]
+        same(sorted(int(p.communicate()[0]) for p in many), [3 * i + 1, 3 * i + 2, 3 * i + 3])
+    same(len(events(s, "session.resumed")), 3)
+    close(s)
+    holds()
 
 
 def kill_host(session):

@@ -9,9 +9,9 @@ import signal
 import socket
 import sys
 
-from others import ALICE, BOB, Daemon, as_user, need_root, policy, skill
+from others import ALICE, BOB, EVE, Daemon, as_user, need_root, policy, skill
 from served import SOCKET
-from tap import case, lethe, log, main, same
+from tap import case, check, lethe, log, main, same
 
 SECTIONS = {"sections": {"count": {"schema": {"type": "integer"}}}}
 SCRIPT = 'n=$(lethe-slot carry read count 2>/dev/null || echo 0); lethe-slot carry write count $((n + 1)) >/dev/null; echo $n\n'
@@ -65,6 +65,41 @@ def to_other_users_there_is_no_session():  # I-85
         same(turn(ALICE, s), (0, "9\n"))
         same(ask(ALICE, "session.close", session=s), {"session": s})
         same(turn(ALICE, s), "no_session")
+
+
+def cli(uid, *argv):
+    def fn():
+        r = lethe(*argv)
+        return [r.code, r.out.decode(), r.err.decode()]
+    return as_user(uid, fn)
+
+
+@case
+def a_user_of_clients_has_the_command_line_too():  # I-85: without a right to read the store
+    clients()
+    with Daemon():
+        code, out, err = cli(ALICE, "session", "open", "counts")
+        same(code, 0, err)
+        s = out.strip()
+        same([cli(ALICE, "session", "turn", s)[:2] for _ in range(2)], [[0, "0\n"], [0, "1\n"]])
+        same(cli(ALICE, "session", "carry", s, "count")[:2], [0, "2\n"])
+        same([cli(BOB, "session", *argv)[0] for argv in (["turn", s], ["carry", s, "count"], ["close", s])], [125, 1, 1])
+        same(cli(ALICE, "session", "close", s)[:2], [0, "session %s is closed\n" % s])
+        code, _, err = cli(EVE, "session", "open", "counts")
+        check(code == 1 and "cannot be started: " in err and "invocations at once" not in err, err)  # the reason, not a note before it
+
+
+@case
+def each_method_has_its_own_parameters():  # I-85
+    clients()
+    with Daemon():
+        s = ask(ALICE, "session.open", skill="counts")["session"]
+        for method, params in (("session.open", {"skill": "counts", "session": s}), ("session.open", {}), ("session.carry", {"session": s}), ("session.carry", {"section": "count"}),
+                               ("session.close", {"session": s, "args": []}), ("session.close", {"session": s, "erase": 1}), ("session.close", {"session": 5}), ("session.close", {}),
+                               ("run", {"session": s, "section": "count"}), ("run", {"session": s, "erase": True})):
+            same(ask(ALICE, method, **params), "invalid_params", method, params)
+        same(turn(ALICE, s), (0, "0\n"))
+        same(ask(ALICE, "session.close", session=s, erase=True), {"session": s})
 
 
 @case

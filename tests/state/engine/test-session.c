@@ -96,7 +96,7 @@ static void turn_of(Fixture *f, const char *a, const char *b, bool keep) {
 static int close_it(Fixture *f, const char *session, const char *reason) {
         _cleanup_json_ json_t *none = json_object();
         Txn *t = store_fixture_begin(&f->s, true);
-        int r = engine_session_end(t, session, reason, "uid:1", none, &f->s.d);
+        int r = engine_session_end(t, &(SessionEnd){.session = session, .reason = reason, .who = "uid:1", .evidence = none}, &f->s.d);
 
         if (r == 0)
                 store_fixture_commit(&f->s, t);
@@ -119,6 +119,11 @@ static char *row(Fixture *f, const char *member) {
         region_row_deinit(&found);
         store_abort(t);
         return out;
+}
+
+/* Of the session's host, which is the test itself. */
+static uint64_t lock_of(Fixture *f) {
+        return store_own_lock(f->s.store);
 }
 
 static void row_is(Fixture *f, const char *member, const char *want) {
@@ -243,7 +248,9 @@ Test(session, a_session_that_resumes_has_the_newest_values) { // I-84, I-85
         cr_assert_str_eq(next, "{\"a\":{\"value\":\"mellon two\",\"version\":2},\"b\":{\"value\":{\"n\":1},\"version\":1}}");
         audit(&f);
         t = store_fixture_begin(&f.s, true);
-        cr_assert_eq(engine_session_adopt(t, f.session, &f.s.d), 0);
+        cr_assert_eq(engine_session_adopt(t, f.session, lock_of(&f) + 1, &f.s.d), ENGINE_E_CONFLICT); /* another host came first */
+        cr_assert(strstr(f.s.d.text, "is hosted by process"), "%s", f.s.d.text);
+        cr_assert_eq(engine_session_adopt(t, f.session, lock_of(&f), &f.s.d), 0);
         store_fixture_commit(&f.s, t);
         after = values(&f);
         cr_assert_str_eq(after, next);
@@ -350,9 +357,9 @@ static int step(Fixture *f, Step what, Txn *t, const json_t *value, const json_t
         case STEP_DROP:
                 return engine_session_drop(t, f->session, id, 1, "signaled");
         case STEP_ADOPT:
-                return engine_session_adopt(t, f->session, &f->s.d);
+                return engine_session_adopt(t, f->session, lock_of(f), &f->s.d);
         case STEP_END:
-                return engine_session_end(t, f->session, "closed", NULL, none, &f->s.d);
+                return engine_session_end(t, &(SessionEnd){.session = f->session, .reason = "closed", .evidence = none}, &f->s.d);
         case STEPS:
                 break;
         }
