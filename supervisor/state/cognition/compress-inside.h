@@ -11,6 +11,7 @@
 #define COMPRESS_THINGS 6  /* entities of type thing kept, plain words and names apart */
 #define COMPRESS_NAMED 3  /* with so many named parameters, values without a name count little */
 #define COMPRESS_LOOSE 2  /* values without a name kept then */
+#define COMPRESS_TAKEN 4
 #define COMPRESS_HYPOTHESES 2 /* the newest */
 
 typedef struct CompressEntity {
@@ -25,6 +26,10 @@ typedef struct CompressOffer {
         PhraseType type;
         char id[PHRASE_ID_MAX];
 } CompressOffer;
+
+typedef struct CompressSpan {
+        size_t at, end; /* words */
+} CompressSpan;
 
 typedef struct Compress {
         const CompressInput *in;
@@ -46,6 +51,8 @@ typedef struct Compress {
         char conflict[RULE_BODY_MAX + 1];
         char request[RULE_BODY_MAX + 1]; /* what the turn alone asks for: the gist */
         char no_room[RULE_BODY_MAX + 8]; /* a rule or goal beyond the number that a state holds */
+        CompressSpan taken[COMPRESS_TAKEN]; /* corrections of parameters */
+        size_t n_taken;
         char hypothesis[COMPRESS_HYPOTHESES][ATOM_MAX + 1];
         size_t n_hypotheses;
         char step[ATOM_MAX + 1]; /* the next */
@@ -78,6 +85,8 @@ size_t entity_named(const Compress *c);
 void compress_bind(Compress *c);
 /* compress-revise.c: values without a noun in the place of earlier values. guess: in sentences without the earlier value. */
 void compress_revise(Compress *c, bool guess);
+/* Behind compress_bind(), which may find a new noun for the value: the words of corrections state no rule. */
+void compress_revised(Compress *c);
 /* compress-cues.c: hypothesis and next step, of both texts and the state before. Return 0, -ENOMEM. */
 int compress_cues(Compress *c);
 int compress_cues_store(Compress *c);

@@ -220,7 +220,7 @@ unsigned named_form(const char *a, const char *b) {
                         m++;
                 if (class == 'a' && n == m && strncasecmp(a, b, n) == 0)
                         score += unit ? 4 : NAMED_STRONG;
-                else if (class == 'a' && unit && !(*a < 'a' && *b < 'a') && named_unlike(a, n, b, m))
+                else if (class == 'a' && unit && !(n > 1 && m > 1 && *a < 'a' && *b < 'a') && named_unlike(a, n, b, m))
                         return 0;
                 else if (class == 'a' && ((*a >= 'a') != (*b >= 'a') || (*a >= 'a' && !unit && (n > m + 1 || m > n + 1))))
                         return 0;

@@ -167,8 +167,10 @@ static void revise_set(Compress *c, size_t at, size_t from, const PhraseValue *v
                 if ((n = revise_mention(&c->user, i, c->user.n, &e)) > 0)
                         revise_taken(&c->user, i, i + n);
         snprintf(id, sizeof(id), "%.*s%s", number ? (int)(number - e.id) : 0, e.id, v->id);
-        if (number || entity_type(&e) == PHRASE_TYPES)
-                revise_taken(&c->user, number ? v->at : from, v->end);
+        if (number)
+                revise_taken(&c->user, v->at, v->end);
+        else if (entity_type(&e) == PHRASE_TYPES && c->n_taken < COMPRESS_TAKEN)
+                c->taken[c->n_taken++] = (CompressSpan){from, v->end};
         constraint_follow(c, e.id, v->id);
         entity_drop(c, at, "the user gave another value");
         entity_append(c, entity_type(&e) == PHRASE_TYPES ? e.type : phrase_type_name(number ? PHRASE_NAME : v->type), id);
@@ -214,6 +216,11 @@ static size_t revise_shifted(const Compress *c, const PhraseValue *v) {
 
 static bool revise_not(const PhraseText *t, size_t i) {
         return i > 0 && (phrase_match(t, i - 1, i, "not") || phrase_match(t, i - 1, i, "no"));
+}
+
+void compress_revised(Compress *c) {
+        for (size_t i = 0; i < c->n_taken; i++)
+                revise_taken(&c->user, c->taken[i].at, c->taken[i].end);
 }
 
 void compress_revise(Compress *c, bool guess) {

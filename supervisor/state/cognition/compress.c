@@ -166,6 +166,7 @@ static int compress_turn(Compress *c, Diag *reterr) {
                 compress_revise(c, false);
                 compress_bind(c);
                 compress_revise(c, true);
+                compress_revised(c);
         }
         if ((e = compress_rules(c, &c->user, in->source)) < 0)
                 return e;
