@@ -73,6 +73,13 @@ int lethe_handle_close(Lethe *l, const char *handle);
 int lethe_carry_read(Lethe *l, const char *section, const char **ret_value, uint64_t *ret_version);
 int lethe_carry_write(Lethe *l, const char *section, const char *value, int64_t expect, uint64_t *ret_version);
 
+/* The cognitive loop of a session, for a turn whose manifest has "cognition". ccs_read: the state that was committed before
+ * this program started, and the turn's input, as JSON strings (lethe_json_unquote()), and the turn's number; each may be
+ * NULL. ccs_tool: an output of a tool, which is evidence of the next turn when this turn ends with exit code 0; name may be
+ * NULL. ret_tools (may be NULL): how many outputs the turn has. */
+int lethe_ccs_read(Lethe *l, const char **ret_ccs, const char **ret_input, uint64_t *ret_turn);
+int lethe_ccs_tool(Lethe *l, const char *text, const char *name, uint64_t *ret_tools);
+
 /* A note of the region, up to 32 KiB of text; durable when the call returns LETHE_OK. Other regions see the note
  * only after promotion. role: "agent", "tool_result", or NULL: "agent". ret_note (may be NULL): the note's number,
  * from 1. */

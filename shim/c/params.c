@@ -126,8 +126,12 @@ int answer_text(Lethe *l, Span result, const char *key, const char **ret) {
 }
 
 int answer_version(Lethe *l, Span result, uint64_t *ret) {
+        return answer_number(l, result, "version", ret);
+}
+
+int answer_number(Lethe *l, Span result, const char *key, uint64_t *ret) {
         Span v;
-        int r = answer_member(l, result, "version", &v);
+        int r = answer_member(l, result, key, &v);
 
         if (r == LETHE_OK && ret)
                 *ret = strtoull(v.p, NULL, 10);

@@ -27,5 +27,6 @@ int params_ask(Params *p, const char *method, const char **ret_answer);
 int answer_member(struct Lethe *l, Span result, const char *key, Span *ret);
 /* The same, NUL-terminated within the answer. */
 int answer_text(struct Lethe *l, Span result, const char *key, const char **ret);
-/* ret may be NULL. */
+/* Both: ret may be NULL. */
 int answer_version(struct Lethe *l, Span result, uint64_t *ret);
+int answer_number(struct Lethe *l, Span result, const char *key, uint64_t *ret);

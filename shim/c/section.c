@@ -1,4 +1,5 @@
-/* Runs: skill. Sections of the region, whose calls need the region's key from the answer to hello, and of the session. */
+/* Runs: skill. Sections of the region, whose calls need the region's key from the answer to hello, and of the session;
+ * the session's cognitive loop. */
 #include "lethe.h"
 
 #include "params.h"
@@ -132,4 +133,43 @@ int lethe_carry_write(Lethe *l, const char *section, const char *value, int64_t 
         params_whole(&p, "expect", expect);
         r = params_call(&p, "carry.write", &result);
         return r == LETHE_OK ? answer_version(l, result, ret_version) : r;
+}
+
+/* A text within the answer, NUL-terminated. */
+static void section_give(Span text, const char **ret) {
+        if (!ret)
+                return;
+        ((char *)text.p)[text.n] = 0;
+        *ret = text.p;
+}
+
+int lethe_ccs_read(Lethe *l, const char **ret_ccs, const char **ret_input, uint64_t *ret_turn) {
+        Span result, ccs, input;
+        Params p = {.l = l};
+        int r;
+
+        params_add(&p, "{", 1);
+        r = params_call(&p, "ccs.read", &result);
+        if (r == LETHE_OK)
+                r = answer_number(l, result, "turn", ret_turn);
+        if (r == LETHE_OK)
+                r = answer_member(l, result, "ccs", &ccs);
+        if (r == LETHE_OK)
+                r = answer_member(l, result, "input", &input);
+        if (r != LETHE_OK)
+                return r;
+        section_give(ccs, ret_ccs);
+        section_give(input, ret_input);
+        return LETHE_OK;
+}
+
+int lethe_ccs_tool(Lethe *l, const char *text, const char *name, uint64_t *ret_tools) {
+        Params p = {.l = l};
+        Span result;
+        int r;
+
+        params_text(&p, "text", text);
+        params_text(&p, "name", name);
+        r = params_call(&p, "ccs.tool", &result);
+        return r == LETHE_OK ? answer_number(l, result, "tools", ret_tools) : r;
 }

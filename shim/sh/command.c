@@ -2,14 +2,21 @@
 #include "command.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define INPUT_MAX (1024 * 1024)
 
-int command_usage(const char *why) {
-        fprintf(stderr, "%s: %s; '%s --help' shows the usage\n", command_name, why, command_name);
+int command_usage(const char *fmt, ...) {
+        va_list ap;
+
+        fprintf(stderr, "%s: ", command_name);
+        va_start(ap, fmt);
+        vfprintf(stderr, fmt, ap);
+        va_end(ap);
+        fprintf(stderr, "; '%s --help' shows the usage\n", command_name);
         return EXIT_USAGE;
 }
 
@@ -125,17 +132,17 @@ static int command_option_set(const CommandOption *o, const char *s, CommandArgs
         case COMMAND_VERSION:
                 *(long long *)to = strtoll(s, &end, 10);
                 if (*s < '0' || *s > '9' || *end || errno)
-                        return command_usage("--expect takes a version, a number from 0 on");
+                        return command_usage("--expect: '%s' is no version, a number from 0 on", s);
                 break;
         case COMMAND_LIMIT:
                 *(long long *)to = strtoll(s, &end, 10);
                 if (*s < '1' || *s > '9' || *end || a->limit > 1000000)
-                        return command_usage("--limit takes a number from 1 on");
+                        return command_usage("--limit: '%s' is no number from 1 to 1000000", s);
                 break;
         case COMMAND_CONFIDENCE:
                 *(double *)to = strtod(s, &end);
                 if (*s < '0' || *s > '1' || *end || !(a->confidence >= 0 && a->confidence <= 1))
-                        return command_usage("--confidence takes a number from 0 to 1");
+                        return command_usage("--confidence: '%s' is no number from 0 to 1", s);
                 break;
         }
         return EXIT_DONE;
@@ -152,7 +159,7 @@ static int command_args_read(int argc, char **argv, CommandArgs *a) {
 
                 if (only_words || s[0] != '-' || s[1] != '-') {
                         if (a->n == COMMAND_WORDS_MAX)
-                                return command_usage("too many arguments");
+                                return command_usage("more than %d arguments", COMMAND_WORDS_MAX);
                         a->words[a->n++] = s;
                         continue;
                 }
@@ -166,8 +173,10 @@ static int command_args_read(int argc, char **argv, CommandArgs *a) {
                 }
                 while (o->name && strcmp(s, o->name) != 0)
                         o++;
-                if (!o->name || (o->kind != COMMAND_FLAG && ++i == argc))
-                        return command_usage("unknown option, or an option without its value");
+                if (!o->name)
+                        return command_usage("'%s' is no option", s);
+                if (o->kind != COMMAND_FLAG && ++i == argc)
+                        return command_usage("%s lacks its value", s);
                 r = command_option_set(o, argv[i], a);
         }
         return r;
@@ -181,12 +190,12 @@ int main(int argc, char **argv) {
         if (r != EXIT_DONE)
                 return r;
         if (a.n == 0)
-                return command_usage("no verb");
+                return command_usage("no verb, such as %s", command_verbs->name);
         for (const CommandVerb *v = command_verbs; v->name; v++) {
                 if (strcmp(v->name, a.words[0]) != 0)
                         continue;
                 if (a.n - 1 < v->least || a.n - 1 > v->most)
-                        return command_usage("wrong number of arguments");
+                        return command_usage("%s: %zu arguments; from %zu to %zu are allowed", v->name, a.n - 1, v->least, v->most);
                 r = lethe_open(&l);
                 if (r == LETHE_MEMORY)
                         return EXIT_REFUSED;
@@ -194,5 +203,5 @@ int main(int argc, char **argv) {
                 lethe_close(l);
                 return command_end(r);
         }
-        return command_usage("unknown verb");
+        return command_usage("'%s' is no verb", a.words[0]);
 }

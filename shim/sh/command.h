@@ -9,7 +9,7 @@ enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_PIPE = 3 };
 typedef struct CommandArgs {
         const char *words[COMMAND_WORDS_MAX + 1]; /* the verb and the arguments, without options; NULL-terminated */
         size_t n;
-        const char *of, *level, *entry, *input, *role, *state, *after, *id, *type, *refs, *reason, *scope;
+        const char *of, *name, *level, *entry, *input, *role, *state, *after, *id, *type, *refs, *reason, *scope;
         long long expect, limit; /* -1: any; 0: the supervisor's limit */
         double confidence;       /* -1: no confidence */
         int raw, version, text;
@@ -41,7 +41,7 @@ extern const CommandOption command_options[];
 extern const CommandVerb command_verbs[];
 
 /* Both print the error on standard error and return the exit code. */
-int command_usage(const char *why);
+int command_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int command_failed(Lethe *l, int r);
 /* The exit code for a call's result r; after success prints a line or a number. */
 int command_result(Lethe *l, int r);

@@ -30,6 +30,8 @@ const char command_help[] =
         "       lethe-slot carry read SECTION [--raw | --version]\n"
         "       lethe-slot carry write SECTION [VALUE|-] [--text] [--expect N]\n"
         "                                                  a section of the session, in a turn of `lethe session`\n"
+        "       lethe-slot ccs read | state | input        the cognitive state and the input of the turn: as JSON, or one as text\n"
+        "       lethe-slot ccs tool [TEXT|-] [--name NAME] an output of a tool, for the next turn; prints how many there are\n"
         "       lethe-slot log [--level LEVEL] MESSAGE     LEVEL: debug, info (default), warning, error\n"
         "       lethe-slot progress DONE [TOTAL [MESSAGE]]\n"
         "       lethe-slot result [VALUE|-] [--text]       the invocation's result, once\n"
@@ -45,7 +47,7 @@ const CommandOption command_options[] = {
         {"--raw", COMMAND_FLAG, offsetof(CommandArgs, raw)},
         {"--version", COMMAND_FLAG, offsetof(CommandArgs, version)},
         {"--text", COMMAND_FLAG, offsetof(CommandArgs, text)},
-        TEXT(level), TEXT(entry), TEXT(input), TEXT(role), TEXT(state), TEXT(after),
+        TEXT(name), TEXT(level), TEXT(entry), TEXT(input), TEXT(role), TEXT(state), TEXT(after),
         TEXT(id), TEXT(type), TEXT(refs), TEXT(reason), TEXT(scope),
         {"--limit", COMMAND_LIMIT, offsetof(CommandArgs, limit)},
         {"--expect", COMMAND_VERSION, offsetof(CommandArgs, expect)},
@@ -178,13 +180,14 @@ static int slot_do_memory(Lethe *l, const CommandArgs *a) {
                 if (strcmp(all[i].name, a->words[1]) != 0)
                         continue;
                 if (a->n < all[i].least || a->n > all[i].most)
-                        return command_usage("wrong number of arguments");
+                        return command_usage("memory %s: %zu arguments; from %zu to %zu are allowed", a->words[1], a->n - 2,
+                                             all[i].least - 2, all[i].most - 2);
                 r = all[i].ask(l, a, &answer);
                 if (r < 0)
                         return -r;
                 return command_line(l, r, answer);
         }
-        return command_usage("memory: save, load, list, search, history or delete");
+        return command_usage("memory: '%s' is none of save, load, list, search, history and delete", a->words[1]);
 }
 
 static int slot_do_carry(Lethe *l, const CommandArgs *a) {
@@ -198,13 +201,55 @@ static int slot_do_carry(Lethe *l, const CommandArgs *a) {
                 return r != LETHE_OK || a->version ? command_number(l, r, version) : command_print(value, a->raw);
         }
         if (strcmp(a->words[1], "write") != 0)
-                return command_usage("carry: read SECTION, or write SECTION [VALUE|-]");
+                return command_usage("carry %s: read SECTION or write SECTION [VALUE|-] is allowed", a->words[1]);
         text = command_value(a->n > 3 ? a->words[3] : NULL, a->text);
         if (!text)
                 return EXIT_REFUSED;
         r = lethe_carry_write(l, a->words[2], text, a->expect, &version);
         free(text);
         return command_number(l, r, version);
+}
+
+static int slot_do_ccs_tool(Lethe *l, const CommandArgs *a) {
+        char *quoted = command_value(a->n > 2 ? a->words[2] : NULL, 1), *text = NULL;
+        uint64_t tools = 0;
+        ptrdiff_t n;
+        int r;
+
+        if (!quoted)
+                return EXIT_REFUSED;
+        n = lethe_json_unquote(quoted, NULL, 0);
+        text = malloc((size_t)n + 1);
+        if (text)
+                lethe_json_unquote(quoted, text, (size_t)n + 1);
+        free(quoted);
+        if (!text) {
+                fprintf(stderr, "%s: out of memory\n", command_name);
+                return EXIT_REFUSED;
+        }
+        r = lethe_ccs_tool(l, text, a->name, &tools);
+        free(text);
+        return command_number(l, r, tools);
+}
+
+static int slot_do_ccs(Lethe *l, const CommandArgs *a) {
+        const char *ccs, *input, *verb = a->words[1];
+        uint64_t turn = 0;
+        int r;
+
+        if (strcmp(verb, "tool") == 0)
+                return slot_do_ccs_tool(l, a);
+        if (a->n > 2 || (strcmp(verb, "read") != 0 && strcmp(verb, "state") != 0 && strcmp(verb, "input") != 0))
+                return command_usage("ccs %s: read, state, input or tool [TEXT|-] is allowed", verb);
+        r = lethe_ccs_read(l, &ccs, &input, &turn);
+        if (r != LETHE_OK)
+                return command_failed(l, r);
+        if (*verb == 's')
+                return command_put_text(ccs);
+        if (*verb == 'i')
+                return command_print(input, 1);
+        printf("{\"ccs\":%s,\"input\":%s,\"turn\":%llu}\n", ccs, input, (unsigned long long)turn);
+        return EXIT_DONE;
 }
 
 static int slot_do_log(Lethe *l, const CommandArgs *a) {
@@ -292,5 +337,6 @@ const CommandVerb command_verbs[] = {
         {"note", 0, 1, slot_do_note},
         {"canon", 0, 2, slot_do_canon},
         {"memory", 1, 3, slot_do_memory},
-        {"carry", 2, 3, slot_do_carry}, {0},
+        {"carry", 2, 3, slot_do_carry},
+        {"ccs", 1, 2, slot_do_ccs}, {0},
 };

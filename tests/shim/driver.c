@@ -126,6 +126,15 @@ static void do_call(Lethe *l, json_t *call) {
                 value = value_text(json_array_get(call, 2));
                 r = lethe_carry_write(l, text_or_null(call, 1), value, json_is_integer(third) ? json_integer_value(third) : -1, &version);
                 outcome(l, r, "{\"held\":true,\"version\":%llu}", (unsigned long long)version);
+        } else if (strcmp(op, "ccs") == 0) {
+                const char *input = "";
+                int r = lethe_ccs_read(l, &text, &input, &version);
+
+                outcome(l, r, "{\"ccs\":%s,\"input\":%s,\"turn\":%llu}", text, input, (unsigned long long)version);
+        } else if (strcmp(op, "ccs_tool") == 0) {
+                int r = lethe_ccs_tool(l, text_or_null(call, 1), text_or_null(call, 2), &version);
+
+                outcome(l, r, "{\"held\":true,\"tools\":%llu}", (unsigned long long)version);
         } else if (strcmp(op, "note") == 0) {
                 int r = lethe_note_add(l, text_or_null(call, 1), text_or_null(call, 2), &version);
 

@@ -26,6 +26,10 @@ function call(op, ...args) {
                 return lethe.carryValue(args[0]);
         case "carry_write":
                 return { held: true, version: lethe.carryWrite(...args) };
+        case "ccs":
+                return lethe.ccsRead();
+        case "ccs_tool":
+                return { held: true, tools: lethe.ccsTool(args[0], args[1] === null ? undefined : args[1]) };
         case "note":
                 return { note: lethe.noteAdd(...args) };
         case "canon":

@@ -27,6 +27,10 @@ def call(op, *args):
         return lethe.carry_value(args[0])._asdict()
     elif op == "carry_write":
         return {"held": True, "version": lethe.carry_write(*args)}
+    elif op == "ccs":
+        return lethe.ccs_read()._asdict()
+    elif op == "ccs_tool":
+        return {"held": True, "tools": lethe.ccs_tool(*args)}
     elif op == "note":
         return {"note": lethe.note_add(*args)}
     elif op == "canon":

@@ -229,6 +229,11 @@ static const char *carry_verb(const char *op) {
         return strcmp(op, "carry") == 0 ? "read" : strcmp(op, "carry_write") == 0 ? "write" : NULL;
 }
 
+/* The word behind `lethe-slot ccs`; NULL: the call is not about the cognitive loop. */
+static const char *ccs_verb(const char *op) {
+        return strcmp(op, "ccs") == 0 ? "read" : strcmp(op, "ccs_tool") == 0 ? "tool" : NULL;
+}
+
 /* A call about typed memory as a command line; NULL names are words. Returns false when it is none. */
 static bool memory_argv(json_t *call, const char **argv, char *owned[4]) {
         static const struct {
@@ -272,6 +277,19 @@ static bool slot_argv(json_t *call, const char **argv, char *owned[4]) {
 
         if (memory_argv(call, argv, owned))
                 return true;
+        if (ccs_verb(op)) {
+                argv[n++] = "lethe-slot";
+                argv[n++] = "ccs";
+                argv[n++] = ccs_verb(op);
+                if (json_string_value(json_array_get(call, 1)))
+                        argv[n++] = json_string_value(json_array_get(call, 1));
+                if (json_string_value(json_array_get(call, 2))) {
+                        argv[n++] = "--name";
+                        argv[n++] = json_string_value(json_array_get(call, 2));
+                }
+                argv[n] = NULL;
+                return true;
+        }
         argv[n++] = section_verb(op) ? "lethe-section" : "lethe-slot";
         if (carry_verb(op))
                 argv[n++] = "carry";
@@ -349,6 +367,12 @@ static void check_slot_output(json_t *call, json_t *expect, const char *output, 
                 return;
         }
         cr_assert_eq(status, 0, "%s: status %d, %s", name, status, errors);
+        if (ccs_verb(op)) {
+                _cleanup_json_ json_t *is = json_loads(output, JSON_DECODE_ANY, NULL);
+
+                cr_assert(json_equal(is, strcmp(op, "ccs") == 0 ? ok : json_object_get(ok, "tools")), "%s: %s", name, output);
+                return;
+        }
         op = section_verb(op) ?: carry_verb(op) ?: op;
         if (strcmp(op, "open") == 0)
                 cr_assert(strncmp(output, json_string_value(json_object_get(ok, "handle")), strlen(output) - 1) == 0, "%s: %s", name, output);

@@ -116,6 +116,46 @@ def what_exceeds_the_bound_is_refused_and_recorded():  # C-15, C-33
 
 
 @case
+def the_least_bound_has_room_for_an_empty_state():  # C-15, C-33
+    s = begin("--bound", "192,32")
+    same(ccs("turn", s, say={"input": "Hello."})["turn"], 1)
+    for bound, word in (("191,32", "BYTES: '191' is not a number from 192"), ("192,31", "TOKENS: '31' is not a number from 32")):
+        check(word in lethe("ccs", "begin", "--bound", bound).err.decode(), bound)
+    role = os.path.join(DIR, "long-role.txt")
+    with open(role, "w", encoding="utf-8") as f:
+        f.write("".join("Never sell the product called item%02d to people who live in far away lands.\n" % i for i in range(32)))
+    check("the bound has room for" in ccs("begin", "--role", role, code=1)["error"]["message"])
+    same(ccs("begin", "--role", role, "--bound", "8000,2000")["ccs"].count("must_not("), 32)  # the given bound counts, not the usual one
+
+
+@case
+def refusals_name_field_value_and_rule():  # C-36
+    s = begin()
+    for verb, say, words in (("turn", {"input": 5}, "input is an integer: a text is needed"), ("turn", {"input": "x", "foo": 1}, '"foo" is no field of the input: input, tools, turn, source are allowed'),
+                             ("turn", {"input": "x", "turn": "a"}, "turn is a string: the number of a turn is needed"), ("turn", {"input": "x", "turn": -1}, "turn is -1: "),
+                             ("turn", {"input": "x", "tools": "a"}, "tools is a string: an array is needed"), ("turn", {"input": "x", "tools": [{"name": None, "text": "a"}]}, "tools[0].name is null: "),
+                             ("decide", {"decision": "x", "source": "user"}, '"source" is no field of the input: decision, tools, turn are allowed')):
+        check(words in ccs(verb, s, say=say, code=1)["error"]["message"], say)
+    role = os.path.join(DIR, "bad-role")
+    for text, words in ((b'{"bound": {"bytes": 1}}', '"bytes" is 1: a number from 192 to 16384 is needed'), (b'{"bound": {"tokens": "a"}}', '"tokens" is a string: a number from 32 to 16384'),
+                        (b'{"bound": []}', '"bound" is an array: an object'), (b'["never x"]', "role: the JSON is an array"), (b"never \xff", "bad-role: byte 6 is 0xff"), (b"a\0b", "bad-role: byte 1 is 0x00")):
+        with open(role, "wb") as f:
+            f.write(text)
+        check(words in ccs("begin", "--role", role, code=1)["error"]["message"], text)
+    with open(role, "wb") as f:
+        f.write(b"[draft] Never sell shares.")
+    same(ccs("begin", "--role", role)["ccs"].count("must_not"), 1)  # no JSON: text
+
+
+@case
+def a_difference_has_atoms_as_the_text_has():  # C-18
+    s = begin()
+    ccs("turn", s, say={"input": "Keep the total under $300."})
+    same([c["atom"] for c in ccs("diff", s, "0", "1")["changes"] if c["field"] == "constraints"], ["must(Keep total under $300)"])
+    check(" + must(Keep total under $300)\n" in ccs("diff", s, "0", "1", as_json=False) and "user, " not in ccs("diff", s, "0", "1", as_json=False))
+
+
+@case
 def documents_and_tools_do_not_move_rules():  # C-24, C-25
     def run(text):
         s = begin("--role", ROLE)

@@ -45,6 +45,21 @@ for page, n in WANTED.items():
 
 
 @case
+def the_harness_of_ccs_works_around_any_model():  # C-1, C-2
+    with open(os.path.join(MANUAL, "lethe-ccs.1.scd"), encoding="utf-8") as f:
+        code = re.search(r"^```\n(import json.*?)^```$", f.read(), re.S | re.M).group(1)
+    folder = os.path.join(DIR, "harness")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "role.txt"), "w", encoding="utf-8") as f:
+        f.write("Never restart the primary database.\n")
+    code += "print(step(session, 'Find a car.', lambda state, said: (said + str('must_not(operator, restart primary database)' in state), [('search', 'Avis 120')])))\n"
+    code += "print(step(session, 'Thanks.', lambda state, said: (str('find(car)' in state), [])))\n"
+    p = subprocess.run([sys.executable, "-c", code], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False,
+                       env=dict(ENV, PATH=os.path.dirname(LETHE) + ":" + ENV["PATH"]))
+    same((p.returncode, p.stdout), (0, b"Find a car.True\nTrue\n"), p.stderr)
+
+
+@case
 def what_they_left_is_in_order():  # I-28
     r = lethe("audit")
     same(r.code, 0, r)
