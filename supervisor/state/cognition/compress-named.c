@@ -170,10 +170,13 @@ static bool named_group(const PhraseWord *w) {
 
 bool named_noun(const PhraseText *t, size_t at, size_t end, char ret[static NAMED_NOUN_MAX + 1]) {
         static const char *const relative[] = {"that", "which", "who", "whose", "where", "we", "you", "i", "when"};
+        static const char *const degree[] = {"better", "right", "correct", "actual", "best", "safer", "proper"};
         size_t begin[NAMED_RUN], stop[NAMED_RUN], groups = 0, words = 0, n = 0;
         size_t order[3], clause = 0, behind = 0;
 
         while (at < end && (t->word[at].class & PW_ARTICLE || !t->word[at].letter))
+                at++;
+        while (at + 1 < end && NAMED_IS(t, at, end, degree)) /* "a better error budget" */
                 at++;
         for (size_t i = at; i < end && groups < NAMED_RUN; i++) {
                 if (!t->word[i].letter || t->word[i].foreign)

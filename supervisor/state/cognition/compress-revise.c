@@ -53,6 +53,23 @@ static size_t revise_mention(const PhraseText *t, size_t i, size_t end, const Co
         return (strncmp(e->norm, norm, n) == 0 && e->norm[n] == ' ') || strcmp(last + 1, norm) == 0;
 }
 
+/* Words without a name or number. */
+static bool revise_plain(const CompressEntity *e) {
+        for (const char *s = e->id; *s; s++)
+                if ((*s < 'a' || *s > 'z') && *s != ' ')
+                        return false;
+        return true;
+}
+
+/* Can the value be a new one? Plain words cannot, nor can plain places. */
+static bool revise_value(const PhraseValue *v) {
+        if (strpbrk(v->id, "0123456789._@-"))
+                return true;
+        if (v->type == PHRASE_PLACE || v->type == PHRASE_TO || v->type == PHRASE_FROM)
+                return v->id[0] >= 'A' && v->id[0] <= 'Z';
+        return v->type != PHRASE_THING;
+}
+
 static void revise_read(Revise *r) {
         const PhraseText *t = &r->c->user;
         size_t cursor = r->at;
@@ -60,7 +77,8 @@ static void revise_read(Revise *r) {
 
         for (size_t i = r->at; i < r->end; i++)
                 for (size_t k = 0; k < r->c->n_entities; k++)
-                        if (revise_mention(t, i, r->end, &r->c->entity[k]) > 0) {
+                        if (revise_mention(t, i, r->end, &r->c->entity[k]) > 0 &&
+                            (r->old == SIZE_MAX || !revise_plain(&r->c->entity[k]) || revise_plain(&r->c->entity[r->old]))) {
                                 r->old = k;
                                 r->said = i;
                         }
@@ -72,8 +90,7 @@ static void revise_read(Revise *r) {
                                 known |= revise_mention(t, i, r->end, &r->c->entity[k]) > 0;
                 if (strcasecmp(v.id, "yesterday") == 0 || strcasecmp(v.id, "today") == 0)
                         continue;
-                if (!known && ((v.type == PHRASE_PLACE && v.id[0] >= 'A' && v.id[0] <= 'Z') ||
-                               (v.type != PHRASE_THING && v.type != PHRASE_PLACE) || strpbrk(v.id, "0123456789._@-")))
+                if (!known && revise_value(&v))
                         r->new[r->n_new++] = v;
         }
 }
@@ -234,7 +251,8 @@ void compress_revise(Compress *c, bool guess) {
                 bool asks, turns, revises, ends, person = false;
 
                 end = r.end = phrase_sentence_end(t, at);
-                asks = t->text[t->word[end - 1].at] == '?' || phrase_any(t, at, end, revise_guesses, ARRAY_SIZE(revise_guesses));
+                asks = (t->text[t->word[end - 1].at] == '?' && !phrase_match(t, at, end, "could you") &&
+                        !phrase_match(t, at, end, "can you") && !phrase_match(t, at, end, "would you")) || phrase_any(t, at, end, revise_guesses, ARRAY_SIZE(revise_guesses));
                 turns = phrase_any(t, at, end, revise_turns, ARRAY_SIZE(revise_turns));
                 revises = phrase_any(t, at, end, revise_words, ARRAY_SIZE(revise_words));
                 turns |= revises;

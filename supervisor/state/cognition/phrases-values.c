@@ -435,7 +435,7 @@ bool phrase_value(const PhraseText *t, size_t *at, size_t end, PhraseValue *ret)
                 if (w->digit) {
                         to = phrase_at(&s, i + 1)->capital ? phrase_name(&s, i + 1) : phrase_thing(&s, i + 1, 4);
                         return phrase_take(&s, i, to > i + 1 ? to : i + 1,
-                                           w->n > 2 && to > i + 1 ? PHRASE_CODE : PHRASE_COUNT, at, ret);
+                                           w->n > 2 && to > i + 1 && phrase_at(&s, i + 1)->capital ? PHRASE_CODE : PHRASE_COUNT, at, ret);
                 }
                 if ((to = phrase_name(&s, i)) > i && (to > i + 1 || !w->begins)) {
                         PhraseType role = phrase_role(&s, from, i, PHRASE_NAME);
