@@ -124,6 +124,27 @@ def transcripts_of_agents_are_measured():  # C-45 C-58
 
 
 @case
+def dialogues_by_hand_are_measured():  # C-43 C-44 C-45
+    for name in ("by-hand", "by-hand-unseen"):
+        m = measure(os.path.join(DATA, "dialogues", name + ".jsonl"))
+        print("# %s: D %s, H %s, tokens %s" % (name, *({a: round(m[a][k], 3) for a in AGENTS} for k in ("D", "H", "tokens_mean"))), flush=True)
+        check(m["ccs"]["D"] <= 0.14 and m["ccs"]["H"] <= 0.07 and m["ccs"]["tokens_mean"] <= 120, name, m["ccs"])
+        check(m["ccs"]["D"] < min(m[a]["D"] for a in ("transcript", "retrieval")), name, m)
+
+
+@case
+def at_an_equal_footprint_the_state_drifts_least():  # C-54 C-55 C-58
+    path = os.path.join(DIR, "equal.jsonl")
+    for domain in DOMAINS:
+        with open(path, "wb") as f:
+            f.write(generate(domain, "--seed", "31", "--episodes", "8"))
+        m = measure("--k", "6", path)
+        print("# %s: D %s, tokens %s" % (domain, *({a: round(m[a][k], 3) for a in AGENTS} for k in ("D", "tokens_mean"))), flush=True)
+        check(m["ccs"]["tokens_mean"] <= m["retrieval"]["tokens_mean"] < m["transcript"]["tokens_mean"], domain, m)
+        check(m["ccs"]["D"] <= 0.07 and m["ccs"]["H"] <= 0.07 and m["ccs"]["D"] < min(m[a]["D"] for a in ("transcript", "retrieval")) / 2, domain, m)
+
+
+@case
 def the_seed_draws_the_order_of_the_judge_and_nothing_else():  # C-46 C-49
     a, b = rows("--seed", "1", SGD), rows("--seed", "2", SGD)
     same([{k: v for k, v in r.items() if k != "shown"} for r in a], [{k: v for k, v in r.items() if k != "shown"} for r in b])
