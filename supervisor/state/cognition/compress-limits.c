@@ -19,7 +19,6 @@ typedef struct Measure {
 
 typedef struct Limit {
         size_t at; /* the constraint */
-        CompressSource source;
         char body[ATOM_MAX + 1];
         Measure m;
         size_t from, to; /* bytes of the measure in the body */
@@ -128,9 +127,10 @@ static bool measure_alike(const Measure *a, const Measure *b) {
 static bool limit_read(const Compress *c, size_t at, const Measure *like, bool number, Limit *ret) {
         _cleanup_phrase_text_ PhraseText t = {0};
         Limit l = {.at = at};
+        CompressSource source;
         bool found = false;
 
-        if (!constraint_read(c->next.field[CCS_CONSTRAINTS].atoms[at], &l.source, l.body, sizeof(l.body)) ||
+        if (!constraint_read(c->next.field[CCS_CONSTRAINTS].atoms[at], &source, l.body, sizeof(l.body)) ||
             !(strpbrk(l.body, "0123456789") && constraint_limits(l.body)) || phrase_read(l.body, strlen(l.body), &t) < 0)
                 return false;
         for (size_t i = 0; i < t.n && !found; i++) {
@@ -294,8 +294,6 @@ void compress_limits(Compress *c) {
                 else if (!(names || fine) || !limit_meant(c, words, &m, false, names && turns, &l) ||
                          (!names && (l.least ? m.number > l.m.number : m.number < l.m.number)))
                         continue;
-                if (l.source > c->in->source)
-                        continue; /* compress_rules() refuses */
                 limit_set(c, &l, &m, pending ? unfit_at : at, end);
                 pending = false;
         }

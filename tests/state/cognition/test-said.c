@@ -111,6 +111,25 @@ Test(said, fifth_goal) {
         ccs_deinit(&state);
 }
 
+// C-24: an operator's limit stands against the user's number, and the refusal is told
+Test(said, limit_of_the_operator) {
+        static const char role[] = "{\"constraints\":[\"Keep p99 under 200 ms.\"]}";
+        static const char *const texts[] = {"200 is too strict, 300 ms is fine.", "The limit is 300 ms now.",
+                                            "300 ms of p99 would do."};
+        CcsBound bound;
+
+        for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+                Ccs state = CCS_NULL;
+
+                cr_assert_eq(ccs_begin(role, strlen(role), &state, &bound, NULL, NULL), 0);
+                said_turn(&state, &bound, texts[i]);
+                cr_expect(said_has(&state, CCS_CONSTRAINTS, "must(operator, Keep p99 under 200 ms)", 37), "%s", texts[i]);
+                cr_expect_eq(state.field[CCS_CONSTRAINTS].n, 1, "%s", texts[i]);
+                cr_expect(report.n > 0 && report.event[0].act == COMPRESS_REFUSED, "%s: not told", texts[i]);
+                ccs_deinit(&state);
+        }
+}
+
 // C-24: an operator's goal stands against the user's word
 Test(said, goal_of_the_operator) {
         static const char role[] = "{\"goal\":\"contain the breach\"}";
