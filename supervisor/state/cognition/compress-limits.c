@@ -19,6 +19,7 @@ typedef struct Measure {
 
 typedef struct Limit {
         size_t at; /* the constraint */
+        CompressSource source;
         char body[ATOM_MAX + 1];
         Measure m;
         size_t from, to; /* bytes of the measure in the body */
@@ -127,10 +128,9 @@ static bool measure_alike(const Measure *a, const Measure *b) {
 static bool limit_read(const Compress *c, size_t at, const Measure *like, bool number, Limit *ret) {
         _cleanup_phrase_text_ PhraseText t = {0};
         Limit l = {.at = at};
-        CompressSource source;
         bool found = false;
 
-        if (!constraint_read(c->next.field[CCS_CONSTRAINTS].atoms[at], &source, l.body, sizeof(l.body)) ||
+        if (!constraint_read(c->next.field[CCS_CONSTRAINTS].atoms[at], &l.source, l.body, sizeof(l.body)) ||
             !(strpbrk(l.body, "0123456789") && constraint_limits(l.body)) || phrase_read(l.body, strlen(l.body), &t) < 0)
                 return false;
         for (size_t i = 0; i < t.n && !found; i++) {
@@ -180,8 +180,8 @@ static bool limit_meant(const Compress *c, const char *words, const Measure *m, 
                 size_t shared;
                 Limit l;
 
-                if (!limit_read(c, i, m, number, &l))
-                        continue;
+                if (!limit_read(c, i, m, number, &l) || (!number && l.source > c->in->source))
+                        continue; /* a number beside a limit of higher rank may be a limit of its own */
                 limit_matter(&l, body, sizeof(body));
                 shared = rule_shared(words, body, &mine);
                 rule_shared(body, words, &own);

@@ -163,7 +163,9 @@ void rule_trim(const PhraseText *t, size_t *at, size_t *end) {
 
 size_t rule_remark(const PhraseText *t, size_t at, size_t end) {
         for (size_t i = at + 3; i < end; i++) {
-                bool list = false;
+                /* "…, in English" goes on */
+                bool list = i + 4 >= end && (rule_says(t, i + 1, end, "in") || rule_says(t, i + 1, end, "by") ||
+                                             rule_says(t, i + 1, end, "with") || rule_says(t, i + 1, end, "on"));
 
                 if (!rule_says(t, i, end, ",") && !rule_says(t, i, end, "--") && !rule_says(t, i, end, "("))
                         continue;

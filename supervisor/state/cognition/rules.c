@@ -209,6 +209,20 @@ static bool rule_tops(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0;
 }
 
+/* "I travel by train only". */
+static bool rule_exclusive(const PhraseText *t, size_t at, size_t end, Rule *ret) {
+        size_t to = end;
+
+        while (to > at && !t->word[to - 1].letter)
+                to--;
+        if (to < at + 4 || !rule_says(t, to - 1, to, "only") || t->text[t->word[end - 1].at] == '?' ||
+            !(rule_says(t, at, end, "i") || rule_says(t, at, end, "we") || rule_says(t, at, end, "use")))
+                return false;
+        rule_trim(t, &at, &to);
+        ret->kind = RULE_MUST;
+        return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0 && !rule_passing(ret);
+}
+
 /* "Ask Oona before any order", "run the checks first": an imperative with the point in time at which it applies. */
 static bool rule_orders(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         static const char *const verbs[] = {"ask", "check", "consult", "call", "inform", "notify", "tell", "warn", "get",
@@ -297,6 +311,7 @@ static bool rule_of(const PhraseText *t, size_t from, size_t end, size_t sentenc
         return says == CLAUSE_RULE ||
                (says == CLAUSE_NOTHING && (rule_stated(t, from, end, sentence, ret) || rule_stands(t, from, end, ret) ||
                                            rule_ever(t, from, end, ret) || rule_tops(t, from, end, ret) ||
+                                           rule_exclusive(t, from, end, ret) ||
                                            rule_orders(t, from, end, ret) ||
                                            rule_allow(t, from, end, ret) || rule_habit(t, from, end, sentence, ret) ||
                                            (!rule_wonders(t, from, end, sentence) && rule_goal(t, from, end, ret))));

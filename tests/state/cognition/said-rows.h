@@ -74,6 +74,8 @@ static const SaidRow said_by_users[] = {
          "+must(user, At most 600 euros per order)\n-must(user, At most $500 per order)"},
         {"Max \u20ac120 per night.", "We can go up to \u20ac150 per night.",
          "+must(user, Max \u20ac150 per night)\n-must(user, Max \u20ac120 per night)"},
+        {NULL, "I travel by train only.", "+must(user, travel by train only)"},
+        {NULL, "All comments go in the margin, in English.", "+must(user, All comments go in margin in English)"},
         {NULL, "90 francs per night at most.",
          "+must(user, 90 francs per night at most)"},
         // another matter, a value within the limit, a question, a guess: the limit stays

@@ -114,8 +114,7 @@ Test(said, fifth_goal) {
 // C-24: an operator's limit stands against the user's number, and the refusal is told
 Test(said, limit_of_the_operator) {
         static const char role[] = "{\"constraints\":[\"Keep p99 under 200 ms.\"]}";
-        static const char *const texts[] = {"200 is too strict, 300 ms is fine.", "The limit is 300 ms now.",
-                                            "300 ms of p99 would do."};
+        static const char *const texts[] = {"200 is too strict, 300 ms is fine.", "200 ms can't be met, so 300 ms."};
         CcsBound bound;
 
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
