@@ -108,7 +108,9 @@ static size_t constraint_of_style(const Compress *c, const char *body) {
 
 /* "Go ahead without asking": the newest rule about approval. */
 static size_t constraint_of_approval(const Compress *c, const char *body) {
-        static const char *const free[] = {"without asking", "without approval", "no approval", "no release",
+        static const char *const free[] = {"without asking", "without approval", "without release", "without extra",
+                                           "without further", "without sign off", "without signature",
+                                           "without confirmation", "without permission", "no approval", "no release",
                                            "no sign off", "approval step", "approval rule"};
         static const char *const agree[] = {"approval", "approved", "approve", "confirmed", "confirm", "wait", "yes",
                                             "sign off", "signed", "released", "release", "ask", "permission", "consent",

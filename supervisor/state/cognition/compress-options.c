@@ -108,6 +108,8 @@ static const char *const named_synonyms[] = {
         " period duration length retention hold time ",
         " address ip ",
         " contact liaison ",
+        " portfolio book fund ",
+        " benchmark index ",
 };
 
 /* The general meanings of a word: bits of the list. */
@@ -121,6 +123,20 @@ static uint32_t named_meanings(const char *word, size_t n) {
                                 break;
                         }
         return found;
+}
+
+/* Heads that may be two things: the same when the speaker corrects. */
+static const char *const named_related[] = {" broker counterparty dealer "};
+
+static bool named_relates(const char *a, const char *b) {
+        char x[NAMED_NOUN_MAX + 3], y[NAMED_NOUN_MAX + 3];
+
+        snprintf(x, sizeof(x), " %s ", a);
+        snprintf(y, sizeof(y), " %s ", b);
+        for (size_t k = 0; k < ARRAY_SIZE(named_related); k++)
+                if (strstr(named_related[k], x) && strstr(named_related[k], y))
+                        return true;
+        return false;
 }
 
 static bool named_synonym(const char *a, size_t n_a, const char *b, size_t n_b) {
@@ -187,7 +203,7 @@ unsigned named_alike(const char *a, const char *b) {
         both = MIN(named_common(a, b), named_common(b, a));
         if (both >= less)
                 return named_synonym(x, strlen(x), y, strlen(y)) ? 3 : 2;
-        return both > 0;
+        return both > 0 || named_relates(x, y);
 }
 
 /* Segments of one class of characters: letters, digits; others are separators. */

@@ -136,7 +136,10 @@ static const char *const rule_times[] = {"now", "again", "after all", "from now 
 /* A permission that ends a rule about approval. */
 static const char *const rule_unasked[] = {"without asking", "without approval", "without confirmation", "without waiting", "without checking",
                                              "without my approval", "without my ok", "without my okay", "without my permission",
-                                           "without my consent"};
+                                           "without my consent", "without the release", "without the extra",
+                                           "without extra", "without further", "without release", "without sign-off",
+                                           "without the sign-off", "without the approval", "without the signature",
+                                           "without permission", "without any approval", "without any release"};
 static const char *const rule_negations[] = {"not", "never", "only", "no", "cannot", "can't", "nobody", "nothing",
                                              "without", "must", "until", "unless"};
 /* With a word for rules in the clause. */
