@@ -20,10 +20,6 @@ unsigned entity_kin(PhraseType t) {
         return 6;
 }
 
-PhraseType entity_type(const CompressEntity *e) {
-        return phrase_type_of(e->type, strlen(e->type));
-}
-
 void entity_remove(Compress *c, size_t at) {
         memmove(&c->entity[at], &c->entity[at + 1], (c->n_entities - at - 1) * sizeof(c->entity[0]));
         c->n_entities--;
@@ -32,6 +28,7 @@ void entity_remove(Compress *c, size_t at) {
 void entity_renamed(CompressEntity *e) {
         phrase_norm(e->id, e->norm, sizeof(e->norm));
         phrase_form(e->id, &e->form);
+        e->kind = phrase_type_of(e->type, strlen(e->type));
 }
 
 void entity_append(Compress *c, const char *type, const char *id) {

@@ -19,6 +19,7 @@ typedef struct CompressEntity {
         char id[ATOM_MAX + 1];
         char norm[ATOM_MAX + 1]; /* phrase_norm() of the id */
         PhraseForm form;         /* of the id */
+        PhraseType kind;         /* of the type; PHRASE_TYPES: a named parameter */
         bool fresh;              /* said or confirmed in this turn */
 } CompressEntity;
 
@@ -69,10 +70,11 @@ int compress_load(Compress *c);
 int compress_store(Compress *c);
 /* Types of one kind can stand for one another. */
 unsigned entity_kin(PhraseType t);
-/* PHRASE_TYPES: a named parameter. */
-PhraseType entity_type(const CompressEntity *e);
+static inline PhraseType entity_type(const CompressEntity *e) {
+        return e->kind;
+}
 void entity_remove(Compress *c, size_t at);
-/* After a change of the id. */
+/* After a change of type or id. */
 void entity_renamed(CompressEntity *e);
 void entity_append(Compress *c, const char *type, const char *id);
 /* The place of the entity with the same meaning, or n_entities. */

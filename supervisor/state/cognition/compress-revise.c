@@ -70,13 +70,23 @@ static bool revise_value(const PhraseValue *v) {
         return v->type != PHRASE_THING;
 }
 
+/* May word i begin a mention of an entity? A name's last word has a capital letter. */
+static bool revise_may(const PhraseText *t, size_t i, uint32_t begins) {
+        char first = t->low[t->word[i].at];
+
+        return t->word[i].capital || begins >> (first & 31) & 1 || !(ascii_letter(first) || ascii_digit(first));
+}
+
 static void revise_read(Revise *r) {
         const PhraseText *t = &r->c->user;
         size_t cursor = r->at;
+        uint32_t begins = 0; /* first letters of entities */
         PhraseValue v;
 
+        for (size_t k = 0; k < r->c->n_entities; k++)
+                begins |= UINT32_C(1) << (r->c->entity[k].norm[0] & 31);
         for (size_t i = r->at; i < r->end; i++)
-                for (size_t k = 0; k < r->c->n_entities; k++)
+                for (size_t k = revise_may(t, i, begins) ? 0 : r->c->n_entities; k < r->c->n_entities; k++)
                         if (revise_mention(t, i, r->end, &r->c->entity[k]) > 0 &&
                             (r->old == SIZE_MAX || !revise_plain(&r->c->entity[k]) || revise_plain(&r->c->entity[r->old]))) {
                                 r->old = k;
