@@ -95,9 +95,9 @@ static void revise_read(Revise *r) {
         while (r->n_new < REVISE_VALUES && phrase_value(t, &cursor, r->end, &v)) {
                 bool known = false;
 
-                for (size_t i = v.at; i < v.end; i++)
-                        for (size_t k = 0; k < r->c->n_entities; k++)
-                                known |= revise_mention(t, i, r->end, &r->c->entity[k]) > 0;
+                for (size_t i = v.at; i < v.end && !known; i++)
+                        for (size_t k = revise_may(t, i, begins) ? 0 : r->c->n_entities; k < r->c->n_entities && !known; k++)
+                                known = revise_mention(t, i, r->end, &r->c->entity[k]) > 0;
                 if (strcasecmp(v.id, "yesterday") == 0 || strcasecmp(v.id, "today") == 0)
                         continue;
                 if (!known && revise_value(&v))

@@ -37,7 +37,8 @@ static const PhraseWord *phrase_at(const PhraseScan *s, size_t i) {
 static bool phrase_says(const PhraseScan *s, size_t i, const char *word) {
         const PhraseWord *w = phrase_at(s, i);
 
-        return i < s->end && strlen(word) == w->n && memcmp(s->t->low + w->at, word, w->n) == 0;
+        return i < s->end && s->t->low[w->at] == word[0] && strlen(word) == w->n &&
+               memcmp(s->t->low + w->at, word, w->n) == 0;
 }
 
 static bool phrase_class_at(const PhraseScan *s, size_t i, uint32_t class) {
