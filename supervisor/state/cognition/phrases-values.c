@@ -281,7 +281,8 @@ static size_t phrase_name(const PhraseScan *s, size_t i) {
                         break;
                 }
                 if (next->letter && (next->capital || next->digit) && !next->begins &&
-                    !(next->class & (PW_DAY | PW_MONTH)) && !(next->digit && next->n > 3 && (w->begins || next->n > 8 || !memchr(s->t->low + next->at, '.', next->n)))) {
+                    !(next->class & (PW_DAY | PW_MONTH)) && !(next->digit && next->n > 3 &&
+                      (w->begins || next->n > 8 || !memchr(s->t->low + next->at, '.', next->n)))) {
                         at++;
                         continue;
                 }
