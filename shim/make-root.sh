@@ -1,5 +1,5 @@
 #!/bin/sh
-# make-root.sh STAMP ROOT LETHE-SLOT LETHE-SECTION LETHE.PY LETHE.JS LETHE-LOCK.NODE LIBLETHE-WARM.SO WARM.PY AHEAD.JS WARM.PL LETHEWARM.PM LETHE-LOAD: the tree that is bound at /lethe. Each file is replaced whole, so
+# make-root.sh STAMP ROOT LETHE-SLOT LETHE-SECTION LETHE.PY LETHE.JS LETHE-LOCK.NODE LIBLETHE-WARM.SO WARM.PY AHEAD.JS WARM.PL LETHEWARM.PM LETHE-LOAD [LETHE.PYC]: the tree that is bound at /lethe. Each file is replaced whole, so
 # that a region which runs while it is rebuilt keeps what it has.
 set -eu
 stamp=$1 root=$2
@@ -19,4 +19,5 @@ put "${10}" 644 warm/ahead.js
 put "${11}" 644 warm/warm.pl
 put "${12}" 644 warm/LetheWarm.pm
 put "${13}" 755 bin/lethe-load
+[ $# -lt 14 ] || put "${14}" 644 "python/__pycache__/$(basename "${14}")"
 : >"$stamp"

@@ -1,6 +1,6 @@
 """Runs in a warm interpreter: imports what the manifest names, then goes on in each region that is forked from it as the program that the skill's
-entry names. Until then the interpreter is isolated (-I -S), and its path has only folders that root alone can write. .pth files and site
-customisation are taken in the region, as by an interpreter that is executed there. Random numbers are seeded anew by those who make them: Python's
+entry names. Until then the interpreter is isolated (-I -S), and its path has only the shims and folders that root alone can write. .pth files and
+site customisation of these folders are taken once, of others in each region. Random numbers are seeded anew by those who make them: Python's
 module and OpenSSL see that they were forked. What an interpreter cannot do once it has started, other options or another environment of its own, is
 done by executing it.
 
@@ -9,6 +9,7 @@ import atexit
 import gc
 import importlib
 import importlib.machinery
+import io
 import os
 import site
 import sys
@@ -62,37 +63,94 @@ def identity(path):
     return st.st_dev, st.st_ino, st.st_mtime_ns
 
 
-def is_customised(folders):
-    """Whether something besides their being there is to be taken from these folders when an interpreter starts."""
+def files_of(folders):
+    """The .pth files that an interpreter takes when it starts."""
+    found = []
     for folder in folders:
         try:
-            names = os.listdir(folder)
+            found += [os.path.join(folder, n) for n in os.listdir(folder) if n.endswith(".pth")]
         except OSError:
-            continue
-        if any(n.endswith(".pth") for n in names):
-            return True
-    return any(importlib.machinery.PathFinder.find_spec(n) for n in ("sitecustomize", "usercustomize"))
+            pass
+    return found
+
+
+def has_paths(name):
+    """Whether a .pth file names folders, besides lines that are executed."""
+    try:
+        with open(name, encoding="utf-8") as f:
+            return any(line.strip() and not line.startswith(("#", "import ", "import\t")) for line in f)
+    except (OSError, ValueError):
+        return True
+
+
+def is_customised(folders):
+    """Whether something besides their being there is to be taken from these folders when an interpreter starts."""
+    return bool(files_of(folders)) or any(importlib.machinery.PathFinder.find_spec(n) for n in ("sitecustomize", "usercustomize"))
+
+
+class Asked(dict):
+    """An environment that knows for which of its names somebody has asked."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.names, self.all = set(), False
+
+    def __getitem__(self, name):
+        self.names.add(name)
+        return super().__getitem__(name)
+
+    def __iter__(self):
+        self.all = True
+        return super().__iter__()
 
 
 class Site:
     """What an interpreter that is executed does when it imports site. Most of it is the same for all; the rest is done in each region."""
 
-    def __init__(self, paths):
+    def __init__(self, paths, trusted):
+        """trusted: the folders that root alone can write. With others on the path nothing of it is taken ahead."""
         folders = site.getsitepackages([sys.prefix, sys.exec_prefix])
+        there = [f for f in folders if os.path.isdir(f)]
         site.setquit(), site.setcopyright(), site.sethelper(), site.enablerlcompleter()
         self.paths = ["/lethe/python"] + paths
-        sys.path[:] = self.paths + [f for f in folders if os.path.isdir(f)]
+        sys.path[:] = self.paths + there
         self.looked = [os.path.dirname(os.__file__), "/lethe/python"] + folders
         self.looked = {f: identity(f) for f in self.looked}
         self.customised = is_customised(folders)
+        self.asked, self.same = None, True  # asked: of what was taken ahead
         site.ENABLE_USER_SITE = True
+        if self.customised and set(there) <= set(trusted) and not any(map(has_paths, files_of(there))):
+            self.take(os.environ._data[b"PATH"])
+
+    def take(self, path):
+        """What is asked for in the environment has to be the same in a region, and nothing may be said: then this counts as done there."""
+        kept, streams, said = os.environ._data, (sys.stdout, sys.stderr), io.StringIO()
+        self.asked = Asked({b"PATH": path, **USUAL, **AHEAD})
+        os.environ._data = os.environb._data = self.asked
+        sys.stdout = sys.stderr = said
+        try:
+            site.addsitepackages(set(sys.path))
+            site.execsitecustomize()
+            site.execusercustomize()
+        finally:
+            os.environ._data = os.environb._data = kept
+            sys.stdout, sys.stderr = streams
+        self.same = not self.asked.all and not said.getvalue()
+        self.looked = {f: identity(f) for f in self.looked}
 
     def enter(self, environment):
         """In a region, before anything of the skill's: what it sees there is looked at."""
         user = os.fsdecode(environment.get(b"HOME", b"/work")) + "/.local"
-        if self.customised or identity(user) is not None or any(identity(f) != was for f, was in self.looked.items()):
+        differs = identity(user) is not None or any(identity(f) != was for f, was in self.looked.items())
+        if self.asked is not None:
+            self.same = self.same and not differs
+        elif self.customised or differs:
             sys.path[:] = self.paths
             site.main()
+
+    def fits(self, environment):
+        """False: only an interpreter that is executed takes what there is to be taken."""
+        return self.asked is None or self.same and all(environment.get(n) == self.asked.get(n) for n in self.asked.names)
 
 
 def take_words():
@@ -263,6 +321,7 @@ def begin(where, path, this, names):
     if own(environment) == USUAL:
         if not ahead:
             where.enter(environment)
+    if own(environment) == USUAL and where.fits(environment):
         sys.path.insert(0, "")
         known = argv[0] == sys.executable or (argv[0] == "python3" and environment.get(b"PATH") == path)
         what = source(argv, argv[0] == sys.executable or this if known else look_up(argv[0], environment.get(b"PATH", b"")))
@@ -281,14 +340,14 @@ def begin(where, path, this, names):
 
 def main():
     folders, *names = sys.argv[1:]
-    paths = list(sys.path)  # of the interpreter itself
-    sys.path.extend(folders_of_modules(folders))
+    paths, trusted = list(sys.path), folders_of_modules(folders)  # paths: of the interpreter itself
+    sys.path[:] = ["/lethe/python"] + paths + trusted
     for name in names:
         importlib.import_module(name)
     path = os.environ._data[b"PATH"]
     this = look_up("python3", path)
     sys.flags = flags_of_executed()
-    where = Site(paths)
+    where = Site(paths, trusted)
     sys.path.insert(0, "")  # rehearsed with the place of a script's folder
     for _ in range(REHEARSALS):
         rehearse(names)

@@ -30,7 +30,7 @@ PLACES = [
     "/planted", "/work/planted", "/tmp/planted", "/dev/shm/planted", "/skill/planted", "/lethe/planted", "/lethe/bin/lethe-load", "/lethe/bin/python3",
     # Variables that an interpreter takes without being asked, and places where it looks for modules.
     "/usr/lib/python3/dist-packages/planted.pth", PACKAGES + "/sitecustomize.py", "/usr/lib/python3/dist-packages/usercustomize.py",
-    "/lethe/python/lethe.py", "/lethe/python/sitecustomize.py", "/lethe/python/__pycache__/lethe.pyc", "/etc/perl/Planted.pm", "/usr/share/perl5/Planted.pm",
+    "/lethe/python/lethe.py", "/lethe/python/sitecustomize.py", f"/lethe/python/__pycache__/lethe.{sys.implementation.cache_tag}.pyc", "/etc/perl/Planted.pm", "/usr/share/perl5/Planted.pm",
     "/lethe/node/lethe.js", "/usr/lib/node_modules/planted.js", "/work/.node_modules/planted.js",
     # Files that all of them run before a line of a skill.
     "/lethe/warm/warm.py", "/lethe/warm/LetheWarm.pm", "/lethe/warm/ahead.js", "/lethe/warm/liblethe-warm.so",

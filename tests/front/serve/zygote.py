@@ -107,6 +107,17 @@ def it_ends_with_the_daemon():
 
 
 @case
+def the_shim_is_loaded_ahead():
+    """The module that a skill asks Lethe with is one of those that `preload` can name; it is compiled already, and read from there."""
+    folder = skill("shim", ENTRY, {"main.py": "import sys\nthere = 'lethe' in sys.modules\nimport lethe\nprint(there, lethe.__cached__, lethe.hello()['protocol'])\n"},
+                   warm={"preload": ["lethe"]})
+    with Daemon() as d:
+        said = warm(d, folder)["stdout"].split()
+        same((said[0], said[2]), ("True", "1"), said)
+        check(os.path.exists(os.path.join(os.path.dirname(LETHE), "shim-root", os.path.relpath(said[1], "/lethe"))), said)
+
+
+@case
 def what_a_skill_has_placed_is_taken_in_its_regions_alone():  # I-92
     """A folder that is granted where an interpreter looks for what it takes without being asked: each region takes it once, as a child of its own first process."""
     place, rules = os.path.join(DIR, "granted"), os.path.join(DIR, "files.json")
@@ -150,6 +161,45 @@ if ROOT:
             same(len(of_daemon(d.pid, "lethe-warm")), 1)
             below = [p for p in processes("python3") if field(p, "PPid") == str(d.pid) or len(field(p, "NSpid").split()) > 1 and read(f"/proc/{p}/cmdline").find("lethe_") >= 0]
             same(below, [])
+
+    @case
+    def what_the_system_customises_is_taken_once_or_by_one_that_is_executed():  # I-92
+        """Files of root's alone, which every interpreter takes when it starts: the program sees what an executed one sees. `now` is when they were taken."""
+        place = os.path.join(DIR, "customised")
+        files = {"lethe_now.py": "import builtins, time\nbuiltins.now = time.monotonic_ns()\n", "sub/lethe_sub.py": ""}
+        rows = {"once": ("import lethe_now\n", True, ""), "asks": ("import os, lethe_now, builtins; builtins.asked = os.environ.get('ASKED')\n", True, ""),
+                "copies": ("import os, lethe_now; dict(os.environ)\n", False, ""), "says": ("import sys, lethe_now; print('said', file=sys.stderr)\n", False, "said\n"),
+                "path": ("# a folder\nsub\nimport lethe_now\n", False, "")}
+        main = "import builtins, sys\nprint(builtins.now, getattr(builtins, 'asked', ''), any(p.endswith('/sub') for p in sys.path))\n"
+        for row, (line, once, said) in rows.items():
+            shutil.rmtree(place, ignore_errors=True)
+            os.makedirs(place + "/sub", 0o755)
+            for name, text in (files | {"lethe.pth": line}).items():
+                with open(os.path.join(place, name), "w", encoding="utf-8") as f:
+                    f.write(text)
+            folder = skill("customised-" + row, ENTRY, {"main.py": main}, warm={"preload": ["json"]})
+            wrap = ("unshare", "-m", "sh", "-c", f"mount --bind {place} {PACKAGES} && exec \"$@\"", "sh")
+            with Daemon(wrap=wrap) as d:
+                got = [run(folder) for _ in range(3)]
+                same([(r["exit_code"], r["stderr"]) for r in got], [(0, said)] * 3, row, got)
+                same((got[2]["receipt"]["start"], len({r["stdout"] for r in got[1:]})), ("warm", 1 if once else 2), row, got)
+                same({r["stdout"].split(" ", 1)[1] for r in got}, {f"{None if row == 'asks' else ''} {row == 'path'}\n"}, row, got)
+                other = ask_daemon("run", skill=folder, args=[], options=[["env", "ASKED=x"]])
+                same((other["receipt"]["start"], other["stdout"].split()[1:-1], other["stdout"] == got[2]["stdout"]), ("warm", ["x"] if row == "asks" else [], once and row != "asks"), row, other)
+                d.quiet()
+
+    @case
+    def a_folder_that_others_can_write_customises_regions_alone():  # I-92
+        place = os.path.join(DIR, "open-packages")
+        os.makedirs(place, exist_ok=True)
+        os.chmod(place, 0o777)
+        with open(os.path.join(place, "lethe.pth"), "w", encoding="utf-8") as f:
+            f.write("import builtins, time; builtins.now = time.monotonic_ns()\n")
+        folder = skill("open", ENTRY, {"main.py": "import builtins\nprint(builtins.now)\n"}, warm={"preload": ["json"]})
+        with Daemon(wrap=("unshare", "-m", "sh", "-c", f"mount --bind {place} {PACKAGES} && exec \"$@\"", "sh")) as d:
+            got = [run(folder) for _ in range(3)]
+            same((got[2]["receipt"]["start"], len({r["stdout"] for r in got})), ("warm", 3), got)
+            d.quiet()
 
     @case
     def a_library_of_a_folder_that_others_can_write_is_loaded_by_nobody_ahead():  # I-92
