@@ -26,7 +26,7 @@ static int zygote_check_order(const ZygoteOrder *o, ssize_t n, struct msghdr *m)
         unsigned n_fds = 0;
 
         if (n != sizeof(*o) || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) || o->version != ZYGOTE_VERSION ||
-            o->flags & ~(uint64_t)FLAGS_MAY)
+            (o->flags & ~(uint64_t)FLAGS_MAY && (o->flags != ZYGOTE_AGAIN || o->n_fds != 1 || o->owner)))
                 return EPROTO;
         for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
                 for (size_t i = 0; c->cmsg_type == SCM_RIGHTS && CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++) {
@@ -75,6 +75,13 @@ int packet_send(int to, const void *packet, size_t n, int fd) {
         return sent == (ssize_t)n ? 0 : -errno;
 }
 
+/* In the new process: as zygote_take(), and the parent-death signal, which a fork has cleared. */
+static void zygote_begin_again(void) {
+        if (dup3(0, ZYGOTE_FD_OWN, O_CLOEXEC) < 0 || syscall(SYS_close_range, 0, ZYGOTE_FD_OWN - 1, 0) < 0 ||
+            prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+                _exit(127);
+}
+
 unsigned zygote_serve(int (*may)(void), uint64_t *ret_flags) {
         static union {
                 struct cmsghdr head;
@@ -99,7 +106,11 @@ unsigned zygote_serve(int (*may)(void), uint64_t *ret_flags) {
                 if (error == 0 && may)
                         error = may();
                 if (error == 0) {
-                        pid = zygote_clone(o.flags, o.owner, &pidfd);
+                        pid = zygote_clone(o.flags & FLAGS_MAY, o.owner, &pidfd);
+                        if (pid == 0 && o.flags == ZYGOTE_AGAIN) {
+                                zygote_begin_again();
+                                continue;
+                        }
                         if (pid == 0) {
                                 *ret_flags = o.flags;
                                 return o.n_fds;

@@ -36,10 +36,14 @@ enum {
 typedef struct ZygoteOrder {
         uint32_t version;
         uint32_t n_fds;
-        uint64_t flags; /* CLONE_NEW*, nothing else */
+        uint64_t flags; /* CLONE_NEW*, or ZYGOTE_AGAIN alone */
         uint32_t owner; /* to a zygote of root: user of the host to own the new user namespace; 0: root itself */
         uint32_t zero;
 } ZygoteOrder;
+
+/* The flag of an order with a single descriptor, a socket: the new process is another zygote and serves that socket. A
+ * supervisor that can execute nothing more has a spare zygote of either kind in this way. */
+#define ZYGOTE_AGAIN 1U
 
 /* The owner within the flags of zygote_child() and spawner_worker(). CLONE_NEW* are below. */
 #define ZYGOTE_OWNER(uid) ((uint64_t)(uid) << 32)

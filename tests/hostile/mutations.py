@@ -424,6 +424,8 @@ MUTATIONS = [
              "python: nothing is found by another invocation,c: nothing is found by another invocation", "--as user", cases="../serve/between.py", before="skills are there"),
     Mutation("warm: a library comes from a folder that root alone can write", [("shim/warm/lethe-load.c", "if (dl_iterate_phdr(load_is_elsewhere, folders) != 0)", "if (0)")],
              "a library of a folder that others can write is loaded by nobody ahead", cases="../serve/zygote.py"),
+    Mutation("spawner: a spare takes the place of a dead zygote (I-84)", [("supervisor/isolation/spawn/spawner.c", "                if (zygote_look(spare))\n", "                if (0)\n")],
+             "one that is killed is replaced and sessions go on", cases="../serve/zygote.py"),
     Mutation("warm: what others can write customises regions alone (I-92)", [("shim/warm/warm.py", "set(there) <= set(trusted) and ", "")],
              "a folder that others can write customises regions alone", cases="../serve/zygote.py"),
     Mutation("warm: what asked for a variable sees the region's", [("shim/warm/warm.py", "self.same and all(environment.get(n) == self.asked.get(n) for n in self.asked.names)", "self.same")],

@@ -87,7 +87,7 @@ def end_dead(session):
 def victim(chance, client, host):
     """What is killed: by what it is, and its number."""
     makers = [pid for task in os.listdir("/proc/%d/task" % host) for pid in open("/proc/%d/task/%s/children" % (host, task), encoding="utf-8").read().split()]
-    below = [(name, pid) for pid, name in processes_below(host) if str(pid) not in makers]  # without zygotes a host makes no regions any more
+    below = [(name, pid) for pid, name in processes_below(host) if str(pid) not in makers]  # without a zygote and its spare a host makes no regions any more
     return chance.choice([("client", client), ("host", host)] + ([chance.choice(below), chance.choice(below)] if below else []))
 
 

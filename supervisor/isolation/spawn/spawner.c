@@ -10,9 +10,10 @@
 #include "spawn/spawner-private.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
+#include <sys/eventfd.h>
 
 #define STACK (128 * 1024)
 #define TEMPLATES_MAX 8
@@ -33,13 +34,14 @@ typedef struct Template {
 } Template;
 
 struct Spawner {
-        Zygote worker, guard;
+        Zygote worker, guard, spare_worker, spare_guard; /* a spare takes the place of a dead zygote */
         SpawnCache *kept;           /* owned; NULL: out of memory */
         const TemplateGroups *groups; /* borrowed; NULL: none */
         GuardPool idle;
         pthread_t keeper;
         pthread_mutex_t lock; /* of all members below */
-        pthread_cond_t wake, done;
+        pthread_cond_t done;
+        int wake; /* eventfd of the keeper */
         bool stop;
         unsigned restart, restarted; /* requested turns; finished turns */
         int started;          /* result of the last turn */
@@ -108,22 +110,45 @@ static void spawner_end_templates(Spawner *s, uint64_t before, bool all) {
         s->ending = false;
 }
 
-/* Reaps a dead zygote and starts a new one. */
-static int spawner_start_missing(Spawner *s, Diag *reterr) {
-        struct {
-                Zygote *zygote;
-                const char *name;
-        } all[] = {{&s->worker, "lethe-worker"}, {&s->guard, "lethe-guard"}};
+/* Reaps a dead zygote. The spare takes its place, and the zygote makes the next spare. start: without a spare a zygote is
+ * executed. Returns 0, or as zygote_start(). */
+static int spawner_start_one(Zygote *n, Zygote *spare, const char *name, bool start, Diag *reterr) {
         int e = 0;
 
-        for (size_t i = 0; i < ARRAY_SIZE(all) && e == 0; i++) {
-                if (zygote_is_there(all[i].zygote))
-                        continue;
-                zygote_end(all[i].zygote);
+        if (!zygote_look(n)) {
+                zygote_end(n);
                 zygote_reap_strays();
-                e = zygote_start(all[i].zygote, all[i].name, reterr);
+                if (zygote_look(spare))
+                        zygote_move(n, spare);
+                else if (start)
+                        e = zygote_start(n, name, reterr);
+        }
+        if (e == 0 && zygote_is_there(n) && !zygote_look(spare)) {
+                zygote_end(spare);
+                zygote_start_again(n, spare); /* without a spare: the next look tries again */
         }
         return e;
+}
+
+static int spawner_start_missing(Spawner *s, bool start, Diag *reterr) {
+        int e = spawner_start_one(&s->worker, &s->spare_worker, "lethe-worker", start, reterr);
+
+        return e ?: spawner_start_one(&s->guard, &s->spare_guard, "lethe-guard", start, reterr);
+}
+
+static void spawner_wake(Spawner *s) {
+        eventfd_write(s->wake, 1);
+}
+
+/* Until spawner_wake(), the end of a zygote, or the time of the next look. */
+static void spawner_wait(Spawner *s) {
+        struct pollfd p[] = {{.fd = s->wake, .events = POLLIN}, {.fd = zygote_socket(&s->worker)},
+                             {.fd = zygote_socket(&s->guard)}, {.fd = zygote_socket(&s->spare_worker)},
+                             {.fd = zygote_socket(&s->spare_guard)}};
+        eventfd_t n;
+
+        if (poll(p, ARRAY_SIZE(p), LOOK_SEC * 1000) > 0 && p[0].revents)
+                eventfd_read(s->wake, &n);
 }
 
 /* The parent of all zygotes: this thread lives as long as the Spawner, and does no other work. */
@@ -132,15 +157,13 @@ static void *spawner_keeper(void *arg) {
 
         pthread_mutex_lock(&s->lock);
         while (!s->stop) {
-                struct timespec until;
-
                 if (s->restart != s->restarted) {
                         unsigned turn = s->restart;
                         Diag d = {};
                         int e;
 
                         pthread_mutex_unlock(&s->lock);
-                        e = spawner_start_missing(s, &d);
+                        e = spawner_start_missing(s, true, &d);
                         pthread_mutex_lock(&s->lock);
                         s->started = e;
                         s->why = d;
@@ -150,17 +173,20 @@ static void *spawner_keeper(void *arg) {
                 }
                 spawner_end_templates(s, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()), false);
                 pthread_mutex_unlock(&s->lock);
+                spawner_start_missing(s, false, &(Diag){});
                 guard_pool_end(&s->idle, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()));
                 pthread_mutex_lock(&s->lock);
                 if (s->stop || s->restart != s->restarted)
                         continue;
-                clock_gettime(CLOCK_MONOTONIC, &until);
-                until.tv_sec += LOOK_SEC;
-                pthread_cond_timedwait(&s->wake, &s->lock, &until);
+                pthread_mutex_unlock(&s->lock);
+                spawner_wait(s);
+                pthread_mutex_lock(&s->lock);
         }
         spawner_end_templates(s, 0, true);
         pthread_mutex_unlock(&s->lock);
         binder_deinit(&s->binder);
+        zygote_end(&s->spare_worker);
+        zygote_end(&s->spare_guard);
         zygote_end(&s->worker);
         zygote_end(&s->guard);
         return NULL;
@@ -171,7 +197,7 @@ static int spawner_restart(Spawner *s, Diag *reterr) {
         _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->lock);
         const unsigned turn = ++s->restart;
 
-        pthread_cond_signal(&s->wake);
+        spawner_wake(s);
         while ((int)(s->restarted - turn) < 0)
                 pthread_cond_wait(&s->done, &s->lock);
         if (reterr)
@@ -202,26 +228,27 @@ static unsigned spawner_regions_most(void) {
 
 int spawner_new(Spawner **ret, Diag *reterr) {
         Spawner *s = calloc(1, sizeof(*s));
-        pthread_condattr_t attr;
         int e;
 
-        if (!s)
-                return -ENOMEM;
+        if (!s || (s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
+                e = s ? -errno : -ENOMEM;
+                free(s);
+                return e;
+        }
         s->regions_most = spawner_regions_most();
         s->kept = spawn_cache_new();
         zygote_init(&s->worker);
         zygote_init(&s->guard);
+        zygote_init(&s->spare_worker);
+        zygote_init(&s->spare_guard);
         guard_pool_init(&s->idle);
         binder_init(&s->binder);
         pthread_mutex_init(&s->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&s->wake, &attr);
         pthread_cond_init(&s->done, NULL);
-        pthread_condattr_destroy(&attr);
         e = spawner_start_keeper(s);
         if (e < 0) {
                 spawn_cache_free(s->kept);
+                close(s->wake);
                 free(s);
                 return e;
         }
@@ -238,7 +265,8 @@ SpawnCache *spawner_kept(Spawner *s) {
 }
 
 bool spawner_works(Spawner *s) {
-        return zygote_is_there(&s->worker) && zygote_is_there(&s->guard);
+        return (zygote_is_there(&s->spare_worker) || zygote_is_there(&s->worker)) &&
+               (zygote_is_there(&s->spare_guard) || zygote_is_there(&s->guard));
 }
 
 void spawner_group_templates(Spawner *s, const TemplateGroups *groups) {
@@ -256,7 +284,7 @@ void spawner_forget(Spawner *s) {
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
                 if (s->templates[i])
                         s->templates[i]->doomed = true;
-        pthread_cond_signal(&s->wake);
+        spawner_wake(s);
 }
 
 bool spawner_has_forgotten(Spawner *s) {
@@ -275,15 +303,17 @@ void spawner_free(Spawner *s) {
                 return;
         pthread_mutex_lock(&s->lock);
         s->stop = true;
-        pthread_cond_signal(&s->wake);
+        spawner_wake(s);
         pthread_mutex_unlock(&s->lock);
         pthread_join(s->keeper, NULL);
         guard_pool_deinit(&s->idle);
-        pthread_cond_destroy(&s->wake);
         pthread_cond_destroy(&s->done);
+        close(s->wake);
         pthread_mutex_destroy(&s->lock);
         pthread_mutex_destroy(&s->worker.lock);
         pthread_mutex_destroy(&s->guard.lock);
+        pthread_mutex_destroy(&s->spare_worker.lock);
+        pthread_mutex_destroy(&s->spare_guard.lock);
         spawn_cache_free(s->kept);
         free(s);
 }
@@ -354,7 +384,7 @@ void spawner_give_back(Spawner *s, Zygote *n) {
         pthread_mutex_lock(&s->lock);
         t->users--;
         if (t->doomed && t->users == 0)
-                pthread_cond_signal(&s->wake);
+                spawner_wake(s);
         pthread_mutex_unlock(&s->lock);
 }
 
@@ -406,7 +436,7 @@ void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Zygot
         s->making = false;
         if (t && s->making_turn != s->turn) { /* the view may have changed meanwhile */
                 t->doomed = true;
-                pthread_cond_signal(&s->wake);
+                spawner_wake(s);
         }
         if (!t) {
                 memcpy(s->failed, view, VIEW_BYTES);
@@ -414,6 +444,6 @@ void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Zygot
         }
         if (t)
                 spawner_put_template(s, t);
-        pthread_cond_signal(&s->wake); /* a replaced template may have to end */
+        spawner_wake(s); /* a replaced template may have to end */
         pthread_mutex_unlock(&s->lock);
 }

@@ -1,13 +1,15 @@
 /* Runs: supervisor (daemon, `lethe serve`). Starts regions and their guards without an exec for each: a Spawner keeps
- * one zygote of either kind (schema/zygote.h) and, for recurring views, a zygote with a built root. Thread-safe.
+ * one zygote of either kind (schema/zygote.h) with a spare, and, for recurring views, a zygote with a built root.
+ * Thread-safe.
  *
  *  Spawner -> lethe-worker zygote -> worker of a region: all steps
  *                                 -> a view's zygote (template) -> worker of a region: only its own part
  *          -> lethe-guard zygote  -> guard of a region
  *
  * All are children of one thread of the Spawner, which lives as long as the Spawner: the parent-death signal of a
- * region is the end of this thread, not of the calling thread. A dead zygote is started again. Without a zygote the
- * region is started by exec, as in a supervisor without a Spawner: no layer is ever left out. */
+ * region is the end of this thread, not of the calling thread. The spare takes the place of a dead zygote, and forks the
+ * next spare: a confined supervisor executes nothing. Without a spare a zygote is started, where exec is still allowed.
+ * Without a zygote the region is started by exec, as in a supervisor without a Spawner: no layer is ever left out. */
 #pragma once
 
 #include "base/diag.h"
@@ -24,7 +26,7 @@ void spawner_group_templates(Spawner *s, const TemplateGroups *groups);
 void spawner_forget(Spawner *s);
 /* All processes older than the last spawner_forget() have ended. */
 bool spawner_has_forgotten(Spawner *s);
-/* Both zygotes live; the next start that needs a dead zygote starts a new zygote, where exec is still allowed. */
+/* A zygote or a spare of either kind lives; the next start that needs a dead zygote puts another one in its place. */
 bool spawner_works(Spawner *s);
 /* The number of used guards that are as new, for the next regions. Does not wait. */
 size_t spawner_ready_guards(Spawner *s);

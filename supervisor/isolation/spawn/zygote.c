@@ -10,6 +10,7 @@
 #include "spawn/uids.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -111,6 +112,45 @@ int zygote_child(Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t 
         return 0;
 }
 
+int zygote_start_again(Zygote *n, Zygote *ret) {
+        _cleanup_close_ int theirs = -1, ours = -1;
+        int pair[2], pidfd, e;
+        pid_t pid;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ours = pair[0];
+        theirs = pair[1];
+        e = zygote_child(n, ZYGOTE_AGAIN, &theirs, 1, &pid, &pidfd);
+        if (e != 0)
+                return e;
+        close(pidfd);
+        pthread_mutex_lock(&ret->lock);
+        ret->pid = pid;
+        ret->control = TAKE_FD(ours);
+        pthread_mutex_unlock(&ret->lock);
+        return 0;
+}
+
+void zygote_move(Zygote *to, Zygote *from) {
+        pthread_mutex_lock(&from->lock);
+        pthread_mutex_lock(&to->lock);
+        to->pid = from->pid;
+        to->control = TAKE_FD(from->control);
+        from->pid = 0;
+        pthread_mutex_unlock(&to->lock);
+        pthread_mutex_unlock(&from->lock);
+}
+
+bool zygote_look(Zygote *n) {
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&n->lock);
+        struct pollfd p = {.fd = n->control};
+
+        if (n->control >= 0 && poll(&p, 1, 0) > 0)
+                closep(&n->control);
+        return n->control >= 0;
+}
+
 static void zygote_reap_stray(pid_t pid, void *arg) {
         (void)arg;
         if (!child_registry_is(pid))
@@ -127,6 +167,12 @@ bool zygote_is_there(Zygote *n) {
         _cleanup_unlock_ pthread_mutex_t *held = lock_take(&n->lock);
 
         return n->control >= 0;
+}
+
+int zygote_socket(Zygote *n) {
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&n->lock);
+
+        return n->control;
 }
 
 void zygote_end(Zygote *n) {

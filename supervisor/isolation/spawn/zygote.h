@@ -33,10 +33,19 @@ void zygote_init(Zygote *n);
 /* Executes `name` (found by find_program()) as a zygote. The calling thread must outlive zygote and children: its end
  * kills both. Returns 0, SPAWN_E_WORKER or SPAWN_E_KERNEL with a message, -errno. */
 int zygote_start(Zygote *n, const char *name, Diag *reterr);
+/* A further zygote of the same kind, made by fork: the caller may be unable to execute anything. ret: of zygote_init().
+ * Returns as zygote_child(). */
+int zygote_start_again(Zygote *n, Zygote *ret);
+/* Moves a started zygote in the place of an ended one. Each moment one of the two has it, seen by zygote_is_there() of
+ * `from` first. */
+void zygote_move(Zygote *to, Zygote *from);
+/* Whether the zygote still listens. A dead zygote is gone from now on. */
+bool zygote_look(Zygote *n);
 /* A child with exactly these descriptors, noted in the child registry. Returns 0, ZYGOTE_E_GONE, -errno of clone3. */
 int zygote_child(Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
 /* Called by the starting thread after a zygote's death: kills and reaps unreported children. */
 void zygote_reap_strays(void);
 bool zygote_is_there(Zygote *n);
+int zygote_socket(Zygote *n); /* hangs up with the zygote; -1: gone */
 /* Ends and reaps the zygote. */
 void zygote_end(Zygote *n);

@@ -117,6 +117,40 @@ def the_shim_is_loaded_ahead():
         check(os.path.exists(os.path.join(os.path.dirname(LETHE), "shim-root", os.path.relpath(said[1], "/lethe"))), said)
 
 
+def zygotes(pid, name):
+    """The one that makes processes and its spare, which is younger. Guards have the same command line, and no socket there."""
+    found = [p for p in of_daemon(pid, name) if read(f"/proc/{p}/cmdline") == f"{name}\0zygote\0" and (not ROOT or os.path.lexists(f"/proc/{p}/fd/256"))]
+    return sorted(found, key=lambda p: int(read(f"/proc/{p}/stat").rsplit(")", 1)[1].split()[19]))[:2]
+
+
+@case
+def one_that_is_killed_is_replaced_and_sessions_go_on():  # I-84
+    """What is confined executes nothing: the spare takes its place, and forks the next spare. An interpreter is made anew."""
+    code = "import lethe\ntry:\n    n = lethe.carry_read('n')\nexcept lethe.LetheError:\n    n = 0\nlethe.carry_write('n', n + 1)\nprint(n)\n"
+    folder = skill("killed", ENTRY, {"main.py": code}, warm={"preload": ["lethe"]}, session={"sections": {"n": {"schema": {"type": "integer"}}}})
+    with Daemon() as d:
+        session, turns = ask_daemon("session.open", skill=folder)["session"], 0
+
+        def turn():
+            nonlocal turns
+            r = ask_daemon("run", session=session)
+            same((r["exit_code"], r["stdout"]), (0, f"{turns}\n"), r)
+            turns += 1
+            d.quiet()
+            return r["receipt"]["start"]
+
+        turn(), same(turn(), "warm")
+        for _ in range(3 if ROOT else 1):
+            for name in ("lethe-worker", "lethe-guard"):
+                os.kill(zygotes(d.pid, name)[0], signal.SIGKILL)
+                turn()
+            for name in ("lethe-warm", "lethe-first"):
+                os.kill(of_daemon(d.pid, name)[0], signal.SIGKILL)
+                wait_for(lambda: turn() == "warm", "an interpreter again")
+        same({len(zygotes(d.pid, name)) for name in ("lethe-worker", "lethe-guard")}, {2})
+        same(ask_daemon("session.close", session=session), {"session": session})
+
+
 @case
 def what_a_skill_has_placed_is_taken_in_its_regions_alone():  # I-92
     """A folder that is granted where an interpreter looks for what it takes without being asked: each region takes it once, as a child of its own first process."""

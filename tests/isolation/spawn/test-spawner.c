@@ -137,7 +137,7 @@ Test(spawner, many_threads_ask_at_once_and_nothing_is_left) {
         child_assert_ok(many_at_once, NULL);
 }
 
-/* The first region of a view is made by all steps, the others in copies of one root: that one, the host's zygote and the guards' stay. */
+/* The first region of a view is made by all steps, the others in copies of one root: that one, the host's zygote and the guards' stay, each of the latter with a spare. */
 static int templates(void *arg) {
         const char *store = region_store();
         Spawner *s = NULL;
@@ -147,17 +147,17 @@ static int templates(void *arg) {
 
         find_set_folder(LETHE_BUILD_DIR);
         child_check(spawner_new(&s, &d) == 0);
-        child_check(children("lethe-worker", pids, ARRAY_SIZE(pids)) == 1 && children("lethe-guard", pids, ARRAY_SIZE(pids)) == 1);
+        child_check(children("lethe-worker", pids, ARRAY_SIZE(pids)) == 2 && children("lethe-guard", pids, ARRAY_SIZE(pids)) == 2);
         e = run_true(s, store);
-        child_check(e.start == 0 && e.status == 0 && children("lethe-worker", pids, ARRAY_SIZE(pids)) == 1);
+        child_check(e.start == 0 && e.status == 0 && children("lethe-worker", pids, ARRAY_SIZE(pids)) == 2);
         for (int i = 0; i < 3; i++) {
                 e = run_true(s, store);
-                child_check(e.start == 0 && e.status == 0 && children("lethe-worker", pids, ARRAY_SIZE(pids)) == 2);
+                child_check(e.start == 0 && e.status == 0 && children("lethe-worker", pids, ARRAY_SIZE(pids)) == 3);
         }
         spawner_forget(s);
-        for (int i = 0; i < 24000 && children("lethe-worker", pids, ARRAY_SIZE(pids)) != 1; i++)
+        for (int i = 0; i < 24000 && children("lethe-worker", pids, ARRAY_SIZE(pids)) != 2; i++)
                 poll(NULL, 0, 5);
-        child_check(children("lethe-worker", pids, ARRAY_SIZE(pids)) == 1);
+        child_check(children("lethe-worker", pids, ARRAY_SIZE(pids)) == 2);
         spawner_free(s);
         child_check(region_no_child_is_left());
         return 0;
@@ -180,10 +180,10 @@ static int templates_of_a_pool(void *arg) {
         child_check(spawner_new(&s, &d) == 0);
         for (int i = 0; i < 2; i++) {
                 region_try_with(s, &w, &e);
-                child_check(e.start == 0 && WEXITSTATUS(e.status) == 5 && children("lethe-worker", pids, ARRAY_SIZE(pids)) == 2);
+                child_check(e.start == 0 && WEXITSTATUS(e.status) == 5 && children("lethe-worker", pids, ARRAY_SIZE(pids)) == 3);
         }
         e = run_program(s, w.store, w.program, (const char *const[]){"sh", "-c", "exit 6", NULL});
-        child_check(e.start == 0 && WEXITSTATUS(e.status) == 6 && children("lethe-worker", pids, ARRAY_SIZE(pids)) == 2);
+        child_check(e.start == 0 && WEXITSTATUS(e.status) == 6 && children("lethe-worker", pids, ARRAY_SIZE(pids)) == 3);
         spawner_free(s);
         return 0;
 }
@@ -340,6 +340,8 @@ static int bad_orders(void *arg) {
                 {"more than said", ZYGOTE_VERSION, 1, 0, 2, sizeof(ZygoteOrder)},
                 {"CLONE_VM", ZYGOTE_VERSION, 1, 0x100, 1, sizeof(ZygoteOrder)},
                 {"CLONE_UNTRACED", ZYGOTE_VERSION, 1, 0x800000, 1, sizeof(ZygoteOrder)},
+                {"another zygote with a namespace", ZYGOTE_VERSION, 1, ZYGOTE_AGAIN | 0x10000000, 1, sizeof(ZygoteOrder)},
+                {"another zygote with two descriptors", ZYGOTE_VERSION, 2, ZYGOTE_AGAIN, 2, sizeof(ZygoteOrder)},
                 {"too short", ZYGOTE_VERSION, 1, 0, 1, sizeof(ZygoteOrder) - 1},
         };
         Zygote n;
