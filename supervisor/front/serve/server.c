@@ -217,7 +217,7 @@ static int server_on_last(sd_event_source *source, uint64_t usec, void *userdata
 void server_check(Server *s) {
         if (s->stopping || spawner_works(s->spawner))
                 return;
-        log_error("a zygote and its spare have died: a process that has confined itself cannot make another one");
+        log_error("a zygote and the spare zygote have died: a confined process cannot make further zygotes");
         s->failed = true;
         server_stop(s, "no more regions can be started");
 }

@@ -110,7 +110,7 @@ static void spawner_end_templates(Spawner *s, uint64_t before, bool all) {
         s->ending = false;
 }
 
-/* Reaps a dead zygote. The spare takes its place, and the zygote makes the next spare. start: without a spare a zygote is
+/* Reaps a dead zygote. The spare takes over, and the zygote makes the next spare. start: without a spare a zygote is
  * executed. Returns 0, or as zygote_start(). */
 static int spawner_start_one(Zygote *n, Zygote *spare, const char *name, bool start, Diag *reterr) {
         int e = 0;

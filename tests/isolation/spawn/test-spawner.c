@@ -137,7 +137,8 @@ Test(spawner, many_threads_ask_at_once_and_nothing_is_left) {
         child_assert_ok(many_at_once, NULL);
 }
 
-/* The first region of a view is made by all steps, the others in copies of one root: that one, the host's zygote and the guards' stay, each of the latter with a spare. */
+/* The first region of a view is made by all steps, the others in copies of one root: that one, the host's zygote and the guards' stay,
+ * and their spares. */
 static int templates(void *arg) {
         const char *store = region_store();
         Spawner *s = NULL;
