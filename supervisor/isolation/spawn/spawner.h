@@ -7,8 +7,8 @@
  *          -> lethe-guard zygote  -> guard of a region
  *
  * All are children of one thread of the Spawner, which lives as long as the Spawner: the parent-death signal of a
- * region is the end of this thread, not of the calling thread. The spare takes the place of a dead zygote, and forks the
- * next spare: a confined supervisor executes nothing. Without a spare a zygote is started, where exec is still allowed.
+ * region is the end of this thread, not of the calling thread. The spare takes the place of a dead zygote, and forks a
+ * new spare: a confined supervisor executes nothing. Without a spare a zygote is started, where exec is still allowed.
  * Without a zygote the region is started by exec, as in a supervisor without a Spawner: no layer is ever left out. */
 #pragma once
 

@@ -36,7 +36,7 @@ int zygote_start(Zygote *n, const char *name, Diag *reterr);
 /* A further zygote of the same kind, made by fork: the caller may be unable to execute anything. ret: of zygote_init().
  * Returns as zygote_child(). */
 int zygote_start_again(Zygote *n, Zygote *ret);
-/* Moves a started zygote to the place of an ended zygote. A caller of zygote_is_there() for `from`, then for `to`, always
+/* Moves a started zygote to the place of an ended zygote. A caller of zygote_is_there() for `from`, then `to`, always
  * finds the zygote. */
 void zygote_move(Zygote *to, Zygote *from);
 /* Whether the zygote still listens. A dead zygote is gone from now on. */
