@@ -1,9 +1,11 @@
 """The work of scripts/bench: see there. Runs the programs of tests/bench and sets their numbers side by side."""
 import argparse
 import contextlib
+import ctypes
 import json
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import sys
@@ -204,6 +206,38 @@ def languages(args, work):
     return rows
 
 
+PR_SET_CHILD_SUBREAPER = 36
+BLOCKS, WARMED = 4, 3  # WARMED: what tests/bench/launch starts before it measures
+
+
+def processor(args, rounds, commands, pid):
+    """What each takes of the processor, in turns of whole blocks: a request what the daemon and all that it starts take, a program what that and all
+    that it leaves take. The client's own part is not counted. Returns microseconds by name."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # bubblewrap ends before its child
+    took = {}
+    for block in range(BLOCKS):
+        for name, command in commands[block % len(commands):] + commands[:block % len(commands)]:
+            asked = command[0].startswith("@")
+            before = bench_serve.processor_total_usec(pid) if asked else _usage_of_children()
+            in_turns(args, rounds, [(name, command)])
+            time.sleep(0.3)
+            after = bench_serve.processor_total_usec(pid) if asked else _usage_of_children()
+            took.setdefault(name, []).append((after - before) / (rounds + WARMED))
+    return {name: sum(usec) / len(usec) for name, usec in took.items()}
+
+
+def _usage_of_children():
+    """Those that were left are reaped first; a daemon is not among them, because it has not ended."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                break
+        except ChildProcessError:
+            break
+    u = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int(1e6 * (u.ru_utime + u.ru_stime))
+
+
 def session(args, work):
     """A turn of a session, from the request to the recorded end: with the interpreter that its turns share, without it, and with a value that it carries."""
     text = "import json, re, sqlite3\n"
@@ -211,19 +245,27 @@ def session(args, work):
     said = {"sections": {"n": {"schema": {"type": "integer"}, "bytes": 16}}}
     preload = {"warm": {"preload": ["json", "re", "sqlite3"]}}
     daemon = bench_serve.Daemon(args.build, work, {"version": 1})
-    for name, code, more in (("turns-cold", text, {}), ("turns-warm", text, preload), ("turns-carry", carries, preload)):
+    with_shim = {"warm": {"preload": preload["warm"]["preload"] + ["lethe"]}}
+    for name, code, more in (("turns-cold", text, {}), ("turns-warm", text, preload), ("turns-carry", carries, preload), ("turns-shim", carries, with_shim)):
         daemon.script(name, "python3", code, session=said, **more)
     python = ["/usr/bin/python3", "-c", text.strip()]
     with daemon:
         commands = [("python3, no sandbox", python)]
-        for name, what in (("turns-cold", "cold"), ("turns-warm", "warm"), ("turns-carry", "warm, carries a value")):
+        for name, what in (("turns-cold", "cold"), ("turns-warm", "warm"), ("turns-carry", "warm, carries a value"),
+                           ("turns-shim", "the same, lethe preloaded")):
             opened = run([args.build + "/lethe", "session", "open", "--socket", daemon.socket, "--store", daemon.store, name])
             if opened.returncode != 0:
                 sys.exit("session: " + opened.stderr.strip())
             commands.append(("python3, a turn of a session, %s" % what, daemon.request(session=opened.stdout.strip())))
         commands.append(("python3, bubblewrap", bwrap(*python)))
         rows = in_turns(args, max(5, args.n // 5), commands)
-    return table("A turn of a session, from the request to the recorded end: python3 with json, re and sqlite3", rows, "python3, bubblewrap")
+        used = processor(args, max(5, args.n // 5), commands, daemon.process.pid)
+    table("A turn of a session, from the request to the recorded end: python3 with json, re and sqlite3", rows, "python3, bubblewrap")
+    for r in rows:
+        r["processor_usec"] = round(used[r["name"]], 1)
+        r["processor_ratio"] = round(used[r["name"]] / used["python3, bubblewrap"], 3)
+        print("%-60s %9.1f us of processor time, %.2f of bubblewrap's" % (r["name"], r["processor_usec"], r["processor_ratio"]), flush=True)
+    return rows
 
 
 def throughput(args, work):

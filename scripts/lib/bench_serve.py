@@ -40,6 +40,18 @@ def processor_usec(pid, names):
     return used[True] // 1000, used[False] // 1000
 
 
+def processor_total_usec(pid):
+    """Of the process and those below it, with threads that have ended and processes that they have waited for. In clock ticks: for many runs at once."""
+    ticks = 0
+    for p in _tree(pid):
+        try:
+            with open("/proc/%d/stat" % p, encoding="utf-8") as f:
+                ticks += sum(map(int, f.read().rsplit(")", 1)[1].split()[11:15]))
+        except OSError:
+            pass
+    return ticks * 1000000 // os.sysconf("SC_CLK_TCK")
+
+
 def _name(pid):
     try:
         with open("/proc/%d/comm" % pid, encoding="utf-8") as f:
