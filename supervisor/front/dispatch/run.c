@@ -73,8 +73,8 @@ int dispatch_do_skill_run(Dispatch *d, json_t *params, json_t **ret_result, Diag
         return DISPATCH_LATER;
 }
 
-int dispatch_output_refused(Dispatch *d, size_t n, Diag *reterr) {
-        return dispatch_refuse(d, RPC_E_KEY_ESCAPE, "skill.run", n, reterr);
+int dispatch_output_refused(Dispatch *d, const char *method, size_t n, Diag *reterr) {
+        return dispatch_refuse(d, RPC_E_KEY_ESCAPE, method, n, reterr);
 }
 
 int dispatch_answer_started(const json_t *id, json_t *result, Buf *reply) {

@@ -107,7 +107,7 @@ RunStep end_stop(Run *run) {
                 return end_give_up(run, e, &d);
         run->end.stopped_usec = clock_mono_usec();
         run_judge_rest(run);
-        if (run->parent && run->pipe.dispatch)
+        if (run->pipe.dispatch && run->region.io.out.kept) /* output for the region above, or the decision of a turn */
                 run_hide_keys(run);
         end_record_breach(run);
         return RUN_RELEASE;

@@ -276,7 +276,7 @@ void run_hide_keys(Run *run) {
 
         if (out->n_kept == 0 || region_keys_in_text(out->kept, out->n_kept) == 0)
                 return;
-        if (dispatch_output_refused(run->pipe.dispatch, out->n_kept, &d) != 0) {
+        if (dispatch_output_refused(run->pipe.dispatch, run->parent ? "skill.run" : "output", out->n_kept, &d) != 0) {
                 run->store.failed = true;
                 log_error("%s", d.text);
         }

@@ -304,8 +304,8 @@ void run_release_hurry(Run *callback, const Run *above);
 /* sub-skill.c */
 /* For dispatch_set_starter(): userdata is the asking Run. */
 int run_start_sub(void *userdata, const DispatchStart *start, Diag *reterr);
-/* Output with the key of a living region is not given to another region (I-11). To be called before the keys are
- * gone. */
+/* Output with the key of a living region is not given to another region, and is no decision of a turn (I-11). To be
+ * called before the keys are gone. */
 void run_hide_keys(Run *run);
 /* A sub-skill is over: budget and place go back, and the parent is answered. */
 void run_sub_over(Run *run);

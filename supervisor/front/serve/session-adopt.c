@@ -96,6 +96,9 @@ static int session_adopt(Job *j, const char *id, Session **ret, Diag *reterr) {
         e = e ?: session_adopt_look(j, id, &row, reterr);
         if (e != 0)
                 return e;
+        if (row.supervisor_lock == store_own_lock(s->store)) /* session_end() without a commit */
+                return diag(reterr, SERVE_E_NO_SESSION, "session %s has ended, and the store could not record the end: the "
+                            "start of lethe after the death of this process, %d, records it", id, (int)getpid());
         if (!session_resumes(session_of_row(&row)) || !store_lock_is_free(s->store, row.supervisor_lock))
                 return diag(reterr, SERVE_E_ELSEWHERE, "session %s is hosted by process %llu: ask there", id,
                             (unsigned long long)row.supervisor_pid);

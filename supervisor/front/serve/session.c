@@ -84,7 +84,7 @@ int session_enter(Server *s, Session *x, bool closes, int cancel, Diag *reterr) 
         int r = -EAGAIN;
 
         pthread_mutex_lock(&s->sessions_lock);
-        if (x->waiting >= SESSION_WAITING_MAX)
+        if (x->waiting >= SESSION_WAITING_MAX && !closes) /* waiting turns must not keep a session open */
                 r = diag(reterr, SERVE_E_BUSY, "%u wait for the turn of session %s: ask again later", x->waiting,
                          x->id);
         else
