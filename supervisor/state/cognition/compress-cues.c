@@ -80,9 +80,13 @@ static void cue_taken(PhraseText *t, size_t at, size_t end) {
 /* A hypothesis that ended. The user's word alone makes a cause of a hypothesis. */
 static int cue_end(Compress *c, PhraseText *t, size_t at, size_t end, bool user) {
         static const char *const names[] = {"hypothesis", "theory", "suspicion"};
-        bool confirmed = CUE_ANY(t, at, end, cue_confirmed), named = CUE_ANY(t, at, end, names);
+        bool confirmed, named;
         int e = 0;
 
+        if (c->n_hypotheses == 0 && !c->step[0])
+                return 0;
+        confirmed = CUE_ANY(t, at, end, cue_confirmed);
+        named = CUE_ANY(t, at, end, names);
         if (c->step[0] && CUE_ANY(t, at, end, cue_done) && cue_speaks_of(t, at, end, c->step))
                 c->step[0] = '\0';
         if (!confirmed && !CUE_ANY(t, at, end, cue_refuted))

@@ -253,8 +253,11 @@ void compress_limits(Compress *c) {
         Limit old;
         bool pending = false; /* the clause before, from word `unfit_at` on, calls the limit's number unfit */
         size_t unfit_at = 0;
+        bool numbers = false;
 
-        for (size_t at = 0, end, sentence = 0; at < t->n && !c->failed; at = end) {
+        for (size_t i = 0; i < c->next.field[CCS_CONSTRAINTS].n && !numbers; i++)
+                numbers = strpbrk(c->next.field[CCS_CONSTRAINTS].atoms[i], "0123456789") != NULL;
+        for (size_t at = 0, end, sentence = 0; numbers && at < t->n && !c->failed; at = end) {
                 Measure m = {0}, bad = {0};
                 bool has = false, unfit, turns, names, fine;
                 char words[256];
