@@ -29,7 +29,7 @@ static const char help[] =
         "  --explain AGENT   prints each context of transcript, retrieval or ccs, and the slots that fail\n"
         "  --requests FILE   a line of JSON for each turn, for another judge (README.md)\n"
         "  --seed N          of the order in which the judge sees the answers; of episodes (default 1)\n"
-        "  --k N             texts that retrieval gives (default 5)\n"
+        "  --k N             texts that retrieval keeps (default: as many as make it no shorter than the state)\n"
         "  --generate DOMAIN prints episodes: it_operations, cybersecurity, healthcare, finance\n"
         "  --turns N         turns of the user in an episode (default 50, at least 12)\n"
         "  --episodes N      episodes, with the seeds N, N+1 and so on (default 1)\n"
@@ -351,7 +351,7 @@ static int drift_options(DriftWant *w, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-        DriftWant w = {.seed = 1, .k = 5, .turns = 50, .episodes = 1};
+        DriftWant w = {.seed = 1, .turns = 50, .episodes = 1};
         int r;
 
         signal(SIGPIPE, SIG_IGN);

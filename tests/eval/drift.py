@@ -103,9 +103,11 @@ def real_dialogues_are_measured():  # C-45 C-48 C-49 C-58
         print("# %s: D %.3f H %.3f tokens %.1f last %.1f" % (agent, *(m[agent][k] for k in ("D", "H", "tokens_mean", "tokens_last"))))
         for k in ("relevance", "answer_quality", "instruction_following", "coherence"):
             check(0 <= m[agent][k]["mean"] <= 10 and m[agent][k]["std"] >= 0, m[agent])
-    check(0.07 < m["transcript"]["D"] < 0.12 and 0.35 < m["retrieval"]["D"] < 0.51, m)
+    check(0.07 < m["transcript"]["D"] < 0.12 and 0.2 < m["retrieval"]["D"] < 0.4, m)
+    check(m["ccs"]["tokens_mean"] <= m["retrieval"]["tokens_mean"] and m["ccs"]["D"] < min(m[a]["D"] for a in ("transcript", "retrieval")), m)
+    check(0.35 < measure("--k", "5", SGD)["retrieval"]["D"] < 0.51)
     check(m["ccs"]["D"] <= 0.14 and m["ccs"]["tokens_mean"] <= 120 and m["ccs"]["H"] <= m["transcript"]["H"], m["ccs"])
-    same((m["config"]["seed"], m["config"]["k"], m["config"]["answers"], m["config"]["judge"], len(m["config"]["source"])), (1, 5, list(AGENTS), "deterministic/1", 64))
+    same((m["config"]["seed"], m["config"]["k"], m["config"]["answers"], m["config"]["judge"], len(m["config"]["source"])), (1, 0, list(AGENTS), "deterministic/1", 64))
 
 
 @case
@@ -119,7 +121,7 @@ def transcripts_of_agents_are_measured():  # C-45 C-58
     print("# tau-bench: tokens %s" % {a: round(r[a]["tokens_mean"], 1) for a in AGENTS}, flush=True)
     same(r["transcript"]["D"], 0, "each value was said")
     check(0 < r["ccs"]["active"] == r["retrieval"]["active"], r["ccs"])
-    check(r["ccs"]["D"] < r["retrieval"]["D"] and r["ccs"]["tokens_mean"] < r["retrieval"]["tokens_mean"], r["ccs"], r["retrieval"])
+    check(r["ccs"]["D"] < r["retrieval"]["D"] and r["ccs"]["tokens_mean"] <= r["retrieval"]["tokens_mean"], r["ccs"], r["retrieval"])
     check(r["ccs"]["tokens_max"] <= 512, r["ccs"])
 
 
@@ -138,7 +140,7 @@ def at_an_equal_footprint_the_state_drifts_least():  # C-54 C-55 C-58
     for domain in DOMAINS:
         with open(path, "wb") as f:
             f.write(generate(domain, "--seed", "31", "--episodes", "8"))
-        m = measure("--k", "6", path)
+        m = measure(path)
         print("# %s: D %s, tokens %s" % (domain, *({a: round(m[a][k], 3) for a in AGENTS} for k in ("D", "tokens_mean"))), flush=True)
         check(m["ccs"]["tokens_mean"] <= m["retrieval"]["tokens_mean"] < m["transcript"]["tokens_mean"], domain, m)
         check(m["ccs"]["D"] <= 0.07 and m["ccs"]["H"] <= 0.07 and m["ccs"]["D"] < min(m[a]["D"] for a in ("transcript", "retrieval")) / 2, domain, m)

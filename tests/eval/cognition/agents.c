@@ -1,9 +1,11 @@
 #include "tests/eval/cognition/agents.h"
+#include "tests/eval/cognition/judge.h"
 
 #include <errno.h>
 
 struct Agents {
         unsigned k;
+        int64_t behind; /* tokens of the states so far, less those of the retrieved texts */
         Buf transcript, retrieved;
         Shelf *shelf;
         Mind *mind;
@@ -45,6 +47,18 @@ static int agents_say(Agents *a, const char *text) {
         return r ?: buf_add_str(&a->transcript, "\n");
 }
 
+static int agents_retrieve(Agents *a, const DialogueTurn *turn) {
+        int r;
+
+        a->behind += (int64_t)judge_tokens(mind_text(a->mind));
+        a->retrieved.n = 0;
+        r = shelf_find(a->shelf, turn->text, a->k, a->behind, &a->retrieved) ?: buf_add_str(&a->retrieved, "");
+        if (r < 0)
+                return r;
+        a->behind -= (int64_t)judge_tokens(a->retrieved.data);
+        return buf_add_str(&a->retrieved, turn->text);
+}
+
 int agents_hear(Agents *a, const DialogueTurn *turn) {
         json_t *tool;
         size_t i;
@@ -52,14 +66,13 @@ int agents_hear(Agents *a, const DialogueTurn *turn) {
 
         json_array_foreach(turn->tools, i, tool)
                 r = r ?: agents_say(a, json_str(tool, "text"));
-        if (r == 0 && turn->user) {
-                a->retrieved.n = 0;
-                r = shelf_find(a->shelf, turn->text, a->k, &a->retrieved) ?: buf_add_str(&a->retrieved, turn->text);
-        }
+        r = r ?: mind_hear(a->mind, turn);
+        if (r == 0 && turn->user)
+                r = agents_retrieve(a, turn);
         r = r ?: shelf_add(a->shelf, turn->text);
         json_array_foreach(turn->tools, i, tool)
                 r = r ?: shelf_add(a->shelf, json_str(tool, "text"));
-        return r ?: mind_hear(a->mind, turn);
+        return r;
 }
 
 const char *agents_context(const Agents *a, AgentKind k) {

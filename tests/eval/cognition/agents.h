@@ -10,7 +10,8 @@ typedef enum AgentKind { AGENT_TRANSCRIPT, AGENT_RETRIEVAL, AGENT_CCS, AGENTS } 
 const char *agent_name(AgentKind k);
 
 typedef struct Agents Agents;
-/* k: texts that retrieval gives. Returns 0, -ENOMEM. */
+/* k: texts that retrieval gives. 0: as many as keep its footprint, over the dialogue so far, no smaller than that of the
+ * state (C-58). Returns 0, -ENOMEM. */
 int agents_new(unsigned k, Agents **ret);
 void agents_free(Agents *a);
 static inline void agents_freep(Agents **a) {
@@ -31,8 +32,9 @@ int shelf_new(Shelf **ret);
 void shelf_free(Shelf *s);
 /* The text is copied. Returns 0, -ENOMEM. */
 int shelf_add(Shelf *s, const char *text);
-/* Adds the k best texts to `out`, in the order of time, a text a line. Returns 0, -ENOMEM. */
-int shelf_find(Shelf *s, const char *query, unsigned k, Buf *out);
+/* Adds the k best texts to `out`, in the order of time, a text a line; k 0: the fewest with `least` tokens. Returns 0,
+ * -ENOMEM. */
+int shelf_find(Shelf *s, const char *query, unsigned k, int64_t least, Buf *out);
 
 /* The state of the agent with a Compressed Cognitive State. */
 typedef struct Mind Mind;

@@ -1,4 +1,5 @@
 #include "tests/eval/cognition/agents.h"
+#include "tests/eval/cognition/judge.h"
 #include "tests/eval/cognition/wording.h"
 
 #include <errno.h>
@@ -88,7 +89,7 @@ static size_t shelf_best(const Shelf *s, const bool *taken) {
         return best;
 }
 
-int shelf_find(Shelf *s, const char *query, unsigned k, Buf *out) {
+int shelf_find(Shelf *s, const char *query, unsigned k, int64_t least, Buf *out) {
         _cleanup_words_ Words words = {0};
         _cleanup_free_ size_t *counts = calloc(s->n + 1, sizeof(*counts));
         _cleanup_free_ bool *taken = calloc(s->n + 1, sizeof(*taken));
@@ -100,8 +101,12 @@ int shelf_find(Shelf *s, const char *query, unsigned k, Buf *out) {
                 s->texts[i].score = 0;
         for (size_t i = 0; s->n > 0 && i < words.n; i++)
                 shelf_score(s, words.v[i].id, counts);
-        for (unsigned i = 0; i < k && i < s->n; i++)
-                taken[shelf_best(s, taken)] = true;
+        for (size_t i = 0; i < s->n && (k > 0 ? i < k : least > 0); i++) {
+                size_t best = shelf_best(s, taken);
+
+                taken[best] = true;
+                least -= (int64_t)judge_tokens(s->texts[best].text);
+        }
         for (size_t i = 0; r == 0 && i < s->n; i++)
                 if (taken[i])
                         r = buf_add_str(out, s->texts[i].text) ?: buf_add_str(out, "\n");
