@@ -132,6 +132,8 @@ static void phrase_classify(PhraseText *t) {
                 w->begins = i == 0 || w->gap == 2 || phrase_ends_sentence(t, i - 1) || phrase_is(t, i - 1, ":");
                 if (w->letter)
                         w->class = phrase_class(t->low + w->at, w->n, &w->number);
+                if (phrase_is(t, i, "trip") && i > 0 && w->gap == 1 && phrase_is(t, i - 1, "round"))
+                        w->class &= ~PW_STOP; /* a kind of journey, as "one-way" */
         }
 }
 

@@ -39,6 +39,7 @@ Test(phrases, values) {
                 {"in san jose", "place", "san jose"},
                 {"I like Girl In Red", "name", "Girl In Red"},
                 {"a moderate italian restaurant", "thing", "moderate italian restaurant"},
+                {"the cheapest business round trip", "thing", "cheapest business round trip"},
                 {"padres vs brewers", "thing", "padres vs brewers"},
                 {"call 925-671-3845", "code", "925-671-3845"},
                 {"reservation EHGLP3", "thing", "reservation EHGLP3"},
