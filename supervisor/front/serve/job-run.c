@@ -18,8 +18,8 @@
 
 /* The parameters of each method, for messages. */
 static const char *const job_run_forms[] = {
-        [JOB_RUN] = "{skill: string, or exec: string, or session: string; key?, args?, cwd?, options?, stdio?, stdin?, stream?, "
-                    "receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}",
+        [JOB_RUN] = ("{skill: string, or exec: string, or session: string; key?, args?, cwd?, options?, stdio?, stdin?, stream?, "
+                     "receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}"),
         [JOB_SESSION_OPEN] = "{skill: string, cwd?: string, options?: array, store?: string, anchor?: string, policy?: string}",
         [JOB_SESSION_CARRY] = "{session: string, section: string, value?: any, key?: string, store?: string}",
         [JOB_SESSION_CLOSE] = "{session: string, erase?: boolean, key?: string, store?: string}",

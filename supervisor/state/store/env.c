@@ -33,19 +33,20 @@ static int env_open_once(Store *s, const char *path, unsigned flags, size_t map)
 
 /* Every opener holds a shared flock(2) on the folder while LMDB opens the files. store_replaces() takes the exclusive
  * one: no process can wait inside LMDB's open, keep the lock file's number of the last commit, and then read it
- * together with another data.mdb. */
-static bool env_may_open(const Store *s) {
-        return flock(s->dir_fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+ * together with another data.mdb. The maker of a store has the exclusive lock already (create.c), and keeps it. */
+static bool env_may_open(const Store *s, bool create) {
+        return create || flock(s->dir_fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-static void env_opened(const Store *s) {
-        flock(s->dir_fd, LOCK_UN);
+static void env_opened(const Store *s, bool create) {
+        if (!create)
+                flock(s->dir_fd, LOCK_UN);
 }
 
 /* LMDB would wait for ever for a process with an exclusive lock on the lock file; LMDB itself needs such a lock only
  * for a moment, at the open. The file is opened and closed here, before LMDB opens it: a later close would drop LMDB's
  * locks. Returns with the folder's shared lock. */
-static int env_wait_for_lock(Store *s, Diag *reterr) {
+static int env_wait_for_lock(Store *s, bool create, Diag *reterr) {
         _cleanup_close_ int fd = openat(s->dir_fd, "lock.mdb", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
         const uint64_t began = clock_mono_usec();
@@ -55,7 +56,7 @@ static int env_wait_for_lock(Store *s, Diag *reterr) {
                 const uint64_t waited = clock_mono_usec() - began;
                 struct flock l = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
 
-                if ((fd < 0 || fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK) && env_may_open(s))
+                if ((fd < 0 || fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK) && env_may_open(s, create))
                         break;
                 if (waited >= LOCK_WAIT_USEC)
                         return diag(reterr, STORE_E_LOCKED,
@@ -164,7 +165,7 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
         struct statvfs st;
         int r, fd;
 
-        r = env_wait_for_lock(s, reterr);
+        r = env_wait_for_lock(s, create, reterr);
         if (r != 0)
                 return r;
         for (;;) {
@@ -177,7 +178,7 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
                 else
                         break;
         }
-        env_opened(s);
+        env_opened(s, create);
         if (r < 0)
                 return store_refusal(s, r, "cannot be opened", reterr);
         s->no_lock = flags & MDB_NOLOCK && s->copy_of == 0;
