@@ -3,8 +3,9 @@
  *   launch ROUNDS NAME PROGRAM ARGS… [-- NAME PROGRAM ARGS…]…
  *   launch -c CLIENTS ROUNDS NAME PROGRAM ARGS… [-- …]…
  *
- * Turns (and not one command after another) so that what else the machine does meets all of them alike. Each round begins with
- * another command. PROGRAM @SOCKET, with the params of a `run` as its argument, is a request to a `lethe serve` to which the client is connected
+ * Turns (and not one command after another) so that what else the machine does meets all of them alike. Each round has an
+ * order of its own, the same in each run: a daemon that answers before it has put a region away leaves that work to the
+ * command that comes next, and no command comes always after the same one. PROGRAM @SOCKET, with the params of a `run` as its argument, is a request to a `lethe serve` to which the client is connected
  * already (schema/serve.md), from the request to the answer, with /dev/null as the three streams. A command that does not end 0 stops the
  * run: a sandbox that refuses to start is fast. With -c a round is half a second in which that many clients start the command one after the
  * other, each its own; per_second is then what all of them got through. */
@@ -170,8 +171,25 @@ static int usage(void) {
         return 2;
 }
 
+/* Fisher-Yates, with a generator of fixed seed (xorshift64). */
+static void shuffle(size_t *order, size_t n) {
+        static uint64_t state = 0x9e3779b97f4a7c15;
+
+        for (size_t i = n - 1; i > 0; i--) {
+                size_t k, other = order[i];
+
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                k = state % (i + 1);
+                order[i] = order[k];
+                order[k] = other;
+        }
+}
+
 int main(int argc, char **argv) {
         Command commands[COMMANDS_MAX];
+        size_t order[COMMANDS_MAX];
         size_t n_commands = 0, n_clients = 0, rounds;
         int at = 1;
 
@@ -203,15 +221,19 @@ int main(int argc, char **argv) {
         for (size_t k = 0; k < n_commands; k++) /* the first start of each reads files from the disk */
                 for (int warm = 0; warm < 3; warm++)
                         run_once(&commands[k], commands[k].socket);
-        for (size_t round = 0; round < rounds; round++)
+        for (size_t k = 0; k < n_commands; k++)
+                order[k] = k;
+        for (size_t round = 0; round < rounds; round++) {
+                shuffle(order, n_commands);
                 for (size_t k = 0; k < n_commands; k++) {
-                        Command *c = &commands[(k + round) % n_commands];
+                        Command *c = &commands[order[k]];
 
                         if (n_clients > 0)
                                 take_turn(c, n_clients);
                         else
                                 keep(&c->nsec, &c->n, &c->n_room, run_once(c, c->socket));
                 }
+        }
         for (size_t k = 0; k < n_commands; k++) {
                 const Command *c = &commands[k];
 
