@@ -64,9 +64,13 @@ def that_wait_with_it(pid):
     return [p for p in that_show_it(pid) if traced(p)]
 
 
-def waits_for_a_zygote(pid):
-    """A thread of the daemon is in poll(2): the others are in epoll_wait(2) or wait for a lock."""
-    for task in os.listdir("/proc/%d/task" % pid):
+def threads(pid):
+    return set(os.listdir("/proc/%d/task" % pid))
+
+
+def waits_for_a_zygote(pid, earlier):
+    """A thread of the daemon that is none of the earlier ones is in poll(2): that of an invocation. The keeper of the zygotes is there all the time."""
+    for task in threads(pid) - earlier:
         try:
             with open("/proc/%d/task/%s/syscall" % (pid, task), encoding="utf-8") as f:
                 if f.read().split()[0] == "7":
@@ -181,8 +185,9 @@ def who_is_being_started_is_waited_for():  # I-96
         zygotes = [p for p in descendants(d.pid) if "discard" not in open("/proc/%d/comm" % p, encoding="utf-8").read()]
         for p in zygotes:
             os.kill(p, signal.SIGSTOP)
+        earlier = threads(d.pid)
         c.send("run", skill="reader", receipt=False)
-        wait_for(lambda: waits_for_a_zygote(d.pid), "its thread, which asks for a process")
+        wait_for(lambda: waits_for_a_zygote(d.pid, earlier), "its thread, which asks for a process")
         policy(pool={"skills": {"reader": 1}})
         other.send("reload")
         for _ in range(20):
