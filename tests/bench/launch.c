@@ -5,10 +5,12 @@
  *
  * Turns (and not one command after another) so that what else the machine does meets all of them alike. Each round has an
  * order of its own, the same in each run: a daemon that answers before it has put a region away leaves that work to the
- * command that comes next, and no command comes always after the same one. PROGRAM @SOCKET, with the params of a `run` as its argument, is a request to a `lethe serve` to which the client is connected
- * already (schema/serve.md), from the request to the answer, with /dev/null as the three streams. A command that does not end 0 stops the
- * run: a sandbox that refuses to start is fast. With -c a round is half a second in which that many clients start the command one after the
- * other, each its own; per_second is then what all of them got through. */
+ * command that comes next, and no command comes always after the same one.
+ *
+ * PROGRAM @SOCKET, with the params of a `run` as its argument, is a request to a `lethe serve` to which the client is
+ * connected already (schema/serve.md), from the request to the answer, with /dev/null as the three streams. A command that
+ * does not end 0 stops the run: a sandbox that refuses to start is fast. With -c a round is half a second in which that
+ * many clients start the command one after the other, each its own; per_second is then what all of them got through. */
 #include "stats.h"
 
 #include <errno.h>
