@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
 
@@ -55,21 +56,24 @@ static int env_wait_for_lock(Store *s, bool create, Diag *reterr) {
         for (;;) {
                 const uint64_t waited = clock_mono_usec() - began;
                 struct flock l = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+                char who[32] = "another process";
+                const char *held = "the folder"; /* the lock of env_may_open() names nobody */
 
                 if ((fd < 0 || fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK) && env_may_open(s, create))
                         break;
+                if (l.l_pid > 0) {
+                        snprintf(who, sizeof(who), "process %d", l.l_pid);
+                        held = "lock.mdb";
+                }
                 if (waited >= LOCK_WAIT_USEC)
-                        return diag(reterr, STORE_E_LOCKED,
-                                    "store %s: process %d holds lock.mdb for itself alone, for %u s now", s->dir,
-                                    l.l_pid, LOCK_WAIT_USEC / 1000000);
+                        return diag(reterr, STORE_E_LOCKED, "store %s: %s holds %s for itself alone, for %u s now",
+                                    s->dir, who, held, LOCK_WAIT_USEC / 1000000);
                 if (gate_wait_is_over(waited))
-                        return diag(
-                                reterr, STORE_E_LOCKED,
-                                "store %s: the wait for process %d, which holds lock.mdb for itself alone, was ended",
-                                s->dir, l.l_pid);
-                if (!said && waited >= GATE_SAY_USEC && l.l_pid > 0) {
-                        log_warning("store %s: waiting for process %d, which holds lock.mdb for itself alone", s->dir,
-                                    l.l_pid);
+                        return diag(reterr, STORE_E_LOCKED,
+                                    "store %s: the wait for %s, which holds %s for itself alone, was ended", s->dir,
+                                    who, held);
+                if (!said && waited >= GATE_SAY_USEC) {
+                        log_warning("store %s: waiting for %s, which holds %s for itself alone", s->dir, who, held);
                         said = true;
                 }
                 usleep(LOCK_STEP_USEC);
