@@ -188,39 +188,45 @@ bool rule_stated(const PhraseText *t, size_t at, size_t end, size_t sentence, Ru
         return false;
 }
 
+/* Behind the last word of the clause. */
+static size_t rule_last(const PhraseText *t, size_t at, size_t end) {
+        while (end > at && !t->word[end - 1].letter)
+                end--;
+        return end;
+}
+
+/* The whole clause is an obligation; false: no words are left of it. */
+static bool rule_obliges(const PhraseText *t, size_t at, size_t end, Rule *ret) {
+        rule_trim(t, &at, &end);
+        ret->kind = RULE_MUST;
+        return rule_words(t, at, end, ret->body, sizeof(ret->body)) > 0;
+}
+
 /* "90 euros per night at most": a clause that ends with the word of a limit. */
 static bool rule_tops(const PhraseText *t, size_t at, size_t end, Rule *ret) {
         static const char *const tops[] = {"at most", "at the most", "max", "maximum", "tops", "or less", "at least", "minimum",
                                            "or more", "at the least"};
-        size_t to = end;
+        size_t to = rule_last(t, at, end);
         bool number = false, found = false;
 
-        while (to > at && !t->word[to - 1].letter)
-                to--;
         for (size_t i = at; i < to; i++)
                 number |= t->word[i].digit;
         for (size_t n = 1; n <= 3 && at + n < to && number && !found; n++)
                 found = rule_at(t, to - n, to, tops, ARRAY_SIZE(tops)) == n;
         if (!found || t->text[t->word[end - 1].at] == '?')
                 return false;
-        rule_trim(t, &at, &to);
-        ret->kind = RULE_MUST;
         ret->limit = true;
-        return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0;
+        return rule_obliges(t, at, to, ret);
 }
 
 /* "I travel by train only". */
 static bool rule_exclusive(const PhraseText *t, size_t at, size_t end, Rule *ret) {
-        size_t to = end;
+        size_t to = rule_last(t, at, end);
 
-        while (to > at && !t->word[to - 1].letter)
-                to--;
         if (to < at + 4 || !rule_says(t, to - 1, to, "only") || t->text[t->word[end - 1].at] == '?' ||
             !(rule_says(t, at, end, "i") || rule_says(t, at, end, "we") || rule_says(t, at, end, "use")))
                 return false;
-        rule_trim(t, &at, &to);
-        ret->kind = RULE_MUST;
-        return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0 && !rule_passing(ret);
+        return rule_obliges(t, at, to, ret) && !rule_passing(ret);
 }
 
 /* "Ask Oona before any order", "run the checks first": an imperative with the point in time at which it applies. */
@@ -232,29 +238,23 @@ static bool rule_orders(const PhraseText *t, size_t at, size_t end, Rule *ret) {
                                            "after each", "after every", "after any", "whenever", "each time", "every time",
                                            "prior to", "unless", "until", "on every", "on each", "with every", "with each",
                                            "for every", "for each", "before the", "in all cases"};
-        size_t to = end, n;
+        size_t n;
 
         if (rule_find(t, at, MIN(end, at + 1), verbs, ARRAY_SIZE(verbs), NULL, &n) != at ||
             rule_find(t, at, end, each, ARRAY_SIZE(each), NULL, &n) == SIZE_MAX || t->text[t->word[end - 1].at] == '?')
                 return false;
-        rule_trim(t, &at, &to);
-        ret->kind = RULE_MUST;
-        return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0;
+        return rule_obliges(t, at, end, ret);
 }
 
 /* "Names stay outside, always": a sentence that ends with a word for all times. */
 static bool rule_ever(const PhraseText *t, size_t at, size_t end, Rule *ret) {
-        size_t to = end;
+        size_t to = rule_last(t, at, end);
 
-        while (to > at && !t->word[to - 1].letter)
-                to--;
         if (to < at + 4 || !rule_says(t, to - 1, to, "always") || t->text[t->word[end - 1].at] == '?' ||
             t->word[at].class & PW_QUESTION || rule_says(t, at, end, "i") || rule_says(t, at, end, "as"))
                 return false;
         to--;
-        rule_trim(t, &at, &to);
-        ret->kind = RULE_MUST;
-        return rule_words(t, at, to, ret->body, sizeof(ret->body)) > 0 && !rule_passing(ret);
+        return rule_obliges(t, at, to, ret) && !rule_passing(ret);
 }
 
 /* Behind the colon of "keep quiet: never contact a customer", when a rule stands there; otherwise `at`. *ret_lifts: it
