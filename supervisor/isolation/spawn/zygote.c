@@ -25,6 +25,13 @@ void zygote_init(Zygote *n) {
         pthread_mutex_init(&n->lock, NULL);
 }
 
+static void zygote_began(Zygote *n, pid_t pid, int control) {
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&n->lock);
+
+        n->pid = pid;
+        n->control = control;
+}
+
 int zygote_start(Zygote *n, const char *name, Diag *reterr) {
         _cleanup_close_ int exe = -1, theirs = -1, ours = -1;
         CloneExec c = {.name = name, .arg = ZYGOTE_ARG, .n_fds = ZYGOTE_FDS};
@@ -45,10 +52,7 @@ int zygote_start(Zygote *n, const char *name, Diag *reterr) {
         if (pid < 0)
                 return diag(reterr, SPAWN_E_KERNEL, "%s as a zygote: %s: %s", name, c.what, strerror(-pid));
         close(pidfd);
-        pthread_mutex_lock(&n->lock);
-        n->pid = pid;
-        n->control = TAKE_FD(ours);
-        pthread_mutex_unlock(&n->lock);
+        zygote_began(n, pid, TAKE_FD(ours));
         return 0;
 }
 
@@ -125,10 +129,7 @@ int zygote_start_again(Zygote *n, Zygote *ret) {
         if (e != 0)
                 return e;
         close(pidfd);
-        pthread_mutex_lock(&ret->lock);
-        ret->pid = pid;
-        ret->control = TAKE_FD(ours);
-        pthread_mutex_unlock(&ret->lock);
+        zygote_began(ret, pid, TAKE_FD(ours));
         return 0;
 }
 
