@@ -23,12 +23,16 @@ static struct {
 
 static bool cli_is_turn;
 
-const char *cli_run_verb(void) {
-        return cli_is_turn ? "session turn" : "run";
+void cli_run_as_turn(void) {
+        cli_is_turn = true;
 }
 
-void cli_run_is_turn(void) {
-        cli_is_turn = true;
+bool cli_run_is_turn(void) {
+        return cli_is_turn;
+}
+
+const char *cli_run_verb(void) {
+        return cli_is_turn ? "session turn" : "run";
 }
 
 void cli_wants_json(void) {

@@ -41,9 +41,10 @@ extern const size_t cli_n_verbs;
 
 /* Prints "lethe VERB: message" and the hint for --help; returns EXIT_USAGE. */
 int cli_usage(const char *verb, const char *fmt, ...) _printf_(2, 3);
-/* "run", or "session turn" for a run that is a turn. */
-const char *cli_run_verb(void);
-void cli_run_is_turn(void);
+/* The command is `lethe session turn`: a run in a session. */
+void cli_run_as_turn(void);
+bool cli_run_is_turn(void);
+const char *cli_run_verb(void); /* "run", or "session turn" */
 /* Prints "lethe VERB: message"; returns code. word: the error for programs, "no_store" … */
 int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ...) _printf_(4, 5);
 #define cli_fail(verb, code, ...) cli_refuse(verb, code, "failed", __VA_ARGS__)

@@ -63,7 +63,6 @@ static const char help[] =
         "  --verbose             print a line also after success, and the skill's log\n"
         "  -h, --help            print the help\n";
 
-static bool cmd_run_is_turn; /* `lethe session turn` */
 
 static const char help_turn[] =
         "Usage: lethe session turn [OPTIONS] SESSION [--] [ARGS...]\n\n"
@@ -226,14 +225,14 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
 
                 switch (o) {
                 case 'h':
-                        return cli_help(cli_run_verb(), cmd_run_is_turn ? help_turn : help);
+                        return cli_help(cli_run_verb(), cli_run_is_turn() ? help_turn : help);
                 case ':':
                         return cmd_run_wrong(c, "%s lacks its value", argv[optind - 1]);
                 case '?':
                         if (optopt && optopt < 256)
                                 return cmd_run_wrong(c, "-%c is no option of %s", optopt, cli_run_verb());
                         return cmd_run_wrong(c, "%s is no option of %s (options of the skill stand behind %s)",
-                                         argv[optind - 1], cli_run_verb(), cmd_run_is_turn ? "SESSION" : "SKILL");
+                                         argv[optind - 1], cli_run_verb(), cli_run_is_turn() ? "SESSION" : "SKILL");
                 case RUN_CPUS:
                         return cmd_run_wrong(
                                 c,
@@ -262,15 +261,15 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         e = traceparent ? trace_take_in(traceparent, &c->ask.request.trace) : 0;
         if (e == -EIO)
                 return cmd_run_wrong(c, "no random numbers are to be had");
-        if (cmd_run_is_turn && (c->exec || cmd_run_value(c, RUN_DRY_RUN) || cmd_run_value(c, RUN_POLICY_FILE)))
+        if (cli_run_is_turn() && (c->exec || cmd_run_value(c, RUN_DRY_RUN) || cmd_run_value(c, RUN_POLICY_FILE)))
                 return cmd_run_wrong(c, "--exec, --dry-run and --policy do not go with a turn: the session has a skill and a "
                                         "policy");
         if (!c->exec) {
                 if (optind >= argc)
-                        return cmd_run_wrong(c, cmd_run_is_turn ? "no session: give SESSION; `lethe session list` shows the open ones"
+                        return cmd_run_wrong(c, cli_run_is_turn() ? "no session: give SESSION; `lethe session list` shows the open ones"
                                                                 : "no program to run: give SKILL, DIR or --exec PROGRAM");
                 c->ask.skill = argv[optind++];
-                if (cmd_run_is_turn) {
+                if (cli_run_is_turn()) {
                         c->through.session = c->ask.skill;
                         if (!region_id_valid(c->ask.skill))
                                 return cmd_run_wrong(c, "'%s' is not a session's id (%d characters of 0-9 a-z)",
@@ -282,7 +281,7 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                         optind++;
         }
         c->ask.request.args = argv + optind;
-        return cmd_run_is_turn ? cmd_run_check_args(c) : -1;
+        return cli_run_is_turn() ? cmd_run_check_args(c) : -1;
 }
 
 static int cmd_run_show_grant(const RunCommand *c, const Grant *g) {
@@ -337,7 +336,7 @@ static int cmd_run_once(RunCommand *c, int signals) {
         Diag d = {};
         int e;
 
-        if (cmd_run_is_turn)
+        if (cli_run_is_turn())
                 return cmd_run_at_host(c, signals);
         /* with --foreign: a daemon decides about its folders alone */
         if (!dry_run && !policy_file && !cmd_run_value(c, RUN_NO_SERVE) && !c->ask.foreign &&
@@ -439,7 +438,6 @@ int cmd_run(int argc, char **argv) {
 }
 
 int cmd_run_turn(int argc, char **argv) {
-        cmd_run_is_turn = true;
-        cli_run_is_turn();
+        cli_run_as_turn();
         return cmd_run(argc, argv);
 }

@@ -473,16 +473,14 @@ int serve_client_turn(ServeClient *t, const SkillRequest *a, const RunOptions *o
 
         front_take_streams();
         liveness_begin(&liveness, fd, NULL);
-        if (serve_client_is_foreign(fd)) {
+        if (serve_client_is_foreign(fd))
                 e = serve_client_run_foreign(t, a, o, fd, store, NULL, signals, &liveness);
-                return e >= 0 || e == SERVE_CLIENT_ELSEWHERE
-                               ? e
-                               : serve_client_failed(a, NULL, o, "the session's host ended before the turn");
+        else {
+                e = serve_call_send(fd, serve_client_request(t, a, NULL, o, store, NULL),
+                                    (const int[]){serve_client_input(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
+                e = e ?: serve_call_receive(fd, signals, &liveness, &line);
+                e = serve_client_answer(t, a, NULL, o, e, &line, &liveness);
         }
-        e = serve_call_send(fd, serve_client_request(t, a, NULL, o, store, NULL),
-                            (const int[]){serve_client_input(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
-        e = e ?: serve_call_receive(fd, signals, &liveness, &line);
-        e = serve_client_answer(t, a, NULL, o, e, &line, &liveness);
         return e >= 0 || e == SERVE_CLIENT_ELSEWHERE
                        ? e
                        : serve_client_failed(a, NULL, o, "the session's host ended before the turn");

@@ -2,10 +2,10 @@
  * daemon, and the daemon ends with the last session. */
 #pragma once
 
-#define SESSION_HOSTS_TRIED 8 /* answers "elsewhere" in a row before a client gives up */
-
 #include "base/diag.h"
 #include "store/store.h"
+
+#define SESSION_HOSTS_TRIED 8 /* answers "elsewhere" in a row before a client gives up */
 
 typedef struct HostPlace {
         const char *store;  /* path of the store */

@@ -79,7 +79,8 @@ typedef int (*DispatchStartFn)(void *userdata, const DispatchStart *start, Diag 
 void dispatch_set_starter(Dispatch *d, DispatchStartFn fn, void *userdata);
 /* The answer to a skill.run, when the sub-skill's end is recorded. result is borrowed. Returns 0, -ENOMEM. */
 int dispatch_answer_started(const json_t *id, json_t *result, Buf *reply);
-/* n bytes of a sub-skill's output are withheld, because the bytes hold a key. Returns as dispatch_line(). */
+/* n bytes of output are withheld, because the bytes hold a key; method: "skill.run" for a sub-skill's output, "output"
+ * for a turn's decision. Returns as dispatch_line(). */
 int dispatch_output_refused(Dispatch *d, const char *method, size_t n, Diag *reterr);
 /* The value of the region's `result`, or NULL: borrowed. */
 const json_t *dispatch_result(const Dispatch *d);
