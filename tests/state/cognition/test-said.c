@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "said-nothing-rows.h"
 #include "said-rows.h"
 
 static CompressReport report;
@@ -79,6 +80,8 @@ static void said_row(const SaidRow *row, bool role) {
 Test(said, by_users) {
         for (size_t i = 0; i < ARRAY_SIZE(said_by_users); i++)
                 said_row(&said_by_users[i], false);
+        for (size_t i = 0; i < ARRAY_SIZE(said_without_effect); i++)
+                said_row(&said_without_effect[i], false);
 }
 
 // C-3: a list below a heading is a list of rules or goals
