@@ -405,6 +405,8 @@ MUTATIONS = [
              "what_is_unread_when_an_order_was_on_its_way", runner="isolation/scrub/test-guard-tree"),
     Mutation("guard: one that could not be attached is not waited for", [("supervisor/isolation/spawn/guard.c", "refused = ret->kind == GUARD_ATTACHED && ret->error != 0;", "refused = false;")],
              "is_not_waited_for", runner="isolation/scrub/test-guard-refused"),
+    Mutation("guard: a program that has ended is no missing right", [(TRACE, "errno == EPERM && task_is_doomed(g->program)", "false")],
+             "says_that_the_program_has_ended", runner="isolation/scrub/test-guard-refused"),
     Mutation("scratch: what it holds beside all names", [("supervisor/isolation/scrub/scratch.c", "used > held ? used - held : 0", "0")],
              "what_has_no_name_is_missed", runner="isolation/scrub/test-wipe"),
     Mutation("warm: a region has nothing open that is its interpreter's", [("worker/warm.c", "|| syscall(SYS_close_range, WORDS_FD + 1, ~0U, 0) < 0", "")],

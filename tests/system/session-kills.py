@@ -19,7 +19,7 @@ from account import use  # noqa: E402
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, case, cgroups_left, check, lethe, main, processes_below, python_skill, same, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, case, cgroups_left, check, lethe, main, processes_below, python_skill, same, state_of, wait_for  # noqa: E402
 
 KILLS = int(os.environ.get("LETHE_TEST_KILLS", "20"))
 SEED = int(os.environ.get("LETHE_TEST_SEED", str(int(time.time()))))
@@ -106,7 +106,7 @@ def kill_one(chance, kind, session, done, killed):
     out, err = p.communicate()
     killed[what] += 1
     if what == "host":
-        wait_for(lambda: not os.path.exists("/proc/%d" % host) or open("/proc/%d/stat" % host, encoding="utf-8").read().rsplit(")", 1)[1].split()[0] in "ZX", "the host's end")
+        wait_for(lambda: state_of(host) in "ZX", "the host's end")
     now, twin = value(session, "count"), value(session, "twin")
     same(now, twin, what, out, err)
     if now is None:

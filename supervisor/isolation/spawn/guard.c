@@ -167,6 +167,10 @@ int guard_answer(Guard *g, GuardAnswer *ret) {
 int guard_explain(int error, Diag *reterr) {
         const char *fix = "";
 
+        if (error == ESRCH || error == ECHILD)
+                return diag(reterr, GUARD_E_START, "the region's first process ended before lethe-guard traced it, and "
+                            "so before the program started: it was killed from outside, or with the interpreter "
+                            "that it was forked from; fix: start it again");
         if (error == EPERM || error == EACCES)
                 fix = "; fix: let processes be traced (in a container: a seccomp profile that allows ptrace and "
                       "process_vm_writev; where "

@@ -19,7 +19,7 @@ import threading
 import others
 from others import ALICE, Daemon, as_user, policy, skill
 from served import SOCKET, Connection, word
-from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, check, lethe, main, same, wait_for
+from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, check, lethe, main, same, state_of, wait_for
 
 SAY = 'if [ "$1" = flood ]; then yes 0123456789abcde | head -c 3000000; exit 3; fi; printf %s "$1"; cat; [ "$1" != err ] || echo bad >&2\n'
 
@@ -391,11 +391,6 @@ class Lock:
         self.thread.join()
         os.close(self.fd)
         os.close(self.read)
-
-
-def state_of(pid):
-    with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
-        return f.read().rsplit(") ", 1)[1][0]
 
 
 @case

@@ -11,7 +11,7 @@ import signal
 import sys
 
 from served import SOCKET, Daemon, skill
-from tap import DIR, ENV, LETHE, ask_daemon, case, check, main, same, wait_for
+from tap import DIR, ENV, LETHE, ask_daemon, case, check, main, same, state_of, wait_for
 
 ENV |= {"LETHE_SOCKET": SOCKET, "LETHE_SERVE": "1"}
 ROOT = os.getuid() == 0
@@ -120,7 +120,15 @@ def the_shim_is_loaded_ahead():
 def zygotes(pid, name):
     """The one that makes processes and its spare, which is younger. Guards have the same command line, and no socket there."""
     found = [p for p in of_daemon(pid, name) if read(f"/proc/{p}/cmdline") == f"{name}\0zygote\0" and (not ROOT or os.path.lexists(f"/proc/{p}/fd/256"))]
-    return sorted(found, key=lambda p: int(read(f"/proc/{p}/stat").rsplit(")", 1)[1].split()[19]))[:2]
+    born = {p: re.search(r".*\)((?: \S+){20})", read(f"/proc/{p}/stat"), re.S) for p in found}  # none of one that is gone
+    return sorted((p for p in found if born[p]), key=lambda p: int(born[p][1].split()[-1]))[:2]
+
+
+def kill(pid, below=()):
+    """Until it ends: a region that is forked at this moment would fail. below: the processes of the PID namespace that it is the first one of; it waits for whoever
+    reaps them, and the daemon does so with its next region."""
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: state_of(pid) in "ZX" or below and all(state_of(p) in "ZX" for p in below), f"the end of {pid}")
 
 
 @case
@@ -142,10 +150,11 @@ def one_that_is_killed_is_replaced_and_sessions_go_on():  # I-84
         turn(), same(turn(), "warm")
         for _ in range(3 if ROOT else 1):
             for name in ("lethe-worker", "lethe-guard"):
-                os.kill(zygotes(d.pid, name)[0], signal.SIGKILL)
+                kill(zygotes(d.pid, name)[0])
                 turn()
             for name in ("lethe-warm", "lethe-first"):
-                os.kill(of_daemon(d.pid, name)[0], signal.SIGKILL)
+                living = [p for p in of_daemon(d.pid, name) if state_of(p) not in "ZX"]
+                kill(living[0], of_daemon(d.pid, "lethe-warm"))
                 wait_for(lambda: turn() == "warm", "an interpreter again")
         same({len(zygotes(d.pid, name)) for name in ("lethe-worker", "lethe-guard")}, {2})
         same(ask_daemon("session.close", session=session), {"session": session})
@@ -193,8 +202,8 @@ if ROOT:
                 same({r["receipt"]["start"] for r in got} - {"cold"}, {"warm"} if name == "calm" else set(), name)
             d.quiet()
             same(len(of_daemon(d.pid, "lethe-warm")), 1)
-            below = [p for p in processes("python3") if field(p, "PPid") == str(d.pid) or len(field(p, "NSpid").split()) > 1 and read(f"/proc/{p}/cmdline").find("lethe_") >= 0]
-            same(below, [])
+            wait_for(lambda: [p for p in processes("python3") if field(p, "PPid") == str(d.pid) or len(field(p, "NSpid").split()) > 1 and read(f"/proc/{p}/cmdline").find("lethe_") >= 0] == [],
+                     "the end of what did harm")
 
     @case
     def what_the_system_customises_is_taken_once_or_by_one_that_is_executed():  # I-92

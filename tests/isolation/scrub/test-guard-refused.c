@@ -3,6 +3,8 @@
 #include "spawn/guard.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,18 @@ static pid_t one_that_has_gone(void) {
         if (pid == 0)
                 _exit(0);
         cr_assert(waitpid(pid, NULL, 0) == pid);
+        return pid;
+}
+
+/* Dead, and not reaped: the kernel refuses to trace it as it refuses what is forbidden. */
+static pid_t one_that_is_dead(void) {
+        siginfo_t info;
+        pid_t pid = fork();
+
+        cr_assert(pid >= 0);
+        if (pid == 0)
+                _exit(0);
+        cr_assert(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0);
         return pid;
 }
 
@@ -49,4 +63,25 @@ Test(guard_refused, is_not_waited_for) {
         guard_evidence(&g, &e);
         cr_expect(e.state != GUARD_STATE_EMPTY && e.processes == 0 && e.bytes_overwritten == 0);
         guard_deinit(&g);
+}
+
+// I-33: a program that was killed before it was traced is no missing right of the operator's
+Test(guard_refused, says_that_the_program_has_ended) {
+        pid_t dead[] = {one_that_is_dead(), one_that_has_gone()};
+
+        for (size_t i = 0; i < ARRAY_SIZE(dead); i++) {
+                GuardAnswer a;
+                Diag d = {};
+                Guard g;
+                int k;
+
+                attach(&g, dead[i]);
+                while ((k = guard_answer(&g, &a)) == -EAGAIN)
+                        poll(&(struct pollfd){.fd = g.control, .events = POLLIN}, 1, 10000);
+                cr_expect(k == 1 && a.kind == GUARD_ATTACHED && a.error == ESRCH, "%d: %d, %d", k, a.kind, a.error);
+                guard_explain(a.error, &d);
+                cr_expect(strstr(d.text, "ended before") && !strstr(d.text, "ptrace"), "%s", d.text);
+                guard_deinit(&g);
+        }
+        cr_expect_eq(waitpid(dead[0], NULL, 0), dead[0]);
 }

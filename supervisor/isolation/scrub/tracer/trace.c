@@ -41,7 +41,7 @@ int trace_attach(Tracer *g) {
         t->space->family->warm = g->warm;
         if (ptrace(PTRACE_SEIZE, g->program, NULL, (void *)(uintptr_t)OPTIONS) == 0)
                 return 0;
-        e = -errno;
+        e = errno == EPERM && task_is_doomed(g->program) ? -ESRCH : -errno; /* the kernel says EPERM of a zombie, too */
         task_remove(g, t);
         return e;
 }
