@@ -1,0 +1,58 @@
+/* Runs: supervisor, CLI. Objects in the store (O-1..O-9, O-17, O-43). Tables: `object` (id, NUL, "row" -> the row;
+ * id, NUL, be64 n -> seq of the event object.entry, whose body is the entry's line), `due` and `wake` (record/wake.h).
+ * Rows are a fold of the ledger. Functions with a Txn work in the caller's transaction; they return 0, a positive
+ * EngineCode or OBJECT_E_* (names do not overlap: OBJECT_E_* are mapped to EngineCode of codes.def) with a message,
+ * -errno. */
+#pragma once
+
+#include "engine/engine.h"
+#include "object/memory.h"
+
+typedef struct ObjectRow {
+        char object[REGION_ID_MAX];
+        uint64_t n, checkpoint, last; /* entries; as in memory.h; seq of the newest event */
+        uint8_t head[ENTRY_HASH_BYTES];
+        ObjectState state;
+        uint64_t due_usec;            /* when to look again; 0: at once; UINT64_MAX: not by the clock */
+        bool away, forked, behind, unknown; /* not eligible: exported with --move; diverged; an older copy came last;
+                                               an entry's signer is not trusted here */
+        json_t *row;                  /* whole; owned */
+} ObjectRow;
+void object_row_deinit(ObjectRow *r);
+#define _cleanup_object_row_ _cleanup_(object_row_deinit)
+int object_get(Txn *t, const char *id, ObjectRow *ret, Diag *reterr); /* ENGINE_E_NO_OBJECT */
+/* The memory of an object, from its newest checkpoint on; whole: from the first entry. */
+int object_memory(Txn *t, const ObjectRow *row, bool whole, ObjectMemory *ret, Diag *reterr);
+/* Array of entries as JSON (with "hash", "keyid" and "seq" added), from `from` on. */
+int object_history(Txn *t, const ObjectRow *row, uint64_t from, json_t **ret, Diag *reterr);
+/* Array of {"object","state","n","due"?,"intent": do,"parent"?,"reason"?}, by id; state OBJECT_NONE: all. */
+int object_list(Txn *t, ObjectState state, json_t **ret);
+
+typedef struct ObjectNew {
+        const char *who;       /* "uid:1000" */
+        const json_t *intent;  /* as written */
+        const json_t *scope;   /* or NULL */
+        const json_t *meta;    /* or NULL */
+        const char *policy;    /* digest of the policy in force */
+        uint64_t now_usec;
+        uint64_t max_objects;  /* that are not terminated, of policy; 0: no limit */
+} ObjectNew;
+int object_create(Txn *t, const ObjectNew *n, char ret_id[static REGION_ID_MAX], uint64_t *ret_seq, Diag *reterr);
+
+/* One cycle (O-10), in two halves around what is performed; cycle.c. */
+typedef struct ObjectCycle {
+        const json_t *local;     /* of select.h, without "facts": object_cycle() looks them up in t */
+        const char *who;
+        const char *trace;       /* a new id; that of the region for an execution */
+} ObjectCycle;
+/* Gathers what children left, selects, and appends all entries of the action: for everything but an execution the cycle
+ * is over with the commit. *ret: {"object","action","state","entry": n,"reason", "trace", "unmet"?, "perform"?: {"skill",
+ * "entry"?,"args","input"?,"timeout_usec","scope","trace"}}. With "perform" the entry `started` is appended, and
+ * object_outcome() has to follow. */
+int object_cycle(Txn *t, const char *id, const ObjectCycle *c, json_t **ret, Diag *reterr);
+/* The outcome of a started execution (O-14, O-38). outcome: a descriptor; next: the proposal in the skill's result, or
+ * NULL. ENGINE_E_CONFLICT: the head is another one by now (O-43). */
+int object_outcome(Txn *t, const char *id, const char *trace, const char *region, const json_t *outcome, const json_t *next,
+                   json_t **ret, Diag *reterr);
+int object_input(Txn *t, const char *id, const char *who, const char *from, const json_t *input, json_t **ret, Diag *reterr);
+int object_end(Txn *t, const char *id, const char *who, const char *reason, json_t **ret, Diag *reterr); /* O-35 */
