@@ -44,6 +44,8 @@ typedef struct ObjectCycle {
         const json_t *local;     /* of select.h, without "facts": object_cycle() looks them up in t */
         const char *who;
         const char *trace;       /* a new id; that of the region for an execution */
+        bool later;              /* no place for an execution is free: a selected one is not begun, nothing is appended for
+                                    it, and the answer is {"action":"none","reason":"later"} */
 } ObjectCycle;
 /* Gathers what children left, selects, and appends all entries of the action: for everything but an execution the cycle
  * is over with the commit. *ret: {"object","action","state","entry": n,"reason", "trace", "unmet"?, "perform"?: {"skill",

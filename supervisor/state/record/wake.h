@@ -7,9 +7,14 @@
  *
  * event_record() calls wake_on_event() for every event; without rows in `wake` it costs one look at the table's size.
  * The objects that an event wakes are named in one event object.woken (member "by": the seq of the cause), and lose their
- * rows in `wake`. Projection of object.woken and of object.entry makes the rows; no other code writes them. */
+ * rows in `wake`. Projection of object.woken, object.armed and of object.entry makes the rows; no other code writes them.
+ *
+ * An object that is due and whose cycle finds nothing to do gets no entry (O-33). Its row would stay due, and its rows in
+ * `wake` are gone: so object_cycle() records object.armed {"object","due"?,"wake"?}, the rows that the object needs from
+ * now on. Without a row that is due (a human polls) nothing is recorded at all. */
 #pragma once
 
+#include "base/id.h"
 #include "base/json.h"
 #include "store/table.h"
 
@@ -19,5 +24,10 @@ int wake_on_event(Txn *t, uint64_t seq, const char *type, const json_t *entry);
 int wake_set(Txn *t, const char *id, uint64_t due_usec, const json_t *keys);
 /* The earliest due time of all, UINT64_MAX: none. */
 int wake_next(Txn *t, uint64_t *ret_usec);
-/* Up to `most` ids whose time is not after now, earliest first, from the time and id `after` on (NULL: the first). */
-int wake_due(Txn *t, uint64_t now_usec, size_t most, char (*ret)[27], size_t *ret_n);
+typedef struct WakeDue {
+        uint64_t usec;
+        char object[REGION_ID_MAX];
+} WakeDue;
+/* Up to `most` rows whose time is not after now, earliest first, behind the row `after` (NULL: from the first on; a row
+ * that is gone still names its place). Returns 0 or -errno. */
+int wake_due(Txn *t, uint64_t now_usec, const WakeDue *after, size_t most, WakeDue *ret, size_t *ret_n);
