@@ -21,19 +21,49 @@ static void note_key_id(const char *name, const uint8_t public_key[static 32], u
         memcpy(ret, hash, 4);
 }
 
-/* sodium writes base64 without the allocation that base64_encode makes. */
-static void note_base64(const uint8_t *p, size_t n, char *out, size_t n_out) {
+const char *note_keyid(const char *name, const uint8_t public_key[static 32], char out[static NOTE_KEYID_MAX]) {
+        uint8_t id[4];
+
+        note_key_id(name, public_key, id);
+        return hex_encode(id, sizeof(id), out);
+}
+
+void note_base64(const uint8_t *p, size_t n, char *out, size_t n_out) {
         sodium_bin2base64(out, n_out, p, n, sodium_base64_VARIANT_ORIGINAL);
 }
 
 void note_vkey(const char *name, const uint8_t public_key[static 32], char out[static VKEY_MAX]) {
-        uint8_t id[4], key[33] = {ALGORITHM_ED25519};
-        char hex[9], b64[64];
+        uint8_t key[33] = {ALGORITHM_ED25519};
+        char hex[NOTE_KEYID_MAX], b64[64];
 
-        note_key_id(name, public_key, id);
         memcpy(key + 1, public_key, 32);
         note_base64(key, sizeof(key), b64, sizeof(b64));
-        snprintf(out, VKEY_MAX, "%s+%s+%s", name, hex_encode(id, 4, hex), b64);
+        snprintf(out, VKEY_MAX, "%s+%s+%s", name, note_keyid(name, public_key, hex), b64);
+}
+
+int note_vkey_parse(const char *vkey, char ret_name[static NOTE_NAME_MAX], uint8_t ret_key[static 32], Diag *reterr) {
+        size_t n_name = strcspn(vkey, "+"), n = strlen(vkey);
+        char name[NOTE_NAME_MAX] = "", again[VKEY_MAX];
+        uint8_t key[33];
+
+        if (n_name == 0 || n_name >= sizeof(name))
+                return diag(reterr, NOTE_E_FORM, "the key %s has no name of 1 to %d bytes before a \"+\"",
+                            DIAG_QUOTED(vkey), NOTE_NAME_MAX - 1);
+        memcpy(name, vkey, n_name);
+        for (size_t i = 0; i < n_name; i++)
+                if (name[i] < '!' || name[i] > '~')
+                        return diag(reterr, NOTE_E_FORM, "the name of the key %s is not of printable ASCII without blanks",
+                                    DIAG_QUOTED(vkey));
+        if (n < n_name + 10 || base64_decode(vkey + n_name + 10, n - n_name - 10, key, sizeof(key)) != (ssize_t)sizeof(key))
+                return diag(reterr, NOTE_E_FORM, "the key %s does not end with \"+\", 8 digits, \"+\" and 33 bytes in base64",
+                            DIAG_QUOTED(vkey));
+        note_vkey(name, key + 1, again);
+        if (strcmp(again, vkey) != 0)
+                return diag(reterr, NOTE_E_FORM, "the key %s should be %s: algorithm, or digits that are not of name and key",
+                            DIAG_QUOTED(vkey), again);
+        memcpy(ret_name, name, sizeof(name));
+        memcpy(ret_key, key + 1, 32);
+        return 0;
 }
 
 size_t note_text(const Checkpoint *c, char out[static NOTE_MAX]) {

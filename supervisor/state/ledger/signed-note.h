@@ -8,6 +8,8 @@
 
 #define NOTE_MAX 1024
 #define VKEY_MAX 256
+#define NOTE_NAME_MAX 128
+#define NOTE_KEYID_MAX 9
 
 enum {
         NOTE_E_FORM = 1,  /* not a checkpoint: the message says where */
@@ -16,7 +18,7 @@ enum {
 };
 
 typedef struct Checkpoint {
-        char origin[128];
+        char origin[NOTE_NAME_MAX];
         uint64_t size;
         MerkleHash root;
 } Checkpoint;
@@ -33,6 +35,13 @@ int note_parse(const char *note, size_t n, Checkpoint *ret, Diag *reterr);
 
 /* "name+keyid+base64(01 || key)", without newline. */
 void note_vkey(const char *name, const uint8_t public_key[static 32], char out[static VKEY_MAX]);
+/* Reads only the form that note_vkey() writes: name of printable ASCII without blank and "+", at most
+ * NOTE_NAME_MAX - 1 bytes, keyid as of name and key. Returns 0 or NOTE_E_FORM. */
+int note_vkey_parse(const char *vkey, char ret_name[static NOTE_NAME_MAX], uint8_t ret_key[static 32], Diag *reterr);
+/* The keyid of a vkey: 8 hexadecimal digits. Returns out. */
+const char *note_keyid(const char *name, const uint8_t public_key[static 32], char out[static NOTE_KEYID_MAX]);
+/* base64 with padding into a buffer, without the allocation of base64_encode(); out: sodium_base64_encoded_len(). */
+void note_base64(const uint8_t *p, size_t n, char *out, size_t n_out);
 
 /* Takes the next line from the text *p of *n bytes; *line is not terminated. Returns false when no newline is left. */
 bool note_line(const char **p, size_t *n, const char **line, size_t *n_line);

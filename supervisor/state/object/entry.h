@@ -15,6 +15,8 @@
 #include "base/json.h"
 
 #define ENTRY_TEXT_MAX (256 * 1024)
+#define ENTRY_LINE_MAX (ENTRY_TEXT_MAX + 1 + ENTRY_KEYID_LEN + 1 + 88) /* bytes, without the newline */
+#define ENTRY_DEPTH_MAX 128 /* levels of TEXT: intents of delegations nest */
 #define ENTRY_DOMAIN "lethe object entry v1\n" /* a checkpoint begins with its origin, an envelope with DSSEv1 */
 #define ENTRY_HASH_BYTES 32
 #define ENTRY_KEYID_LEN 8
@@ -74,7 +76,8 @@ enum {
 
 /* The members of an entry as JSON: {"version":1, "object", "n", "time", "node", "trace", "kind", "state", "policy":
  * {"ref","verdict","rule"?}|null, "outcome": descriptor|null, "data", "prev"}. n and time (usec of CLOCK_REALTIME) as of
- * json_u64(); node: store_origin(); prev: 64 hexadecimal digits, of zeros for the first entry. */
+ * json_u64(); object and trace: region ids; node: store_origin(); prev: 64 hexadecimal digits in lower case, of zeros for
+ * the first entry. U+0000 may stand in strings inside of data and outcome alone. */
 typedef struct Entry {
         json_t *json; /* owned */
         uint64_t n, time_usec;
@@ -99,8 +102,9 @@ typedef struct EntryNew {
         ObjectState state;   /* after the entry */
         const json_t *policy, *outcome, *data; /* borrowed; NULL: null; data NULL: {} */
 } EntryNew;
-/* Signs with `sign`, which returns 0 or -errno (store_sign() behind it; tests bring keys of their own). Returns 0,
- * OBJECT_E_SIZE, -errno. */
+/* Signs with `sign`, which returns 0 or -errno (store_sign() behind it; tests bring keys of their own). keyid:
+ * note_keyid() of node and key. ret->json is a copy of its own. Nothing is signed that entry_parse() would refuse. Returns
+ * 0, OBJECT_E_SIZE, OBJECT_E_SYNTAX (a member of a wrong form, an integer beyond 2^53-1) with a message, -errno. */
 typedef int (*EntrySign)(void *userdata, const void *msg, size_t n, uint8_t ret[static ENTRY_SIG_BYTES]);
 int entry_make(const EntryNew *e, const char keyid[static ENTRY_KEYID_LEN + 1], EntrySign sign, void *userdata, Entry *ret,
                Diag *reterr);
