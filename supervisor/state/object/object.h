@@ -16,6 +16,9 @@ typedef struct ObjectRow {
         uint64_t due_usec;            /* when to look again; 0: at once; UINT64_MAX: not by the clock */
         bool away, forked, behind, unknown; /* not eligible: exported with --move; diverged; an older copy came last;
                                                an entry's signer is not trusted here */
+        /* in state execution: store_own_lock() of the performer, the member "lock" of the event object.entry of `started`;
+         * 0: another state, or imported */
+        uint64_t lock;
         json_t *row;                  /* whole; owned */
 } ObjectRow;
 void object_row_deinit(ObjectRow *r);
@@ -52,8 +55,10 @@ typedef struct ObjectCycle {
  * "entry"?,"args","input"?,"timeout_usec","scope","trace"}}. With "perform" the entry `started` is appended, and
  * object_outcome() has to follow. */
 int object_cycle(Txn *t, const char *id, const ObjectCycle *c, json_t **ret, Diag *reterr);
-/* The outcome of a started execution (O-14, O-38). outcome: a descriptor; next: the proposal in the skill's result, or
- * NULL. ENGINE_E_CONFLICT: the head is another one by now (O-43). */
+/* The outcome of a started execution (O-14, O-38), in the transaction of the region's end, so that effects and outcome
+ * are there together or not at all. outcome: a descriptor; next: the proposal in the skill's result, or NULL. region:
+ * NULL when there was none. ENGINE_E_CONFLICT: the object is not in the execution of this trace (any more) (O-43); then
+ * nothing is appended. */
 int object_outcome(Txn *t, const char *id, const char *trace, const char *region, const json_t *outcome, const json_t *next,
                    json_t **ret, Diag *reterr);
 int object_input(Txn *t, const char *id, const char *who, const char *from, const json_t *input, json_t **ret, Diag *reterr);
