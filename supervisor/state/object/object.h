@@ -49,6 +49,7 @@ typedef struct ObjectCycle {
         const char *trace;       /* a new id; that of the region for an execution */
         bool later;              /* no place for an execution is free: a selected one is not begun, nothing is appended for
                                     it, and the answer is {"action":"none","reason":"later"} */
+        uint64_t lock;           /* store_own_lock() of the performer, for the event of `started` */
 } ObjectCycle;
 /* Gathers what children left, selects, and appends all entries of the action: for everything but an execution the cycle
  * is over with the commit. *ret: {"object","action","state","entry": n,"reason", "trace", "unmet"?, "perform"?: {"skill",
