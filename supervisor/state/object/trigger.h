@@ -10,12 +10,18 @@
  *            | {"object": ID, "state"?: "terminated", "status"?: KIND}
  *   KIND       a descriptor's kind (memory.h), "child", "closed" (an aggregate closed), "input"
  *
- * Complete form: durations as *_usec numbers. At most TRIGGER_NODES_MAX nodes. */
+ *
+ * Complete form: durations as *_usec numbers; "is" of a slot's condition and "state" of an object's are said. At most
+ * TRIGGER_NODES_MAX nodes, TRIGGER_DEPTH_MAX of them inside each other. "at" is of json_u64(); text of a date in UTC
+ * ("2026-12-01T08:00") is read, too. "version": at least n. n of outcomes: within a time of `within`, whenever that was. */
 #pragma once
 
 #include "object/entry.h"
 
 #define TRIGGER_NODES_MAX 64
+#define TRIGGER_DEPTH_MAX 8
+#define TRIGGER_OUTCOMES_MAX 64 /* n of outcomes: memory.h keeps so many times of each kind */
+#define TRIGGER_MATCH_MAX 8     /* members of "match": texts, integers, booleans and null */
 
 /* As intent_complete(). Refuses empty any and all, n of 0, an object that waits for itself, times beyond year 9999,
  * types of events that are not recorded ("object.*" and unknown words). OBJECT_E_INTENT with a message. */
@@ -34,7 +40,14 @@ typedef struct TriggerView {
 /* Returns 1 with *ret = {"trigger": the smallest part that holds, "evidence": {...}}; 0 with *ret = {"unmet": [TRIGGER...]},
  * each with "until"? usec; -errno. A pure function of its arguments (O-11). */
 int trigger_holds(const json_t *trigger, const TriggerView *v, json_t **ret);
+/* Returns 1 with *ret_evidence = {"slot","version"} or {"object","state","status"?}; 0; -errno. */
 int condition_holds(const json_t *condition, const json_t *facts, json_t **ret_evidence);
-/* What has to be looked up for trigger_holds(): {"slots": [NAME], "objects": [ID], "events": [{"type","match"?}]}, and
- * the earliest time at which it may hold by the clock alone (UINT64_MAX: never). */
+/* What has to be looked up for trigger_holds(): {"slots": [NAME], "objects": [ID], "events": [{"type","match"?}],
+ * "policy": bool (the trigger looks at it)}, and the earliest time at which it may hold by the clock alone (UINT64_MAX:
+ * never). */
 int trigger_needs(const json_t *trigger, uint64_t since_usec, json_t **ret_needs, uint64_t *ret_due_usec);
+/* The earliest time after `after_usec` at which a look may find that it holds, whatever has happened till then;
+ * UINT64_MAX: none. For an object that was due, and did not wake. */
+uint64_t trigger_next(const json_t *trigger, uint64_t since_usec, uint64_t after_usec);
+/* The needs of a condition alone: {"slots","objects","events": [],"policy": false}. */
+int condition_needs(const json_t *condition, json_t **ret_needs);
