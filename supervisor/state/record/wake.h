@@ -20,6 +20,9 @@
 
 /* seq, type, entry: of the event that was appended just now. Returns 0 or -errno. */
 int wake_on_event(Txn *t, uint64_t seq, const char *type, const json_t *entry);
+/* Wakes whatever waits for `key`, without an event behind it: "policy", when a supervisor reads another policy. *ret:
+ * how many. Returns 0 or -errno. */
+int wake_on_key(Txn *t, const char *key, size_t *ret);
 /* Rows of an object: replaced as a whole. keys: array of [key, match|null]; due UINT64_MAX: none. */
 int wake_set(Txn *t, const char *id, uint64_t due_usec, const json_t *keys);
 /* The earliest due time of all, UINT64_MAX: none. */
