@@ -253,7 +253,8 @@ static int fold_region_allocated(Audit *a, const json_t *o, const char *id) {
                 return -ENOMEM;
         r->callback = json_object_get(o, "callback");
         r->broke = json_object_get(o, "discards"); /* below a broken budget: all changes are discarded (I-98) */
-        r->success = json_text_is(json_object_get(json_object_get(o, "grant"), "commit"), "success");
+        r->success = json_text_is(json_object_get(json_object_get(o, "grant"), "commit"), "success") ||
+                     json_object_get(o, "object"); /* an execution (O-38) */
         r->lends_key = scope && strcmp(scope, "invocation-tree") == 0;
         r->parent = parent;
         if (parent)

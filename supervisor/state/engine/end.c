@@ -5,6 +5,7 @@
 #include "engine/lineage.h"
 #include "engine/note.h"
 #include "engine/region-row.h"
+#include "record/rows.h"
 #include "engine/session.h"
 #include "ledger/ledger.h"
 
@@ -90,6 +91,24 @@ static int end_drop_notes(Txn *t, const char *region) {
         return r == ENGINE_E_NO_RECORD ? 0 : r;
 }
 
+static bool end_is_success(const json_t *ended) {
+        const json_t *code = json_object_get(ended, "exit_code");
+
+        return json_text_is(json_object_get(ended, "outcome"), "exited") && json_is_integer(code) &&
+               json_integer_value(code) == 0;
+}
+
+/* Of an execution: the object, the trace, and whether its changes were kept (O-38). */
+static int end_note_execution(const json_t *row, bool keep, json_t *ended) {
+        static const char *const members[] = {"object", "trace", "below"};
+
+        if (!json_object_get(row, "object"))
+                return 0;
+        return JSON_ROW_KEEP(ended, row, members) < 0 || json_object_set_new(ended, "kept", json_boolean(keep)) < 0
+                       ? -ENOMEM
+                       : 0;
+}
+
 static int end_region(Txn *t, const json_t *row, const RegionEnd *e, json_t *recovered, uint64_t *ret_released,
                          uint64_t *ret_ended) {
         const char *outcome = json_text(json_object_get(e->ended, "outcome"));
@@ -100,6 +119,11 @@ static int end_region(Txn *t, const json_t *row, const RegionEnd *e, json_t *rec
         bool keep = e->keep;
         int r = released && full && ended ? region_broke_above(t, row, broke) : -ENOMEM;
 
+        /* the engine's own check: a second try of an execution must find none of the changes of the first (O-38) */
+        if (r == 0 && keep && json_object_get(row, "object") && !end_is_success(e->ended)) {
+                keep = false;
+                why = "not_success";
+        }
         /* an operator asked for the discard, or a region above broke its budget (I-98) */
         if (r == 0 && keep && *broke) {
                 keep = false;
@@ -107,6 +131,8 @@ static int end_region(Txn *t, const json_t *row, const RegionEnd *e, json_t *rec
         }
         if (r == 0 && why && json_object_set_new(ended, "discarded", json_string(why)) < 0)
                 r = -ENOMEM;
+        if (r == 0)
+                r = end_note_execution(row, keep, ended);
         if (r == 0)
                 r = end_settle_all(t, e->region, keep, why ?: outcome, full);
         if (r == 0 && !keep)
@@ -121,7 +147,7 @@ static int end_region(Txn *t, const json_t *row, const RegionEnd *e, json_t *rec
                 r = event_append(
                         t, &(Event){.type = "region.recovered", .region = e->region, .fields = json_incref(recovered)},
                         NULL);
-        return r ?: event_append(
+        return r ?: fold_slot_append(
                             t, &(Event){.type = "invocation.ended", .region = e->region, .fields = TAKE_PTR(ended)},
                             ret_ended)
                         ?: region_json_del(t, e->region)
@@ -165,7 +191,7 @@ int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Di
                 return r;
         left = json_text(json_object_get(row, "left"));
         broke = json_text(json_object_get(row, "faulted"));
-        success = json_text_is(json_object_get(row, "commit"), "success");
+        success = json_text_is(json_object_get(row, "commit"), "success") || json_object_get(row, "object");
         ended = json_pack("{s:s, s:s}", "outcome", left && broke ? broke : "cancelled", "reason",
                           left ? "left_behind" : "supervisor_died");
         recovered = json_pack("{s:O, s:O, s:O?}", "supervisor", json_object_get(row, "supervisor"), "allocated",

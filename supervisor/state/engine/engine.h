@@ -59,13 +59,18 @@ typedef struct RegionStart {
         uint64_t now_usec;       /* CLOCK_REALTIME, for the age of evidence; 0: read the clock */
         bool *ret_discards; /* a region above broke a budget: all proposals will be discarded (I-98); may be NULL */
         json_t **ret_evidence; /* object slot -> {"value","until_usec"?: CLOCK_MONOTONIC}, as the gates read; or NULL */
+        const char *object;    /* an execution of this persistent object (execution.h); NULL: none. The grant must have
+                                  commit "success", so that a second try finds no changes of the first (O-21, O-38) */
+        const char *trace;     /* with object: the trace of its entry `started` */
 } RegionStart;
 /* Appends region.allocated, slot.defined for each new slot of `slots`, and slot.read for each slot of `reads` with a
  * value; makes the region's row. The start of a callback is noted in the parent's row, as {"entry","region"} in
  * `callbacks`: a callback never starts twice. *ret_copies: object name -> {"version":n,"value":…} (I-20), null for a
  * slot without value or definition. *ret_seq: of region.allocated. The gates are evaluated first, on the present values
- * of the slots; each verdict becomes an event gate.evaluated. After a refusal (bad_name, bad_schema, exists, too_many):
- * abort the transaction. After ENGINE_E_GATE the transaction has only the verdicts and region.refused: commit. */
+ * of the slots; each verdict becomes an event gate.evaluated. With object: region.allocated, the row, and later
+ * invocation.ended have "object" and "trace", for regions below with "below" true; invocation.ended also has "kept".
+ * ENGINE_E_CONFLICT: the object has no open execution of this trace, or the execution has its region already. After a
+ * refusal (bad_name, bad_schema, exists, too_many, not_granted, conflict): abort the transaction. After ENGINE_E_GATE the transaction has only the verdicts and region.refused: commit. */
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr);
 /* For a refusal before any allocation: policy forbids the region, or the teardown would exceed its bound (I-72, I-73).
  * Appends region.refused. name: of --name. */
@@ -101,8 +106,8 @@ typedef struct RegionEnd {
 /* Appends slot.written, slot.gathered or slot.discarded for each proposal, region.released, invocation.ended, and the
  * verdicts for slots with enough proposals; deletes the row (I-15). */
 int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64_t *ret_ended, Diag *reterr);
-/* The reason to discard all of a living region at any end: "discard_asked" (engine_region_discard()), or "timed_out of
- * REGION", a region above (I-98). Empty: no reason. engine_region_end() and engine_region_recover() check for
+/* The reason to discard all of a living region at any end: "discard_asked" (engine_region_discard()), "timed_out of
+ * REGION", a region above (I-98), or a reason of execution.h. Empty: no reason. engine_region_end() and engine_region_recover() check for
  * themselves. Returns 0, ENGINE_E_NO_REGION, -errno. */
 #define ENGINE_DISCARDS_MAX 96
 int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DISCARDS_MAX]);

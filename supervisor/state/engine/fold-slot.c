@@ -1,5 +1,6 @@
 #include "engine/fold-slot.h"
 
+#include "engine/execution.h"
 #include "record/rows.h"
 
 #include <errno.h>
@@ -155,7 +156,7 @@ static int fold_slot_fact(Txn *t, uint64_t seq, const char *type, const char *re
         if (!type)
                 return -EUCLEAN;
         if (*type != 's') /* most entries */
-                return 0;
+                return *type == 'r' || *type == 'i' ? execution_project(t, seq, type, region, o) : 0;
         for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
                 if (strcmp(types[i].type, type) != 0)
                         continue;

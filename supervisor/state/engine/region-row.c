@@ -1,6 +1,7 @@
 #include "engine/region-row.h"
 
 #include "base/id.h"
+#include "engine/execution.h"
 #include "record/rows.h"
 #include "store/table.h"
 
@@ -54,6 +55,15 @@ int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_M
         if (noted) { /* noted for a region left behind: the regions above may have ended */
                 snprintf(ret, REGION_BROKE_MAX, "%s", noted);
                 return 0;
+        }
+        if (json_object_get(row, "object") && !json_object_get(row, "below")) {
+                ExecutionRow open;
+                int r = execution_get(t, json_str(row, "object"), json_str(row, "trace"), &open);
+
+                if (r == -ENOENT)
+                        snprintf(ret, REGION_BROKE_MAX, "%s", EXECUTION_OVER);
+                if (r < 0)
+                        return r == -ENOENT ? 0 : r;
         }
         while (above) {
                 _cleanup_json_ json_t *next = NULL;

@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "base/clock.h"
+#include "engine/execution.h"
 #include "engine/fold-slot.h"
 #include "engine/start-gate.h"
 #include "engine/quorum.h"
@@ -95,9 +96,33 @@ static void region_find_tree(const RegionStart *s, const json_t *above, char ret
                 snprintf(ret, REGION_ID_MAX, "%s", s->parent);
 }
 
+/* Of an execution, or below one (execution.h): {"object","trace","below"?}; {} for all other regions. New, or NULL. */
+static json_t *region_execution(const RegionStart *s, const json_t *above) {
+        if (s->object)
+                return json_pack("{s:s, s:s}", "object", s->object, "trace", s->trace);
+        if (!json_object_get(above, "object"))
+                return json_object();
+        return json_pack("{s:O, s:O, s:b}", "object", json_object_get(above, "object"), "trace",
+                         json_object_get(above, "trace"), "below", 1);
+}
+
+/* Below an execution no change is kept. A sub-skill that could write slots would lose all writes: the start is refused. */
+static int region_check_below(const RegionStart *s, const json_t *above, char broke[static REGION_BROKE_MAX],
+                              Diag *reterr) {
+        if (!json_object_get(above, "object"))
+                return 0;
+        if (!s->callback && s->writes && *s->writes)
+                return diag(reterr, ENGINE_E_NOT_GRANTED, "skill %s would write slots below region %s, an execution of "
+                            "object %s: only the execution itself writes, because a second try repeats all sub-skills",
+                            s->skill_name, s->parent, json_str(above, "object"));
+        if (!*broke)
+                snprintf(broke, REGION_BROKE_MAX, "%s", EXECUTION_BELOW);
+        return 0;
+}
+
 /* Checks that the parent lives, and notes the start of a release callback in the parent's row. */
 static int region_check_parent(Txn *t, const RegionStart *s, char ret_tree[static REGION_ID_MAX],
-                               char ret_broke[static REGION_BROKE_MAX], Diag *reterr) {
+                               char ret_broke[static REGION_BROKE_MAX], json_t **ret_execution, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL;
         json_t *list;
         int r = region_json_get(t, s->parent, &row);
@@ -108,9 +133,12 @@ static int region_check_parent(Txn *t, const RegionStart *s, char ret_tree[stati
                 _cleanup_json_ json_t *below = json_pack("{s:s}", "parent", s->parent);
 
                 region_find_tree(s, row, ret_tree);
-                r = below ? region_broke_above(t, below, ret_broke) : -ENOMEM;
+                r = below && (*ret_execution = region_execution(s, row)) ? region_broke_above(t, below, ret_broke)
+                                                                         : -ENOMEM;
         }
-        if (r < 0 || !s->callback)
+        if (r == 0)
+                r = region_check_below(s, row, ret_broke, reterr);
+        if (r != 0 || !s->callback)
                 return r;
         list = json_object_get(row, "callbacks");
         if (!list && json_object_set_new(row, "callbacks", list = json_array()) < 0)
@@ -131,7 +159,7 @@ static int region_check_parent(Txn *t, const RegionStart *s, char ret_tree[stati
 
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr) {
         _cleanup_gates_ Gates gates = {0};
-        _cleanup_json_ json_t *fields = NULL, *row = NULL, *copies = json_object();
+        _cleanup_json_ json_t *fields = NULL, *row = NULL, *execution = NULL, *copies = json_object();
         char tree[REGION_ID_MAX] = "", broke[REGION_BROKE_MAX] = "";
         uint64_t seq, alive, turn = 0;
         bool lends, success;
@@ -147,12 +175,22 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                 return diag(reterr, ENGINE_E_TOO_MANY,
                             "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64
                             " at once (max_regions)", alive, s->max_regions);
+        success = json_text_is(json_object_get(s->grant, "commit"), "success");
+        if (s->object && !success)
+                return diag(reterr, ENGINE_E_NOT_GRANTED, "region %s is an execution of object %s, and its grant has no "
+                            "commit \"success\": an execution keeps changes after exit code 0 only", s->region, s->object);
+        r = s->object ? execution_may_start(t, s, reterr) : 0;
+        if (r != 0)
+                return r;
         r = gates_evaluate(t, s->gates, s->now_usec ? s->now_usec : clock_real_usec(), &gates, reterr);
         if (r != 0)
                 return r;
         if (gates.failed)
                 return region_refuse_start(t, s, &gates, reterr);
-        r = s->parent ? region_check_parent(t, s, tree, broke, reterr) : 0;
+        if (s->parent)
+                r = region_check_parent(t, s, tree, broke, &execution, reterr);
+        else
+                r = (execution = region_execution(s, NULL)) ? 0 : -ENOMEM;
         if (r == 0 && s->session)
                 r = engine_session_turn(t, s->session, s->region, &turn, reterr);
         if (r != 0)
@@ -163,15 +201,15 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                            json_u64(s->supervisor_pid), "start", s->start, "started_ahead", s->started_ahead, "parent",
                            s->parent, "callback", s->callback, "by", s->by, "discards", *broke ? broke : NULL, "session",
                            s->session);
-        if (!fields || (s->session && json_object_set_new(fields, "turn", json_u64(turn)) < 0))
+        if (!fields || (s->session && json_object_set_new(fields, "turn", json_u64(turn)) < 0) ||
+            json_object_update(fields, execution) < 0)
                 return -ENOMEM;
-        r = event_append(
+        r = fold_slot_append(
                     t, &(Event){.type = "region.allocated", .region = s->region, .fields = json_incref(fields)}, &seq)
                 ?: region_define_slots(t, s, reterr);
         if (r != 0)
                 return r;
         lends = json_text_is(json_object_get(s->grant, "key_scope"), "invocation-tree");
-        success = json_text_is(json_object_get(s->grant, "commit"), "success");
         row = json_pack(
                 "{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s, s:O?, s:o*, s:s*, s:s*, s:s*, s:s*, s:s*, s:O*, s:O*, s:s*}",
                 "lock", json_u64(store_own_lock(txn_store(t))), "supervisor", json_u64(s->supervisor_pid), "allocated",
@@ -181,7 +219,9 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                 "commit", success ? "success" : NULL, "tree", *tree ? tree : NULL, "parent", s->parent, "callback",
                 s->callback, "folder", s->folder, "grant", s->folder ? s->grant : NULL, "release", s->release,
                 "turn_of", s->session);
-        if (!row || (s->session && json_object_set_new(row, "turn", json_u64(turn)) < 0))
+        if (!row || (s->session && json_object_set_new(row, "turn", json_u64(turn)) < 0) ||
+            json_object_update(row, execution) < 0 ||
+            (json_object_get(row, "below") && json_object_set_new(row, "broke_above", json_string(broke)) < 0))
                 return -ENOMEM;
         r = gates_record(t, row, s->region, &gates);
         if (r != 0)

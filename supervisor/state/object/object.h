@@ -57,7 +57,8 @@ typedef struct ObjectCycle {
  * object_outcome() has to follow. */
 int object_cycle(Txn *t, const char *id, const ObjectCycle *c, json_t **ret, Diag *reterr);
 /* The outcome of a started execution (O-14, O-38), in the transaction of the region's end, so that effects and outcome
- * are there together or not at all. outcome: a descriptor; next: the proposal in the skill's result, or NULL. region:
+ * are there together or not at all: behind engine_region_end(), which discards the changes of an execution that is over
+ * (engine/execution.h). outcome: a descriptor; next: the proposal in the skill's result, or NULL. region:
  * NULL when there was none. ENGINE_E_CONFLICT: the object is not in the execution of this trace (any more) (O-43); then
  * nothing is appended. */
 int object_outcome(Txn *t, const char *id, const char *trace, const char *region, const json_t *outcome, const json_t *next,

@@ -61,6 +61,7 @@ static int event_json_put(Txn *t, uint64_t seq, const json_t *json, json_t **ret
 int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) {
         _cleanup_json_ json_t *fields = e->fields, *commitment = NULL,
                               *o = e->payload ? json_incref(fields) : json_copied(fields);
+        static const char *const execution[] = {"object", "trace", "below", "kept"};
         _cleanup_free_ char *entry = NULL;
         uint64_t seq, last, now = clock_real_usec();
         size_t n;
@@ -81,7 +82,9 @@ int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) 
         if (r == 0 && n > LEDGER_ENTRY_MAX && !commitment) {
                 _cleanup_json_ json_t *small = json_object();
 
-                r = small ? event_stamp(small, e, now, last) ?: event_json_put(t, seq, fields, &commitment) : -ENOMEM;
+                /* without the body the entry still says to which execution it belongs (engine/execution.h) */
+                r = small ? event_stamp(small, e, now, last) ?: JSON_ROW_KEEP(small, fields, execution)
+                                                             ?: event_json_put(t, seq, fields, &commitment) : -ENOMEM;
                 if (r == 0 && (json_object_set(small, "body", commitment) < 0 ||
                                json_object_set_new(small, "fields", json_string("body")) < 0))
                         r = -ENOMEM;

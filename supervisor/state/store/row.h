@@ -26,6 +26,9 @@ typedef enum Table {
         TABLE_NOTE,   /* run id, NUL, number -> a working note: of one run, and not of the ledger */
         TABLE_GATHER, /* slot name, NUL, seq -> a proposal of a region that ended well, until the slot's verdict */
         TABLE_VERDICT, /* slot name, NUL, seq of slot.arbitrated -> seq of the winning proposal, 0: none */
+        TABLE_OBJECT, /* object, NUL, "row" -> the object now; object, NUL, number -> seq of its entry; engine/execution.h */
+        TABLE_DUE,    /* usec, object -> "": the time of the object's next look (record/wake.h) */
+        TABLE_WAKE,   /* key, NUL, object -> the event that makes the object due at once */
         TABLE_COUNT_,
         TABLE_OLDEST_LAST = TABLE_SKILL, /* of a store of version 1 */
 } Table;

@@ -12,6 +12,7 @@ static const char *const names[TABLE_COUNT_] = {
         [TABLE_REF] = "ref",       [TABLE_RREF] = "rref",           [TABLE_TERM] = "term", [TABLE_DOC] = "doc",
         [TABLE_WAIT] = "wait",     [TABLE_UNAPPLIED] = "unapplied", [TABLE_RUN] = "run",   [TABLE_NOTE] = "note",
         [TABLE_GATHER] = "gather", [TABLE_VERDICT] = "verdict",
+        [TABLE_OBJECT] = "object", [TABLE_DUE] = "due",       [TABLE_WAKE] = "wake",
 };
 
 const char *table_name(Table t) {
