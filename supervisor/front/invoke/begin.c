@@ -167,8 +167,8 @@ int begin_record(Run *run, Diag *d) {
                 snprintf(r->parent, sizeof(r->parent), "%s", r->session);
         }
         e = turn && turn->cognition ? region_io_keep(&r->io, DISPATCH_SAID_MAX) : 0; /* the turn's decision */
-        e = e ?: record_start(run->store.db, r, turn, tier_name(s->tier), r->has_worker, &s->copies, &s->evidence,
-                              &s->record, d);
+        e = e ?: record_start(run->store.db, r, turn, run->parent ? NULL : run->options->object, tier_name(s->tier),
+                              r->has_worker, &s->copies, &s->evidence, &s->record, d);
         if (e == 0 && turn)
                 turn->number = r->turn;
         return begin_recorded(run, e, d);

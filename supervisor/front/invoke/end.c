@@ -184,7 +184,8 @@ RunStep end_record(Run *run) {
         int e;
 
         run_note_unwanted(run);
-        if (!run->store.failed && (e = record_end(run->store.db, r, run->pipe.dispatch, &run->evidence,
+        if (!run->store.failed && (e = record_end(run->store.db, r, run->pipe.dispatch,
+                                                  run->parent ? NULL : run->options->object, &run->evidence,
                                                   end_answers_next(run) ? &run->store.rest : NULL, &d)) != 0)
                 run_store_trouble(run, "the store cannot record the region's end", e, &d);
         if (r->session && run->pipe.dispatch && !run->store.failed)

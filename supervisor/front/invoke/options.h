@@ -26,6 +26,19 @@ typedef struct PreparedSource {
         void (*leave)(void *userdata);
 } PreparedSource;
 
+/* The first region is the execution of an object (O-21, O-38). */
+typedef struct RunObject {
+        const char *object, *trace; /* ids; the trace is the region's id */
+        const json_t *scope;        /* the object's trust scope, complete: for regions below */
+        /* In t, the transaction of the region's end, behind its events: appends the outcome, so that the region's effects and
+         * the outcome are there together, or not at all. ending: receipt_ending(); usec: since the declaration; result: of the
+         * skill's request `result`, or NULL; discards: "", or why nothing is kept. Anything but 0 or -errno is a code with a
+         * message: nothing of the end is recorded, and recovery discards what the region proposed. */
+        int (*ended)(void *userdata, Txn *t, const json_t *ending, uint64_t usec, const json_t *result, const char *discards,
+                     Diag *reterr);
+        void *userdata;
+} RunObject;
+
 typedef struct RunOptions {
         const Policy *policy; /* borrowed: the limit for sub-skills; NULL: no sub-skill can be started */
         const char *receipt;  /* file, or NULL */
@@ -42,6 +55,7 @@ typedef struct RunOptions {
         const json_t *given;
         /* borrowed: the first region is a turn of a session (I-84); gets the number, and what was carried. NULL: no turn */
         struct DispatchTurn *in_session;
+        const RunObject *object; /* borrowed; NULL: no object's execution */
         /* the region's notes are promoted after its record (G-5), notes of sub-skills are not */
         bool promote;
 

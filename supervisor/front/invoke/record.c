@@ -152,7 +152,7 @@ static int record_observe_refused(Store *s, const Region *r, DispatchTurn *turn,
         return RECORD_E_COGNITION;
 }
 
-int record_start(Store *s, Region *r, DispatchTurn *turn, const char *tier, bool with_pid, json_t **ret_copies,
+int record_start(Store *s, Region *r, DispatchTurn *turn, const RunObject *object, const char *tier, bool with_pid, json_t **ret_copies,
                  json_t **ret_evidence, Txn **ret, Diag *reterr) {
         _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs(r->grant);
         _cleanup_json_ json_t *release = release_names(r->grant);
@@ -175,6 +175,8 @@ int record_start(Store *s, Region *r, DispatchTurn *turn, const char *tier, bool
                 .parent = *r->parent ? r->parent : NULL,
                 .session = r->session,
                 .ret_turn = &r->turn,
+                .object = object ? object->object : NULL,
+                .trace = object ? object->trace : NULL,
                 .callback = r->callback,
                 .callback_again = r->callback_again,
                 .folder = r->grant->n_releases > 0 ? r->grant->skill_folder : NULL,
@@ -349,7 +351,16 @@ static int record_decision(Txn *t, const Region *r, Dispatch *dispatch, const Re
         return dispatch_ccs_end(dispatch, t, who, r->io.out.kept, r->io.out.n_kept);
 }
 
-int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *evidence, Txn **ret_rest, Diag *reterr) {
+/* The outcome of an object's execution. */
+static int record_outcome(Txn *t, const Region *r, const RunObject *x, Dispatch *dispatch, const json_t *ended,
+                          const char *discards, Diag *reterr) {
+        const uint64_t usec = r->ended_usec > r->declared_usec ? r->ended_usec - r->declared_usec : 0;
+
+        return x->ended(x->userdata, t, ended, usec, dispatch ? dispatch_result(dispatch) : NULL, discards, reterr);
+}
+
+int record_end(Store *s, Region *r, Dispatch *dispatch, const RunObject *object, const TeardownEvidence *evidence,
+               Txn **ret_rest, Diag *reterr) {
         _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r);
         _cleanup_txn_ Txn *t = NULL;
         RegionEnd end = {.region = r->id,
@@ -391,6 +402,8 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *
                 e = record_carry(t, r, dispatch, &end, discards) ?: record_decision(t, r, dispatch, &end, discards);
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
+        if (e == 0 && object)
+                e = record_outcome(t, r, object, dispatch, ended, discards, reterr);
         if (e == 0)
                 /* memory is visible to others with the answer */
                 e = record_commit(TAKE_PTR(t),

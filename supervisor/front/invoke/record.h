@@ -3,6 +3,7 @@
 
 #include "base/diag.h"
 #include "dispatch/dispatch.h"
+#include "invoke/options.h"
 #include "region/region.h"
 #include "scrub/evidence.h"
 #include "store/store.h"
@@ -22,9 +23,9 @@ enum {
 /* Writes region.allocated, copies of the slots that the region reads (I-20), and values of its gates (I-50: object slot
  * -> value) in a transaction for record_started(). A closed gate is recorded at once, as region.refused and without
  * region.allocated. turn: of a session, or NULL; the state of its cognition is committed in the same transaction (C-41),
- * and a refused state is recorded at once. with_pid: the worker's process is recorded for recovery. *ret: owned. Returns 0, RECORD_E_*,
+ * and a refused state is recorded at once. object: of whom the region is an execution, or NULL. with_pid: the worker's process is recorded for recovery. *ret: owned. Returns 0, RECORD_E_*,
  * -errno. */
-int record_start(Store *s, Region *r, DispatchTurn *turn, const char *tier, bool with_pid, json_t **ret_copies,
+int record_start(Store *s, Region *r, DispatchTurn *turn, const RunObject *object, const char *tier, bool with_pid, json_t **ret_copies,
                  json_t **ret_evidence, Txn **ret, Diag *reterr);
 /* Commits t, of record_start(). ret_rest: as in store_commit_ahead(); NULL: the whole commit is done. */
 int record_started(Store *s, Region *r, Txn *t, Txn **ret_rest, Diag *reterr);
@@ -42,5 +43,7 @@ int record_discard(Store *s, const Region *r, Diag *reterr);
 int record_left(Store *s, const Region *r, const TeardownEvidence *evidence, const char *why, Diag *reterr);
 /* In one transaction: region.cancelled and region.denied where they apply, the dispatch's writes to memory or
  * memory.discarded (dispatch.h), slot.written or slot.discarded, region.released, invocation.ended. Sets the positions
- * in r. dispatch: the region's, or NULL. ret_rest: as in store_commit_ahead(), or NULL. */
-int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *evidence, Txn **ret_rest, Diag *reterr);
+ * in r. dispatch: the region's, or NULL; object: as for record_start(), whose outcome comes last. ret_rest: as in
+ * store_commit_ahead(), or NULL. */
+int record_end(Store *s, Region *r, Dispatch *dispatch, const RunObject *object, const TeardownEvidence *evidence,
+               Txn **ret_rest, Diag *reterr);

@@ -146,8 +146,8 @@ const json_t *run_memory_ended(const Run *run) {
 /* A prepared Run, or NULL: also when it was recorded ahead and too many regions live; the cold start then reports
  * that. */
 static Run *take_prepared(const RunOptions *o, const Grant *g) {
-        /* A name stands in region.allocated, which may be recorded already. */
-        Run *run = g->name || !o->prepared ? NULL : o->prepared->take(o->prepared_data, g, o->turn);
+        /* Name and object stand in region.allocated, which may be recorded already. */
+        Run *run = g->name || o->object || !o->prepared ? NULL : o->prepared->take(o->prepared_data, g, o->turn);
         Diag d;
 
         if (run && run->region.ahead && record_taken(run->store.db, &run->region, &d) != 0) {
@@ -173,6 +173,8 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         e = prepared ? 0 : region_init(r, g);
         if (e != 0)
                 return run_refuse(o, g, strerror(-e));
+        if (o->object)
+                snprintf(r->id, sizeof(r->id), "%s", o->object->trace);
         log_hold(); /* a caller that does not read standard error must not delay the region's end */
         if (prepared)
                 run_bind(run, &tree, o, g);

@@ -74,6 +74,17 @@ static int fits_above(const Run *parent, const Grant *g, const WipeRate *rate, D
         return e;
 }
 
+/* Below an object's execution nothing is written: a region below is recorded before its parent, and an interrupted
+ * execution runs again (O-38). */
+static int sub_skill_narrow(const RunObject *object, Grant *g, Diag *reterr) {
+        _cleanup_json_ json_t *scope = json_copied(object->scope);
+
+        if (!scope || json_object_set_new(scope, "writes", json_array()) < 0)
+                return -ENOMEM;
+        return grant_narrow(g, scope, "a region below an object's execution writes nothing, and has no more than the object's "
+                            "trust scope", reterr);
+}
+
 static int within_parent(Run *parent, const DispatchStart *s, Grant *g, Diag *reterr) {
         Region *p = &parent->region;
         WipeRate rate;
@@ -85,6 +96,8 @@ static int within_parent(Run *parent, const DispatchStart *s, Grant *g, Diag *re
                             : p->io.output_max > p->io.output_used ? p->io.output_max - p->io.output_used
                                                                    : 0;
         e = grant_attenuate(g, p->grant, &left, parent->options->policy, &d);
+        if (e == 0 && parent->options->object)
+                e = sub_skill_narrow(parent->options->object, g, &d);
         if (e == 0) {
                 rate_get(store_dir(parent->store.db), false, &rate);
                 e = admit(g, &rate, p->grant->cancel_bound_usec, &d);

@@ -35,6 +35,12 @@ int policy_grant(const Skill *skill_or_null, const RunRequest *request, const Po
  * the data. Pure. Returns 0, GRANT_E_REFUSED when a budget would be below a region's least, GRANT_E_GATE, -ENOMEM. */
 int grant_attenuate(Grant *g, const Grant *above, const Budget *most, const Policy *policy_or_null, Diag *reterr);
 
+/* Cuts a grant down to the trust scope of an object (schema/object.md; complete form): slots read and written,
+ * sub-skills. Typed memory, notes and belief have no names in a trust scope: they stay with "*" alone, by "reads" and
+ * "writes". Proposals count after exit code 0 alone, whatever the manifest says, so that a crash keeps none (O-38). Cuts
+ * are listed in `reductions` with the rule. Pure. Returns 0, GRANT_E_GATE, -ENOMEM. */
+int grant_narrow(Grant *g, const json_t *scope, const char *rule, Diag *reterr);
+
 /* The grant in the form of region.allocated; sizes in bytes, times in usec. Arguments and values of the environment are
  * left out: they may contain the user's words, and the ledger never forgets (I-2). At most GRANT_RECORD_MAX bytes. New
  * reference. */

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #define POLICY_POOL_MOST 256
+#define POLICY_REF_MAX 72
 
 /* User ids of the host, and equal group ids, for regions whose supervisor is root. */
 typedef struct UidRange {
@@ -96,6 +97,7 @@ typedef struct SkillPolicy {
 
 typedef struct Policy {
         char *path;              /* of the file; NULL: no file */
+        char ref[POLICY_REF_MAX]; /* "sha256:" and the hash of the file's text; without a file, of nothing */
         Limits limits;
         uint64_t max_regions;    /* regions alive at once in one store */
         uint64_t max_sessions;   /* open at once, of each user */

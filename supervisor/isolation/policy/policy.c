@@ -1,5 +1,6 @@
 #include "policy/policy.h"
 
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/owner.h"
 #include "base/path-lookup.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SKILLS_MAX 1024
@@ -308,19 +310,22 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         policy_read_skills(d, MEMBER(j, "skills"), p);
 }
 
-static Policy *policy_new(void) {
+static Policy *policy_new(const char *text, size_t n) {
         Policy *p = calloc(1, sizeof(*p));
+        char hex[HASH_HEX_MAX];
 
-        if (p)
-                *p = (Policy){.max_regions = POLICY_MAX_REGIONS_STANDARD,
-                              .max_sessions = POLICY_MAX_SESSIONS_STANDARD,
-                              .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD}};
+        if (!p)
+                return NULL;
+        *p = (Policy){.max_regions = POLICY_MAX_REGIONS_STANDARD,
+                      .max_sessions = POLICY_MAX_SESSIONS_STANDARD,
+                      .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD}};
+        snprintf(p->ref, sizeof(p->ref), "sha256:%s", hash_hex(text, n, hex));
         return p;
 }
 
 int policy_parse(const char *text, size_t n, const char *path, Policy **ret, Diag *reterr) {
         _cleanup_findings_ Findings f = {0};
-        _cleanup_policy_ Policy *p = policy_new();
+        _cleanup_policy_ Policy *p = policy_new(text, n);
         _cleanup_json_ json_t *j = NULL;
         _cleanup_free_ char *first = NULL;
         Doc d = {.findings = &f};
@@ -377,7 +382,7 @@ int policy_load(const char *given, Policy **ret, Diag *reterr) {
         if (r < 0)
                 return r;
         if (!path) {
-                *ret = policy_new();
+                *ret = policy_new("", 0);
                 return *ret ? 0 : -ENOMEM;
         }
         _cleanup_watchdog_ WatchdogWait w = watchdog_wait("the policy", path);
