@@ -22,10 +22,20 @@ typedef struct Selected {
 } Selected;
 void selected_deinit(Selected *s);
 #define _cleanup_selected_ _cleanup_(selected_deinit)
+/* data of select_action():
+ *   EXECUTION    that of ENTRY_STARTED: {"skill", "entry"?, "args", "input"?, "timeout_usec": of the execution,
+ *                "deadline_usec": now + timeout_usec, "step", "attempt"}
+ *   DELEGATION   {"delegate": [complete intents], "gather": complete, "serial", "proposed"?: true}: the performer makes the
+ *                children, and puts "children": {ID: intent} in the place of "delegate"
+ *   the others   that of their entry
+ * Each may have "refused_next": why a proposal was not taken. */
+/* Does an entry `evaluation` come first, between the state and the entry of the action? */
+bool select_evaluates_first(ObjectState from, ObjectAction a);
 /* The order of the rules is in schema/object.md, "Selection". Returns 0, OBJECT_E_MOVE for a terminated object (O-20),
  * -errno. */
 int select_action(const ObjectMemory *m, const json_t *local, Selected *ret, Diag *reterr);
-/* What select_action() has to find in local: as of trigger_needs(), of dormancy, until and delegation. */
+/* What select_action() has to find in local "facts": as of trigger_needs(), of all triggers and conditions that it looks
+ * at in this state. */
 int select_needs(const ObjectMemory *m, json_t **ret_needs);
 
 /* O-51: the delay after a non-success, usec: clamp(min, base * 2^(weight10/10) * (1 + latency/target), max), in integers
