@@ -24,12 +24,21 @@ typedef struct ObjectRow {
 void object_row_deinit(ObjectRow *r);
 #define _cleanup_object_row_ _cleanup_(object_row_deinit)
 int object_get(Txn *t, const char *id, ObjectRow *ret, Diag *reterr); /* ENGINE_E_NO_OBJECT */
-/* The memory of an object, from its newest checkpoint on; whole: from the first entry. */
+/* 0, or ENGINE_E_NOT_ELIGIBLE with a message that says away, forked, behind or unknown_signer, and what to do. */
+int object_eligible(const ObjectRow *row, Diag *reterr);
+/* The EngineCode of an OBJECT_E_*; 0 and -errno as they are. */
+int object_code(int r);
+/* The memory of an object, from its newest checkpoint on; whole: from the first entry. Its head is that of the row
+ * (O-8): else ENGINE_E_BAD_CHAIN. */
 int object_memory(Txn *t, const ObjectRow *row, bool whole, ObjectMemory *ret, Diag *reterr);
 /* Array of entries as JSON (with "hash", "keyid" and "seq" added), from `from` on. */
 int object_history(Txn *t, const ObjectRow *row, uint64_t from, json_t **ret, Diag *reterr);
-/* Array of {"object","state","n","due"?,"intent": do,"parent"?,"reason"?}, by id; state OBJECT_NONE: all. */
+/* Array of {"object","state","n","due"?: usec,"intent": {"skill": NAME} | {"delegate": n} | {"wait": true} | {"steps": n},
+ * "parent"?,"reason"?,"away"?,"forked"?,"behind"?,"unknown"?}, by id; state OBJECT_NONE: all. */
 int object_list(Txn *t, ObjectState state, json_t **ret);
+/* The facts of trigger.h for these needs: {"slots","objects","events"}. row: of the object that asks, or NULL; its "woken"
+ * has the events. */
+int object_facts(Txn *t, const ObjectRow *row, const json_t *needs, json_t **ret);
 
 typedef struct ObjectNew {
         const char *who;       /* "uid:1000" */
@@ -39,7 +48,14 @@ typedef struct ObjectNew {
         const char *policy;    /* digest of the policy in force */
         uint64_t now_usec;
         uint64_t max_objects;  /* that are not terminated, of policy; 0: no limit */
+        /* a child (O-24): its id, chosen by the parent's delegation; NULL: a new one */
+        const char *id;
+        const char *parent;    /* id, or NULL */
+        uint64_t serial;       /* of the parent's delegation */
+        const json_t *outer;   /* the parent's scope: the child's has to be within (O-25) */
+        const char *trace;     /* NULL: a new one */
 } ObjectNew;
+/* Refuses with BAD_INTENT, BEYOND_SCOPE, TOO_MANY, TOO_LARGE, EXISTS. */
 int object_create(Txn *t, const ObjectNew *n, char ret_id[static REGION_ID_MAX], uint64_t *ret_seq, Diag *reterr);
 
 /* One cycle (O-10), in two halves around what is performed; cycle.c. */
