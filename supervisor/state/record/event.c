@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "record/rows.h"
+#include "record/wake.h"
 #include "ledger/ledger.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static int event_json_put(Txn *t, uint64_t seq, const json_t *json, json_t **ret
 }
 
 int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) {
-        _cleanup_json_ json_t *fields = e->fields, *commitment = NULL,
+        _cleanup_json_ json_t *fields = e->fields, *commitment = NULL, *whole = NULL,
                               *o = e->payload ? json_incref(fields) : json_copied(fields);
         static const char *const execution[] = {"object", "trace", "below", "kept"};
         _cleanup_free_ char *entry = NULL;
@@ -91,11 +92,11 @@ int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) 
                 free(TAKE_PTR(entry));
                 if (r == 0)
                         r = json_canonical(small, &entry, &n);
-                json_decref(o);
+                whole = o; /* what others wait for is looked up in all members */
                 o = TAKE_PTR(small);
         }
         if (r == 0)
-                r = ledger_append(t, entry, n, now, &seq);
+                r = ledger_append(t, entry, n, now, &seq) ?: wake_on_event(t, seq, e->type, whole ?: o);
         if (r < 0)
                 return r;
         if (ret_seq)

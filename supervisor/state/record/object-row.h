@@ -18,10 +18,10 @@
  * row's due and wake unless the object is away, behind, of an unknown signer, or forked (has branches).
  *
  * Events, with the members that are read (all have "object", but object.woken and the events about keys):
- *   object.entry     "n", "kind", "state", "head", "time_usec", "keyid", "note"?: true (the state stays), "due"?, "wake"?,
+ *   object.entry     "n", "kind", "trace", "state", "head", "time_usec", "keyid", "note"?: true (the state stays), "due"?, "wake"?,
  *                    "checkpoint"?: true, "lock"?, "parent"?, "do"?, "reason"?; body: the line
  *   object.armed     "n", "due"?, "wake"?: the rows from now on; n: entries, as a check
- *   object.woken     "by"?: seq of the cause, "type"?: of the cause, "objects": [id...], "seen"?: {id: [match|null...]}
+ *   object.woken     "by"?, "of"?: seq and type of the cause, "objects": [id...], "seen"?: {id: [match|null...]}
  *   object.moved     "n", "head": exported for good: away
  *   object.imported  "how": "new"|"ahead"|"equal" (here again, and not behind) | "behind"; "unknown"?: true
  *   object.branch    "from": first n of the other branch, "n", "head": of it; body: its lines
