@@ -395,6 +395,10 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const RunObject *object,
                 e = dispatch_reads_end(dispatch, t);
         if (e == 0)
                 e = engine_region_discards(t, r->id, discards);
+        if (object && end.keep && !object->keeps(dispatch ? dispatch_result(dispatch) : NULL)) {
+                end.keep = false;
+                end.why = "bad_result";
+        }
         if (e == 0 && dispatch && dispatch_holds_memory(dispatch))
                 e = dispatch_memory_end(dispatch, t, end.keep && !*discards,
                                         end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));

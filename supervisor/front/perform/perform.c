@@ -1,0 +1,113 @@
+#include "perform/perform.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/hooks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define PERFORM_TRIES 64 /* each lost try is another process's progress */
+
+int perform_begin(Txn *t, const char *id, const json_t *local, const char *who, bool later, json_t **ret, Diag *reterr) {
+        _cleanup_object_row_ ObjectRow row = {0};
+        char trace[REGION_ID_MAX];
+        int r = object_get(t, id, &row, reterr);
+
+        if (r != 0)
+                return r;
+        if (row.n != json_number(local, "n"))
+                return diag(reterr, ENGINE_E_CONFLICT, "object %s has %" PRIu64 " entries, and was judged at %" PRIu64
+                            ": another process had a cycle of it meanwhile; ask again", id, row.n, json_number(local, "n"));
+        r = region_id_new(clock_real_usec(), trace);
+        if (r < 0)
+                return r;
+        return object_cycle(t, id,
+                            &(ObjectCycle){.local = local, .who = who, .trace = trace, .later = later,
+                                           .lock = store_own_lock(txn_store(t))},
+                            ret, reterr);
+}
+
+/* A cycle up to the commit of its entries. later: as in ObjectCycle. */
+static int perform_first_half(Store *s, const Policy *p, const char *id, const char *who, bool later, json_t **ret,
+                              Diag *reterr) {
+        for (unsigned i = 0; i < PERFORM_TRIES; i++) {
+                _cleanup_json_ json_t *local = NULL, *begun = NULL;
+                _cleanup_txn_ Txn *t = NULL;
+                int r = perform_local(s, p, id, &local, reterr);
+
+                if (r != 0)
+                        return r;
+                r = store_begin(s, true, &t, reterr);
+                if (r != 0)
+                        return r > 0 ? PERFORM_E_STORE + r : r;
+                r = perform_begin(t, id, local, who, later, &begun, reterr);
+                if (r == ENGINE_E_CONFLICT)
+                        continue;
+                if (r != 0)
+                        return r;
+                r = store_commit(TAKE_PTR(t), reterr);
+                if (r != 0)
+                        return r > 0 ? PERFORM_E_STORE + r : r;
+                *ret = TAKE_PTR(begun);
+                return 0;
+        }
+        return ENGINE_E_CONFLICT;
+}
+
+int perform_cycle(const RunOptions *run, Store *s, const char *id, const char *who, int signals, json_t **ret,
+                  Diag *reterr) {
+        _cleanup_json_ json_t *begun = NULL;
+        int r = perform_first_half(s, run->policy, id, who, false, &begun, reterr);
+
+        if (r != 0)
+                return r;
+        if (json_object_get(begun, "perform"))
+                return perform_begun(run, s, begun, signals, ret, reterr);
+        *ret = TAKE_PTR(begun);
+        return 0;
+}
+
+static int perform_list_executions(Store *s, json_t **ret, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        int r = store_begin(s, false, &t, reterr);
+
+        return r > 0 ? PERFORM_E_STORE + r : r ?: object_list(t, OBJECT_EXECUTION, ret);
+}
+
+/* Whether the execution's performer died. */
+static int perform_is_left(Store *s, const Policy *p, const char *id, bool *ret, Diag *reterr) {
+        _cleanup_json_ json_t *local = NULL;
+        int r = perform_local(s, p, id, &local, reterr);
+
+        *ret = r == 0 && json_object_get(local, "interrupted");
+        return r;
+}
+
+int perform_recover(Store *s, const Policy *p, const char *who, size_t *ret, Diag *reterr) {
+        _cleanup_json_ json_t *list = NULL;
+        int r = perform_list_executions(s, &list, reterr);
+        json_t *o;
+        size_t i;
+
+        *ret = 0;
+        json_array_foreach(list, i, o) {
+                const char *id = json_str(o, "object");
+                _cleanup_json_ json_t *answer = NULL;
+                bool left;
+                Diag d = {0};
+                int e = perform_is_left(s, p, id, &left, &d);
+
+                if (e == 0 && left)
+                        e = perform_first_half(s, p, id, who, true, &answer, &d);
+                if (e > PERFORM_E_STORE || e < 0) {
+                        *reterr = d;
+                        return e;
+                }
+                if (e > 0)
+                        log_warning("object %s: %s", id, d.text);
+                *ret += e == 0 && left;
+        }
+        return r;
+}
