@@ -1,0 +1,185 @@
+/* Runs: CLI. `lethe object why`: what an object waits for, what was tried, what would wake it. */
+#include "cli/cmd-object.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/size.h"
+#include "perform/perform.h"
+#include "policy/policy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define WHY_TRIED 5 /* the newest outcomes */
+
+/* The outcomes in the history, the newest last. */
+static json_t *object_why_tried(const json_t *history) {
+        json_t *tried = json_array(), *o;
+        size_t i;
+
+        json_array_foreach((json_t *)history, i, o) {
+                json_t *outcome = json_object_get(o, "outcome");
+                json_t *one = json_is_object(outcome) ? json_pack("{s:O, s:O, s:O, s:O}", "entry", json_object_get(o, "n"), "time",
+                                                                  json_object_get(o, "time"), "node",
+                                                                  json_object_get(o, "node"), "outcome", outcome)
+                                                      : NULL;
+
+                if (one && json_array_append_new(tried, one) < 0)
+                        break;
+        }
+        while (json_array_size(tried) > WHY_TRIED)
+                json_array_remove(tried, 0);
+        return tried;
+}
+
+static const char *object_why_not(const ObjectRow *row) {
+        return row->away     ? "away: it was exported with --move, and goes on where it was imported"
+               : row->forked ? "forked: two branches are known; `lethe object adopt` continues one of them"
+               : row->behind ? "behind: the imported copy is older than the head that was known here"
+               : row->unknown ? "unknown_signer: an entry's signer is not trusted here; `lethe object trust` shows the keys"
+                              : NULL;
+}
+
+/* The next cycle, tried and thrown away: what it would do, or which conditions do not hold. */
+static int object_why_next(ActionArgs *a, const json_t *local, json_t **ret) {
+        _cleanup_txn_ Txn *t = NULL;
+        int r = store_begin(a->store, true, &t, &a->d);
+
+        return r > 0 ? -EIO : r ?: perform_begin(t, a->argv[0], local, action_who(), false, ret, &a->d);
+}
+
+static int object_why_gather(ActionArgs *a, const Policy *p, json_t **ret) {
+        _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
+        _cleanup_object_row_ ObjectRow row = {0};
+        _cleanup_json_ json_t *history = NULL, *local = NULL, *next = NULL, *o = NULL;
+        const json_t *dormant;
+        const char *why;
+        int r = object_get(a->t, a->argv[0], &row, &a->d)
+                        ?: object_memory(a->t, &row, false, &m, &a->d)
+                        ?: object_history(a->t, &row, 0, &history, &a->d);
+
+        if (r != 0)
+                return r;
+        store_abort(TAKE_PTR(a->t));
+        dormant = json_object_get(m.fold, "dormant");
+        why = object_why_not(&row);
+        if (!why && row.state != OBJECT_TERMINATED) {
+                r = perform_local(a->store, p, a->argv[0], &local, &a->d);
+                r = r ?: object_why_next(a, local, &next);
+                if (r != 0)
+                        return r > PERFORM_E_STORE ? -EIO : r;
+        }
+        o = json_pack("{s:s, s:s, s:o, s:O, s:o, s:o*, s:O*, s:O*, s:O*}", "object", row.object, "state",
+                      object_state_name(row.state), "n", json_u64(row.n), "intent", m.intent, "tried",
+                      object_why_tried(history), "not_eligible", why ? json_string(why) : NULL, "dormant", dormant, "ended",
+                      json_object_get(m.fold, "ended"), "negative", json_object_get(m.fold, "negative"));
+        if (!o || (next && (json_object_del(next, "perform"), json_object_set(o, "next", next) < 0)) ||
+            (row.due_usec != UINT64_MAX && row.due_usec > 0 && json_object_set_new(o, "due", json_u64(row.due_usec)) < 0))
+                return -ENOMEM;
+        *ret = TAKE_PTR(o);
+        return 0;
+}
+
+static void object_why_print_tried(const json_t *tried) {
+        const json_t *one;
+        size_t i;
+
+        if (json_array_size(tried) == 0)
+                puts("tried: nothing yet");
+        json_array_foreach((json_t *)tried, i, one) {
+                const json_t *outcome = json_object_get(one, "outcome");
+                char time[CLOCK_TEXT_MAX], usec[SIZE_TEXT_MAX];
+
+                printf("tried: %s  %s in %s", clock_format(cli_u64(one, "time"), time), cli_text(outcome, "kind") ?: "?",
+                       duration_format(cli_u64(outcome, "latency_usec"), usec));
+                if (cli_integer(outcome, "exit_code") > 0)
+                        printf(", exit code %" JSON_INTEGER_FORMAT, cli_integer(outcome, "exit_code"));
+                if (cli_integer(outcome, "signal") > 0)
+                        printf(", signal %" JSON_INTEGER_FORMAT, cli_integer(outcome, "signal"));
+                action_show(outcome, "capability", ", lacks ");
+                action_show(outcome, "reason", ": ");
+                putchar('\n');
+        }
+}
+
+static void object_why_print_line(const char *before, const Buf *b) {
+        fputs(before, stdout);
+        print_safe(stdout, b->data ?: "", b->n);
+        putchar('\n');
+}
+
+static int object_why_print_sleep(const json_t *o) {
+        const json_t *dormant = json_object_get(o, "dormant"), *unmet = json_object_get(json_object_get(o, "next"), "unmet");
+        _cleanup_buf_ Buf b = {0}, missing = {0};
+        char time[CLOCK_TEXT_MAX];
+        int r = cmd_object_say_trigger(&b, json_object_get(dormant, "trigger"));
+
+        for (size_t i = 0; r == 0 && i < json_array_size(unmet); i++) {
+                _cleanup_json_ json_t *one = json_copied(json_array_get(unmet, i));
+
+                json_object_del(one, "until");
+                r = (i > 0 ? buf_add_str(&missing, "; ") : 0) ?: cmd_object_say_trigger(&missing, one);
+        }
+        if (r != 0)
+                return r;
+        printf("sleeps: since %s", clock_format(cli_u64(dormant, "since"), time));
+        action_show(dormant, "reason", ": ");
+        putchar('\n');
+        object_why_print_line("wakes: when ", &b);
+        if (missing.n > 0)
+                object_why_print_line("not yet: ", &missing);
+        if (json_object_get(o, "due"))
+                printf("next look: %s\n", clock_format(cli_u64(o, "due"), time));
+        return 0;
+}
+
+static int object_why_print(const json_t *o) {
+        const json_t *next = json_object_get(o, "next");
+        _cleanup_buf_ Buf b = {0};
+        int r = cmd_object_say_todo(&b, json_object_get(json_object_get(o, "intent"), "do"));
+
+        if (r != 0)
+                return r;
+        printf("object %s: %s, %" PRIu64 " entries\n", cli_text(o, "object"), cli_text(o, "state"), cli_u64(o, "n"));
+        object_why_print_line("does: ", &b);
+        object_why_print_tried(json_object_get(o, "tried"));
+        if (json_text(json_object_get(o, "ended")))
+                cli_print_text("ended: ", json_object_get(o, "ended"));
+        if (json_text(json_object_get(o, "not_eligible")))
+                cli_print_text("does not go on: ", json_object_get(o, "not_eligible"));
+        if (json_text_is(json_object_get(o, "state"), object_state_name(OBJECT_DORMANT)))
+                r = object_why_print_sleep(o);
+        if (r == 0 && next && !json_text_is(json_object_get(next, "action"), "none")) {
+                printf("next cycle: %s", cli_text(next, "action") ?: "?");
+                action_show(next, "reason", ", ");
+                putchar('\n');
+        } else if (r == 0 && next && !json_object_get(next, "unmet")) {
+                fputs("next cycle: nothing", stdout);
+                action_show(next, "reason", ", ");
+                putchar('\n');
+        }
+        return r;
+}
+
+int cmd_object_why(ActionArgs *a) {
+        _cleanup_policy_ Policy *policy = NULL;
+        json_t *o = NULL;
+        int r = cmd_object_id(a) ?: cmd_object_policy(a, &policy) ?: with_store(a->verb, &a->o, STORE_SUPERVISE, &a->store);
+
+        if (r != EXIT_OK)
+                return r;
+        r = store_begin(a->store, false, &a->t, &a->d);
+        if (r != 0)
+                r = with_store_failed(a->verb, a->store, r, &a->d);
+        else
+                r = action_end(a, object_why_gather(a, policy, &o));
+        store_free(TAKE_PTR(a->store));
+        if (r != EXIT_OK)
+                return r;
+        if (a->o.json)
+                return action_print(a, o);
+        r = object_why_print(o);
+        json_decref(o);
+        return r < 0 ? cli_fail(a->verb, EXIT_NOT, "%s", strerror(-r)) : cli_done(a->verb, EXIT_OK);
+}
