@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define SIGNERS_MAX 1024 /* of an object */
+#define STATE_NAME_MAX 24
 
 static Bytes object_row_key(const char *id, const char *name, uint8_t key[static 64]) {
         size_t n_id = strlen(id) + 1, n = strlen(name);
@@ -83,10 +84,10 @@ int object_row_next(Txn *t, const char *after, char ret[static REGION_ID_MAX]) {
         return 0;
 }
 
-int object_row_alive(Txn *t, uint64_t *ret) {
+int object_row_in_state(Txn *t, const char *state, uint64_t *ret) {
         uint8_t key[64];
         Bytes v;
-        int r = table_get(t, TABLE_OBJECT, object_row_key("alive", "row", key), &v);
+        int r = table_get(t, TABLE_OBJECT, object_row_key("state", state, key), &v);
 
         if (r == 0 && v.n != 8)
                 r = -EUCLEAN;
@@ -95,18 +96,58 @@ int object_row_alive(Txn *t, uint64_t *ret) {
         return r == -ENOENT ? 0 : r;
 }
 
-/* more: 1, -1, 0. */
-static int object_row_count(Txn *t, int more) {
+int object_row_alive(Txn *t, uint64_t *ret) {
+        static const char prefix[] = "state"; /* with its NUL */
+        static const char ended[] = "terminated";
+        _cleanup_cursor_ Cursor *c = NULL;
+        Bytes k, v;
+        int r = cursor_open_within(t, TABLE_OBJECT, BYTES(prefix, sizeof(prefix)), sizeof(prefix), &c);
+
+        *ret = 0;
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0)
+                if (k.n - sizeof(prefix) != strlen(ended) || memcmp((const char *)k.p + sizeof(prefix), ended, strlen(ended)) != 0)
+                        *ret += v.n == 8 ? be64_get(v.p) : 0;
+        return r == -ENOENT ? 0 : r;
+}
+
+int object_row_next_execution(Txn *t, const char *after, char ret[static REGION_ID_MAX]) {
+        static const char prefix[] = "run"; /* with its NUL */
+        char from[sizeof(prefix) + REGION_ID_LEN + 1] = "run";
+        size_t n = sizeof(prefix) + strlen(after ?: "");
+        _cleanup_cursor_ Cursor *c = NULL;
+        Bytes k, v;
+        int r;
+
+        assert(n < sizeof(from));
+        memcpy(from + sizeof(prefix), after ?: "", strlen(after ?: ""));
+        if (after && *after)
+                from[n++] = 0; /* the next possible key */
+        r = cursor_open_within(t, TABLE_OBJECT, BYTES(from, n), sizeof(prefix), &c) ?: cursor_next(c, &k, &v);
+        if (r < 0)
+                return r;
+        if (k.n != sizeof(prefix) + REGION_ID_LEN)
+                return -EUCLEAN;
+        memcpy(ret, (const char *)k.p + sizeof(prefix), REGION_ID_LEN);
+        ret[REGION_ID_LEN] = '\0';
+        return region_id_valid(ret) ? 0 : -EUCLEAN;
+}
+
+/* state NULL: none, no row yet. */
+static int object_row_count(Txn *t, const char *id, const char *state, bool more) {
         uint8_t key[64], value[8];
         uint64_t n;
-        int r = more != 0 ? object_row_alive(t, &n) : 0;
+        int r = !state ? 0 : strlen(state) > STATE_NAME_MAX ? -EUCLEAN : object_row_in_state(t, state, &n);
 
-        if (r < 0 || more == 0)
+        if (r < 0 || !state)
                 return r;
-        if (more < 0 && n == 0)
+        if (!more && n == 0)
                 return -EUCLEAN;
-        be64_put(value, more > 0 ? n + 1 : n - 1);
-        return table_put(t, TABLE_OBJECT, object_row_key("alive", "row", key), BYTES(value, sizeof(value)));
+        be64_put(value, more ? n + 1 : n - 1);
+        r = table_put(t, TABLE_OBJECT, object_row_key("state", state, key), BYTES(value, sizeof(value)));
+        if (r < 0 || strcmp(state, "execution") != 0)
+                return r;
+        return more ? table_put(t, TABLE_OBJECT, object_row_key("run", id, key), BYTES("", 0))
+                    : table_del(t, TABLE_OBJECT, object_row_key("run", id, key));
 }
 
 /* An event about an object, and the object's row as it becomes. */
@@ -118,10 +159,6 @@ typedef struct ObjectChange {
         json_t *row; /* owned */
         bool is_new;
 } ObjectChange;
-
-static bool object_row_is_alive(const json_t *row) {
-        return json_object_get(row, "state") && !json_text_is(json_object_get(row, "state"), "terminated");
-}
 
 /* Rows in `due` and `wake`: only of an object that may be evaluated here. */
 static bool object_row_is_eligible(const json_t *row) {
@@ -154,6 +191,15 @@ static int object_row_take(ObjectChange *c, const char *const *members, size_t n
 #define OBJECT_ROW_TAKE(c, ...)                                                                                        \
         object_row_take((c), (const char *const[]){__VA_ARGS__}, ARRAY_SIZE(((const char *const[]){__VA_ARGS__})))
 
+/* The counts by state, and the list of executions. */
+static int object_row_recount(const ObjectChange *c, const json_t *before) {
+        const char *was = json_text(json_object_get(before, "state")), *now = json_text(json_object_get(c->row, "state"));
+
+        if (was && now && strcmp(was, now) == 0)
+                return 0;
+        return object_row_count(c->t, c->id, was, false) ?: object_row_count(c->t, c->id, now, true);
+}
+
 /* before: the row as it was, or NULL. */
 static int object_row_write(ObjectChange *c, const json_t *before) {
         uint64_t was, due;
@@ -166,7 +212,7 @@ static int object_row_write(ObjectChange *c, const json_t *before) {
                 r = wake_del(c->t, c->id, was, json_object_get(before, "wake"));
         if (r == 0 && object_row_is_eligible(c->row))
                 r = wake_put(c->t, c->id, due, json_object_get(c->row, "wake"));
-        return r ?: object_row_count(c->t, object_row_is_alive(c->row) - object_row_is_alive(before))
+        return r ?: object_row_recount(c, before)
                  ?: json_row_put(c->t, TABLE_OBJECT, object_row_key(c->id, "row", key), c->row);
 }
 

@@ -7,7 +7,8 @@
  *   id, NUL, "row"         -> canonical JSON (below)
  *   id, NUL, "trace", NUL, trace -> an open execution (engine/execution.h)
  *   "trust", NUL, keyid    -> {"node","vkey","state": "trusted"|"revoked","seq"}
- *   "alive", NUL, "row"    -> be64, the number of objects that are not terminated
+ *   "state", NUL, state    -> be64, the number of objects in this state
+ *   "run", NUL, id         -> "": the object is in state execution
  *
  * The row: {"n": entries, "head": hex, "state", "created": seq, "last": seq of the newest event, "time": usec of the last
  * entry, "signers": [keyid...] of all entries, "checkpoint"?: as in memory.h, "due"?: usec, none: not by the clock,
@@ -30,6 +31,7 @@
  *   object.trusted   "keyid", "node", "vkey";   object.revoked   the same */
 #pragma once
 
+#include "base/id.h"
 #include "base/json.h"
 #include "record/event.h"
 #include "store/table.h"
@@ -48,7 +50,10 @@ int object_trust_get(Txn *t, const char *keyid, json_t **ret);
 int object_entry_seq(Txn *t, const char *id, uint64_t n, uint64_t *ret);
 /* The first object behind `after` (""; NULL: from the first). 0, -ENOENT at the end. */
 int object_row_next(Txn *t, const char *after, char ret[static REGION_ID_MAX]);
-int object_row_alive(Txn *t, uint64_t *ret);
+int object_row_alive(Txn *t, uint64_t *ret); /* objects that are not terminated */
+int object_row_in_state(Txn *t, const char *state, uint64_t *ret);
+/* The first object in state execution behind `after` (""; NULL: from the first). 0, -ENOENT at the end. */
+int object_row_next_execution(Txn *t, const char *after, char ret[static REGION_ID_MAX]);
 
 /* Does an event of this type change these tables? */
 bool object_row_concerns(const char *type);
