@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "record/object-row.h"
 #include "store/hooks.h"
 
 #include <errno.h>
@@ -69,11 +70,21 @@ int perform_cycle(const RunOptions *run, Store *s, const char *id, const char *w
         return 0;
 }
 
+/* *ret: array of ids. */
 static int perform_list_executions(Store *s, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *list = json_array();
+        char id[REGION_ID_MAX] = "";
         _cleanup_txn_ Txn *t = NULL;
-        int r = store_begin(s, false, &t, reterr);
+        int r = list ? store_begin(s, false, &t, reterr) : -ENOMEM;
 
-        return r > 0 ? PERFORM_E_STORE + r : r ?: object_list(t, OBJECT_EXECUTION, ret);
+        if (r != 0)
+                return r > 0 ? PERFORM_E_STORE + r : r;
+        while ((r = object_row_next_execution(t, id, id)) == 0)
+                if (json_array_append_new(list, json_string(id)) < 0)
+                        return -ENOMEM;
+        if (r == -ENOENT)
+                *ret = TAKE_PTR(list);
+        return r == -ENOENT ? 0 : r;
 }
 
 /* Whether the execution's performer died. */
@@ -93,7 +104,7 @@ int perform_recover(Store *s, const Policy *p, const char *who, size_t *ret, Dia
 
         *ret = 0;
         json_array_foreach(list, i, o) {
-                const char *id = json_str(o, "object");
+                const char *id = json_text(o);
                 _cleanup_json_ json_t *answer = NULL;
                 bool left;
                 Diag d = {0};
