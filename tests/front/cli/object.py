@@ -1,0 +1,508 @@
+#!/usr/bin/python3
+"""`lethe object` from outside: jobs with real skills, what becomes of each kind of end, and of those who are killed in the middle. TAP.
+
+usage: object.py LETHE root|user
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from account import use
+
+use(sys.argv[2])
+
+from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, processes_below, python_skill, same, wait_for  # noqa: E402
+
+LAB = """import os, sys, time
+import lethe
+def have(slot):
+    try:
+        return lethe.read(slot)
+    except lethe.LetheError as e:
+        return e.code
+def add():
+    n = have("total")
+    lethe.write("total", (n if isinstance(n, int) else 0) + 1)
+exec(sys.argv[1])
+"""
+SLOTS = {"total": {"type": "integer"}, "other": {"type": "integer"}}
+KILLS = int(os.environ.get("LETHE_TEST_KILLS", "8"))  # 2000 for a long run
+os.chmod(DIR, 0o755)
+python_skill("lab", LAB, slots=SLOTS, reads=["total", "other"], writes=["total", "other"])
+python_skill("sub", "import lethe\ntry:\n    lethe.write('other', 5)\nexcept lethe.LetheError as e:\n    lethe.result(e.code)\n", writes=["other"])
+python_skill("parent", "import lethe\nlethe.result(lethe.run('sub').get('result'))\n", sub_skills=["sub"], writes=["other"])
+python_skill("slow-end", LAB, slots=SLOTS, cancel_bound="9s", writes=["total"], reads=["total"])
+ALL = {"skills": "*", "reads": "*", "writes": "*"}
+TOTAL = {"skills": ["lab"], "reads": ["total"], "writes": ["total"]}
+
+
+def intent(code, skill="lab", **more):
+    return dict({"do": {"skill": skill, "args": [code]}}, **more)
+
+
+def create(what, scope=TOTAL, *options):
+    path = os.path.join(DIR, "intent.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(what, f)
+    r = lethe("object", "create", "--intent", path, *(["--scope", json.dumps(scope)] if scope else []), *options, "--json")
+    same(r.code, 0, r)
+    return json.loads(r.out)["object"]
+
+
+def cycle(obj, *options, code=0):
+    r = lethe("object", "cycle", obj, "--json", *options)
+    same(r.code, code, r)
+    same(r.out.count(b"\n"), 1, r)
+    return json.loads(r.out)
+
+
+def history(obj):
+    r = lethe("object", "history", obj, "--json")
+    same(r.code, 0, r)
+    return [json.loads(line) for line in r.out.splitlines()]
+
+
+def kinds(obj):
+    return [e["kind"] for e in history(obj)]
+
+
+def show(obj):
+    r = lethe("object", "show", obj, "--json")
+    same(r.code, 0, r)
+    return json.loads(r.out)
+
+
+def total():
+    r = lethe("slot", "get", "total", "--json")
+    return json.loads(r.out)["value"] if r.code == 0 else 0
+
+
+def holds(obj=None):
+    for what in (("verify",), ("audit",)) + ((("object", "verify", obj),) if obj else ()):
+        r = lethe(*what)
+        same(r.code, 0, what, r)
+
+
+def start(obj, *options):
+    return subprocess.Popen([LETHE, "object", "cycle", obj, "--json", *options], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def end(p):
+    out, err = p.communicate(timeout=120)
+    return p.returncode, out, err
+
+
+def runs(p):
+    """Until the skill of the cycle p executes."""
+    wait_for(lambda: p.poll() is not None or any(name == "python3" for _, name in processes_below(p.pid)), "the skill runs")
+    same(p.poll(), None, "the cycle still goes on")
+
+
+@case
+def a_job_from_its_creation_to_its_end():  # O-1, O-2, O-10, O-14, O-19, O-21, O-35, O-37
+    before = total()
+    o = create(intent("add(); print('to nobody'); lethe.result({'done': 1})"))
+    first = cycle(o)
+    same((first["action"], first["state"], first["outcome"]["kind"], first["outcome"]["value"]), ("execution", "evaluation", "success", {"done": 1}))
+    same(total(), before + 1)
+    same(cycle(o)["action"], "termination")
+    entries = history(o)
+    same([e["kind"] for e in entries], ["instantiated", "evaluation", "started", "outcome", "terminated"])
+    same([int(e["n"]) for e in entries], list(range(5)))
+    same(entries[-1]["data"]["reason"], "satisfied")
+    check(all(e["policy"]["ref"].startswith("sha256:") for e in entries if e["kind"] in ("evaluation", "started")), entries)
+    region = [e for e in log("--type", "region.allocated") if e.get("object") == o]
+    same([(e["region"], e["trace"]) for e in region], [(first["trace"], first["trace"])])  # the trace is the region's id
+    holds(o)
+
+
+@case
+def a_terminated_object_is_final():  # O-20
+    o = create(intent("pass"))
+    cycle(o)
+    cycle(o)
+    before = history(o)
+    r = lethe("object", "cycle", o, "--json")
+    same((r.code, json.loads(r.out)["error"]["code"]), (1, "terminated"), r)
+    same(history(o), before)
+    same(lethe("object", "verify", o).code, 0)
+    path = os.path.join(DIR, "ended")
+    same(lethe("object", "export", o, path).code, 0)
+    same(lethe("object", "verify", path).code, 0)
+
+
+ENDS = [
+    ("success", "add()", {}, "success", {}, 1),
+    ("a value", "add(); lethe.result([1, 2])", {}, "success", {"value": [1, 2]}, 1),
+    ("partial", "add(); lethe.result({'outcome': 'partial', 'remainder': ['pass']})", {}, "partial", {"remainder": ["pass"]}, 1),
+    ("negative", "lethe.result({'outcome': 'negative', 'capability': 'a printer'})", {}, "negative", {"capability": "a printer"}, 0),
+    ("an exit code", "add(); sys.exit(3)", {}, "failure", {"exit_code": 3}, 0),
+    ("exit code 124", "add(); sys.exit(124)", {}, "failure", {"exit_code": 124}, 0),
+    ("a signal", "add(); os.kill(os.getpid(), 9)", {}, "failure", {"signal": 9}, 0),
+    ("the deadline", "add(); time.sleep(600)", {"with": {"timeout": "1s"}}, "timeout", {}, 0),
+    ("a result that is refused", "add(); lethe.result({'outcome': 'sunny'})", {}, "failure", {"exit_code": 0}, 0),
+    ("a forbidden slot", "lethe.result(have('other'))", {}, "success", {"value": "not_granted"}, 0),
+]
+
+
+def ends(name, code, more, kind, members, effects):
+    def run():
+        before = total()
+        o = create(intent(code, **more))
+        answer = cycle(o)
+        same((answer["action"], answer["outcome"]["kind"]), ("execution", kind), answer)
+        same({k: answer["outcome"].get(k) for k in members}, members, answer)
+        same(total(), before + effects)
+        entry = [e for e in history(o) if e["kind"] == "outcome"]
+        same([e["outcome"] for e in entry], [answer["outcome"]])
+        check(int(entry[0]["outcome"]["latency_usec"]) > 0, entry)
+        lethe("object", "end", o)
+        holds(o)
+    return run
+
+
+for _row in ENDS:
+    case_name = "an execution that ends with " + _row[0]
+    fn = ends(*_row)  # O-14, O-21, O-48
+    fn.__name__ = case_name.replace(" ", "_")
+    case(fn)
+
+
+@case
+def a_missing_skill_is_a_lack_of_this_node():  # O-2, O-48, O-49
+    o = create({"do": {"skill": "nobody-has-it"}}, {"skills": ["nobody-has-it"]})
+    answer = cycle(o)
+    same((answer["action"], answer["outcome"]["kind"], answer["outcome"]["capability"]), ("execution", "negative", "skill:nobody-has-it"))
+    check("nobody-has-it" in answer["outcome"]["reason"], answer)
+    same((cycle(o)["action"], show(o)["state"]), ("dormancy", "dormant"))
+    before = history(o)
+    answer = cycle(o)
+    same(answer["action"], "none")
+    check(answer["unmet"], answer)
+    same(history(o), before)  # O-33
+    lethe("object", "end", o)
+
+
+@case
+def a_policy_that_refuses_the_skill_performs_nothing():  # O-15, O-45
+    path = os.path.join(DIR, "policy.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "bounds": {"cancel_bound": {"ceiling": "1s"}}}, f)
+    before = total()
+    o = create(intent("add()", skill="slow-end"), dict(TOTAL, skills=["slow-end"]))
+    answer = cycle(o, "--policy", path)
+    same((answer["action"], answer["state"], answer["reason"]), ("dormancy", "dormant", "denied"), answer)
+    entry = history(o)[-1]
+    same((entry["kind"], entry["data"]["reason"], entry["policy"]["verdict"]), ("dormant", "denied", "denied"))
+    check("cancel_bound" in entry["policy"]["rule"], entry)
+    check("started" not in kinds(o), kinds(o))
+    same(cycle(o, "--policy", path)["action"], "none")
+    same(cycle(o)["action"], "reentry")  # another policy is in force
+    same((cycle(o)["action"], total()), ("execution", before + 1))
+    lethe("object", "end", o)
+    holds(o)
+
+
+@case
+def the_trust_scope_is_narrower_than_the_skill_wishes():  # O-3, O-21, O-25
+    o = create(intent("lethe.result([have('total'), have('other'), [x['name'] for x in lethe.list_slots()]])"), {"skills": ["lab"]})
+    same(cycle(o)["outcome"]["value"][:2], ["not_granted", "not_granted"])
+    grant = [e for e in log("--type", "region.allocated") if e.get("object") == o][0]
+    same((grant["reads"], grant["writes"], grant["grant"]["commit"]), ([], [], "success"))
+    check(any("trust scope" in x["rule"] and x["asked"] == "total" for x in grant["grant"]["reductions"]), grant)
+    o = create(intent("try:\n    lethe.write('other', 1)\nexcept lethe.LetheError as e:\n    lethe.result(e.code)"))
+    same(cycle(o)["outcome"]["value"], "not_granted")
+
+
+@case
+def a_region_below_an_execution_writes_nothing():  # O-38
+    before = lethe("slot", "get", "other").out
+    o = create({"do": {"skill": "parent"}}, {"skills": ["parent", "sub"], "reads": "*", "writes": "*"})
+    answer = cycle(o)
+    same((answer["outcome"]["kind"], answer["outcome"]["value"]), ("success", "not_granted"), answer)
+    same(lethe("slot", "get", "other").out, before)
+    holds(o)
+
+
+REFUSED = [  # O-2, O-23, O-31
+    ("no JSON", "{", None, "syntax"),
+    ("a list", "[]", None, "bad_intent"),
+    ("nothing to do", "{}", None, "bad_intent"),
+    ("an unknown member", '{"do": {"skill": "lab"}, "when": 1}', None, "bad_intent"),
+    ("two actions", '{"do": {"skill": "lab", "wait": {"elapsed": {"for": "1s"}}}}', None, "bad_intent"),
+    ("a number as the skill", '{"do": {"skill": 7}}', None, "bad_intent"),
+    ("an argument that is no text", '{"do": {"skill": "lab", "args": [1]}}', None, "bad_intent"),
+    ("a trigger without a kind", '{"do": {"wait": {}}}', None, "bad_intent"),
+    ("a trigger that never can come", '{"do": {"wait": {"any": []}}}', None, "bad_intent"),
+    ("a duration without a unit", '{"do": {"skill": "lab"}, "with": {"timeout": "5"}}', None, "bad_intent"),
+    ("a skill beyond the scope", '{"do": {"skill": "lab"}}', '{"skills": ["other"]}', "beyond_scope"),
+    ("a delegation beyond the scope", '{"do": {"delegate": [{"do": {"skill": "lab"}}]}}', '{"skills": ["lab"], "depth": 0}', "beyond_scope"),
+    ("a scope that is no scope", '{"do": {"skill": "lab"}}', '{"skills": 1}', "bad_intent"),
+]
+
+
+def refused(name, text, scope, code):
+    def run():
+        before = lethe("object", "list", "--json").out
+        r = lethe("object", "create", "--intent", "-", *(["--scope", scope] if scope else []), "--json", input=text.encode())
+        same((r.code, json.loads(r.out)["error"]["code"]), (1, code), name, r)
+        check(len(r.err) > 20, r)
+        same(lethe("object", "list", "--json").out, before)
+    return run
+
+
+for _row in REFUSED:
+    fn = refused(*_row)
+    fn.__name__ = "an_intent_is_refused:_" + _row[0].replace(" ", "_")
+    case(fn)
+
+
+@case
+def the_sleep_of_an_object_changes_nothing():  # O-29, O-30, O-33, O-34
+    o = create({"do": {"steps": [{"wait": {"prerequisite": {"slot": "other", "above": 40}}}, {"skill": "lab", "args": ["add()"]}]}})
+    same(cycle(o)["state"], "dormant")
+    before, size = history(o), len(log())
+    for _ in range(3):
+        same(cycle(o)["action"], "none")
+    same(lethe("object", "run", "--due").code, 0)
+    same((history(o), len(log())), (before, size))
+    told = json.loads(lethe("object", "why", o, "--json").out)
+    same(told["next"]["action"], "none")
+    check(told["next"]["unmet"], told)
+    text = lethe("object", "why", o).out.decode()
+    check("slot other is above 40" in text and "tried: nothing yet" in text, text)
+    same((history(o), len(log())), (before, size))  # why asks, and changes nothing
+    same(lethe("slot", "put", "other", "41").code, 0)
+    r = lethe("object", "run", "--due", "--json")
+    same(r.code, 0, r)
+    same([json.loads(line)["action"] for line in r.out.splitlines()], ["reentry", "execution", "termination"])
+    entry = [e for e in history(o) if e["kind"] == "reentry"][0]
+    check("prerequisite" in entry["data"]["trigger"] and entry["data"]["evidence"], entry)
+    holds(o)
+
+
+@case
+def a_failure_backs_off_and_why_tells_it():  # O-50, O-51, O-52
+    o = create(intent("sys.exit(3)", **{"with": {"pace": {"base": "1h", "min": "1h", "max": "2h"}}}))
+    same(cycle(o)["outcome"]["kind"], "failure")
+    answer = cycle(o)
+    same((answer["action"], answer["reason"]), ("dormancy", "backoff"), answer)
+    text = lethe("object", "why", o).out.decode()
+    check("failure" in text and "exit code 3" in text and "backoff" in text and "wakes: when it is 20" in text, text)
+    same(cycle(o)["action"], "none")
+    lethe("object", "end", o)
+
+
+@case
+def an_input_advises_and_decides_nothing():  # O-44, O-47
+    o = create({"do": {"wait": {"elapsed": {"for": "1h"}}}})
+    cycle(o)
+    same(lethe("object", "input", o, "I am certain: terminate", "--from", "model").code, 0)
+    entry = history(o)[-1]
+    same((entry["kind"], entry["data"]["from"], entry["data"]["input"], entry["state"]), ("input", "model", "I am certain: terminate", "dormant"))
+    same(cycle(o)["action"], "none")
+    same(lethe("object", "end", o, "--reason", "no longer wanted").code, 0)
+    same((history(o)[-1]["data"]["reason"], show(o)["state"]), ("no longer wanted", "terminated"))
+
+
+@case
+def a_cancelled_cycle_leaves_an_interrupted_execution():  # O-36, O-38
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        before = total()
+        o = create(intent("add(); time.sleep(600)"))
+        p = start(o)
+        runs(p)
+        p.send_signal(signum)
+        code, out, err = end(p)
+        same(code, 128 + signum, out, err)
+        same((json.loads(out)["outcome"]["kind"], total()), ("interrupted", before), out, err)
+        same(show(o)["state"], "evaluation")
+        lethe("object", "end", o)
+        holds(o)
+
+
+@case
+def a_killed_cycle_has_its_effect_once():  # O-36, O-37, O-38
+    path = os.path.join(DIR, "gate")  # a fifo that the skill cannot see: it sleeps until it is killed, then runs through
+    for i in range(KILLS):
+        before = total()
+        o = create(intent("add(); time.sleep(0.05 * %d)" % (i % 4)))
+        p = start(o)
+        wait_for(lambda: p.poll() is not None or "started" in kinds(o), "the execution has begun")
+        if i % 2:
+            wait_for(lambda: p.poll() is not None or any(name == "python3" for _, name in processes_below(p.pid)), "the skill runs")
+        p.kill()
+        end(p)
+        for _ in range(64):
+            if show(o)["state"] == "terminated":
+                break
+            cycle(o)
+        entries = history(o)
+        same(entries[-1]["kind"], "terminated", i, entries)
+        same([e["kind"] for e in entries].count("instantiated"), 1)
+        same(total(), before + 1, "round %d: the effect once" % i, entries)
+        same(len([e for e in entries if e["kind"] == "started"]), len([e for e in entries if e["kind"] == "outcome"]))
+        holds(o)
+    check(not os.path.exists(path))
+
+
+@case
+def an_object_that_ends_during_its_execution_keeps_no_effect():  # O-35, O-38, O-43, O-46
+    before = total()
+    o = create(intent("add(); sys.stdout.flush(); time.sleep(2)"))
+    p = start(o)
+    runs(p)
+    same(lethe("object", "end", o).code, 0)
+    code, out, err = end(p)
+    same((code, json.loads(out)["error"]["code"]), (1, "conflict"), out, err)
+    same((total(), kinds(o)[-1]), (before, "terminated"))
+    holds(o)
+
+
+@case
+def two_processes_have_one_execution():  # O-43, O-53
+    before = total()
+    o = create(intent("add(); time.sleep(1)"))
+    both = [start(o), start(o)]
+    answers = [json.loads(end(p)[1]) for p in both]
+    same(sorted(a["action"] for a in answers), ["execution", "none"], answers)
+    same([a["reason"] for a in answers if a["action"] == "none"], ["running"])
+    same(total(), before + 1)
+    same(kinds(o).count("started"), 1)
+    holds(o)
+
+
+@case
+def many_processes_drain_one_set():  # O-43, O-53
+    before = total()
+    objects = [create(intent("add()")) for _ in range(6)]
+    all_ = [subprocess.Popen([LETHE, "object", "run", "--due", "--json"], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
+    for p in all_:
+        out, err = p.communicate(timeout=240)
+        same(p.returncode, 0, out, err)
+    same(lethe("object", "run", "--due").code, 0)
+    same([kinds(o) for o in objects], [["instantiated", "evaluation", "started", "outcome", "terminated"]] * 6)
+    same(total(), before + 6)
+    holds()
+
+
+@case
+def run_has_at_most_as_many_cycles_as_asked():  # O-32
+    objects = [create(intent("pass")) for _ in range(3)]
+    r = lethe("object", "run", "--due", "--most", "2", "--json")
+    same((r.code, r.out.count(b"\n")), (0, 2), r)
+    same(lethe("object", "run", "--due").code, 0)
+    same([show(o)["state"] for o in objects], ["terminated"] * 3)
+    same(lethe("object", "run", "--due", "--json").out, b"")
+
+
+@case
+def the_output_of_the_skill_is_not_the_verb_s():  # O-21
+    o = create(intent("print('loud'); sys.stderr.write('louder')", **{"until": "never", "with": {"rest": {"elapsed": {"for": "1s"}}}}))
+    r = lethe("object", "cycle", o, "--json")
+    check(b"loud" not in r.out + r.err, r)
+    same(json.loads(r.out)["outcome"]["kind"], "success")
+    lethe("object", "end", o)
+    o = create(intent("print('loud'); sys.stderr.write('louder')"))
+    r = lethe("object", "cycle", o, "--json", "--verbose")
+    check(b"loud" not in r.out and b"loud" in r.err and b"louder" in r.err, r)
+    o = create({"do": {"skill": "lab", "args": ["lethe.result(sys.stdin.read())"], "input": "two\nlines"}})
+    same(cycle(o)["outcome"]["value"], "two\nlines")
+
+
+@case
+def a_file_proves_itself_without_a_store():  # O-7, O-39, O-40
+    o = create(intent("lethe.result(1)"))
+    cycle(o)
+    path = os.path.join(DIR, "bundle")
+    same(lethe("object", "export", o, path).code, 0)
+    away = {"LETHE_STORE": os.path.join(DIR, "nowhere")}
+    r = lethe("object", "verify", path, "--json", env=away)
+    told = json.loads(r.out)
+    same((r.code, told["holds"], told["object"], int(told["entries"])), (0, True, o, 4), r)
+    check(not os.path.exists(away["LETHE_STORE"]))
+    with open(path, "rb") as f:
+        text = f.read()
+    lines = text.splitlines(True)
+    for name, wrong in (("a letter", text.replace(b"success", b"successs", 1)), ("cut", b"".join(lines[:-2])), ("reordered", b"".join(lines[:7] + lines[8:6:-1] + lines[9:])),
+                        ("empty", b""), ("a newer version", text.replace(b"lethe-object/1", b"lethe-object/2", 1))):
+        with open(path + "-wrong", "wb") as f:
+            f.write(wrong)
+        r = lethe("object", "verify", path + "-wrong", env=away)
+        same(r.code, 1, name, r)
+        check(len(r.err) > 20, name, r)
+    same(lethe("object", "verify", path + "-none", env=away).code, 2)
+    same(lethe("object", "verify", o, env=away).code, 2)
+    r = lethe("object", "import", path, "--json")
+    same((r.code, json.loads(r.out)["how"]), (0, "equal"), r)
+    lethe("object", "end", o)
+
+
+@case
+def a_moved_object_goes_on_elsewhere():  # O-13, O-36, O-39
+    o = create({"do": {"steps": [{"wait": {"elapsed": {"for": "1ms"}}}, {"wait": {"elapsed": {"for": "1h"}}}]}}, {"skills": []})
+    cycle(o)
+    path, there = os.path.join(DIR, "moved"), {"LETHE_STORE": os.path.join(DIR, "elsewhere")}
+    same(lethe("object", "export", o, path, "--move").code, 0)
+    r = lethe("object", "cycle", o, "--json")
+    same((r.code, json.loads(r.out)["error"]["code"]), (1, "not_eligible"), r)
+    check(b"away" in r.err, r)
+    r = lethe("object", "import", path, "--json", env=there)
+    same((r.code, json.loads(r.out)["how"], json.loads(r.out)["eligible"]), (0, "new", False), r)  # O-9: nobody trusts that key yet
+    key = [k for k in json.loads(lethe("object", "trust", "--json").out)["keys"] if k["state"] == "own"][0]["vkey"]
+    same(lethe("object", "trust", key, env=there).code, 0)
+    r = lethe("object", "cycle", o, "--json", env=there)
+    same(r.code, 0, r)
+    check(json.loads(r.out)["action"] in ("reentry", "none"), r)
+    same(lethe("object", "trust", key, "--revoke", env=there).code, 0)
+    r = lethe("object", "cycle", o, "--json", env=there)
+    same((r.code, json.loads(r.out)["error"]["code"]), (1, "not_eligible"), r)
+
+
+NEWCOMER = [  # (words, exit code, what the message says)
+    ([], 2, "which action"),
+    (["begin"], 2, "no action of the verb"),
+    (["create"], 2, "--intent"),
+    (["create", "--intent", "/nowhere"], 2, "/nowhere"),
+    (["create", "x.json"], 2, "extra"),
+    (["cycle"], 2, "OBJECT"),
+    (["cycle", "my-job"], 2, "my-job"),
+    (["cycle", "0" * 26], 1, "no_object"),
+    (["why", "0" * 26], 1, "no_object"),
+    (["show", "0" * 26], 1, "no_object"),
+    (["history", "0" * 26], 1, "no_object"),
+    (["end", "0" * 26], 1, "no_object"),
+    (["input", "0" * 26, "x"], 1, "no_object"),
+    (["export", "0" * 26, "/dev/null"], 1, "no_object"),
+    (["verify", "0" * 26], 2, "no_object"),
+    (["adopt", "0" * 26, "ab"], 1, "no_object"),
+    (["run"], 2, "--due"),
+    (["run", "--due", "--most", "0"], 2, "--most"),
+    (["list", "--state", "asleep"], 2, "asleep"),
+    (["trust", "--revoke"], 2, "VKEY"),
+    (["trust", "no key"], 1, "key"),
+    (["export", "0" * 26, "-", "--move"], 2, "FILE"),
+    (["show", "0" * 26, "--due"], 2, "--due"),
+]
+
+
+@case
+def mistakes_of_a_newcomer_are_explained():
+    for words, code, message in NEWCOMER:
+        r = lethe("object", *words)
+        same(r.code, code, words, r)
+        check(message in r.err.decode(), words, r)
+        r = lethe("object", *words, "--json")
+        check(json.loads(r.out)["error"]["message"], words, r)
+
+
+@case
+def nothing_is_left_of_all_that():  # I-28
+    holds()
+    same(lethe("ps", "--json").code, 0)
+    check(STORE)
+
+
+main()
