@@ -5,6 +5,7 @@
 #include "engine/project.h"
 #include "engine/wait.h"
 #include "ledger/ledger.h"
+#include "record/object-row.h"
 #include "record/rows.h"
 #include "store/hooks.h"
 
@@ -259,8 +260,10 @@ static bool state_is_of_regions(const json_t *o, const char *type) {
 static int state_check_cause(json_t *found, uint64_t seq, const json_t *o) {
         const char *type = json_text(json_object_get(o, "type"));
 
-        return type && (project_concerns(type) || strncmp(type, "slot.", 5) == 0) && !json_object_get(o, "region") &&
-                               !json_object_get(o, "who") && !state_is_of_regions(o, type)
+        return type &&
+                               (project_concerns(type) || object_row_concerns(type) || strncmp(type, "slot.", 5) == 0) &&
+                               !json_object_get(o, "region") && !json_object_get(o, "who") &&
+                               !state_is_of_regions(o, type) && strcmp(type, "object.woken") != 0 /* of another event */
                        ? state_note(found, "cause", "event %" PRIu64 " (%s) has neither a region nor a person", seq, type)
                        : 0;
 }

@@ -1,6 +1,7 @@
 #include "engine/fold-slot.h"
 
 #include "engine/execution.h"
+#include "record/object-row.h"
 #include "record/rows.h"
 
 #include <errno.h>
@@ -155,6 +156,11 @@ static int fold_slot_fact(Txn *t, uint64_t seq, const char *type, const char *re
 
         if (!type)
                 return -EUCLEAN;
+        if (object_row_concerns(type)) {
+                int r = object_row_project(t, seq, type, o);
+
+                return r < 0 || strcmp(type, "object.entry") != 0 ? r : execution_project(t, seq, type, region, o);
+        }
         if (*type != 's') /* most entries */
                 return *type == 'r' || *type == 'i' ? execution_project(t, seq, type, region, o) : 0;
         for (size_t i = 0; i < ARRAY_SIZE(types); i++) {

@@ -242,7 +242,7 @@ static int object_row_entry(ObjectChange *c) {
                 return -EUCLEAN;
         r = OBJECT_ROW_TAKE(c, "state", "head", "due", "wake") ?: object_row_sign(c);
         if (r == 0 && !note)
-                r = OBJECT_ROW_TAKE(c, "reason", "woken", "lock");
+                r = OBJECT_ROW_TAKE(c, "reason", "status", "woken", "lock");
         if (r == 0 && json_object_get(e, "do"))
                 r = OBJECT_ROW_TAKE(c, "do");
         if (r == 0 && c->is_new)

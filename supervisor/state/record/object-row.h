@@ -14,13 +14,14 @@
  * entry, "signers": [keyid...] of all entries, "checkpoint"?: as in memory.h, "due"?: usec, none: not by the clock,
  * "wake"?: [[key, match|null]...], "woken"?: [{"type","seq","match": object|null}...] (event conditions that came true
  * since the newest entry that is no note, at most WAKE_KEYS_MAX), "lock"?, "parent"?: id, "do"?: {"skill": NAME} |
- * {"delegate": n} | {"wait": true} | {"steps": n}, "reason"?: of a dormant or terminated entry, "away"?: true,
+ * {"delegate": n} | {"wait": true} | {"steps": n}, "reason"?: of a dormant or terminated entry,
+ * "status"?: the kind of outcome of a terminated object, "away"?: true,
  * "behind"?: true, "unknown"?: true, "branches"?: [{"from": n,"n","head","seq"}...]}. Tables `due` and `wake` have the
  * row's due and wake unless the object is away, behind, of an unknown signer, or forked (has branches).
  *
  * Events, with the members that are read (all have "object", but object.woken and the events about keys):
  *   object.entry     "n", "kind", "trace", "state", "head", "time_usec", "keyid", "note"?: true (the state stays), "due"?, "wake"?,
- *                    "checkpoint"?: true, "lock"?, "parent"?, "do"?, "reason"?; body: the line
+ *                    "checkpoint"?: true, "lock"?, "parent"?, "do"?, "reason"?, "status"?; body: the line
  *   object.armed     "n", "due"?, "wake"?: the rows from now on; n: entries, as a check
  *   object.woken     "by"?, "of"?: seq and type of the cause, "objects": [id...], "seen"?: {id: [match|null...]}
  *   object.moved     "n", "head": exported for good: away

@@ -12,6 +12,7 @@
 #define WAKE_EVENT_BYTES 56000 /* of ids and matches in one object.woken: below LEDGER_ENTRY_MAX with the other members */
 #define WAKE_ID_BYTES (REGION_ID_LEN + 4)
 
+#define WAKE_ROW_MAX (WAKE_KEYS_MAX * (WAKE_MATCH_MAX + 8)) /* bytes */
 #define DUE_KEY_BYTES (8 + REGION_ID_LEN)
 
 static Bytes wake_due_key(uint64_t usec, const char *id, uint8_t key[static DUE_KEY_BYTES]) {
@@ -37,17 +38,51 @@ static const char *wake_pair_key(const json_t *pair, size_t *ret_n) {
         return *ret_n > 0 && *ret_n <= WAKE_KEY_MAX ? key : NULL;
 }
 
-static int wake_put_pair(Txn *t, const char *id, const json_t *pair) {
-        const json_t *match = json_array_get(pair, 1);
+/* Does an earlier pair have the key of pair `at`? Pairs of one key are one row. */
+static bool wake_pair_is_again(const json_t *keys, size_t at) {
+        const json_t *key = json_array_get(json_array_get(keys, at), 0);
+
+        for (size_t i = 0; i < at; i++)
+                if (json_equal(json_array_get(json_array_get(keys, i), 0), key))
+                        return true;
+        return false;
+}
+
+/* "", a match, or an array of several matches, of which null is that of any event. */
+static int wake_row_value(const json_t *keys, size_t at, char **ret, size_t *ret_n) {
+        const json_t *key = json_array_get(json_array_get(keys, at), 0);
+        _cleanup_json_ json_t *list = json_array();
+        int r = list ? 0 : -ENOMEM;
+
+        for (size_t i = at; r == 0 && i < json_array_size(keys); i++) {
+                json_t *pair = json_array_get(keys, i), *match = json_array_get(pair, 1);
+                _cleanup_free_ char *text = NULL;
+                size_t n = 0;
+
+                if (!json_equal(json_array_get(pair, 0), key))
+                        continue;
+                if (json_is_object(match))
+                        r = json_canonical(match, &text, &n);
+                else if (!json_is_null(match))
+                        r = -EUCLEAN;
+                if (r == -ERANGE || n > WAKE_MATCH_MAX)
+                        r = -EUCLEAN;
+                if (r == 0 && json_array_append(list, match) < 0)
+                        r = -ENOMEM;
+        }
+        if (r < 0 || (json_array_size(list) == 1 && json_is_null(json_array_get(list, 0))))
+                return r;
+        return json_canonical(json_array_size(list) == 1 ? json_array_get(list, 0) : list, ret, ret_n);
+}
+
+static int wake_put_pair(Txn *t, const char *id, const json_t *keys, size_t at) {
         _cleanup_free_ char *text = NULL;
         uint8_t key[WAKE_ROW_KEY_MAX];
         size_t n_key, n = 0;
-        const char *name = wake_pair_key(pair, &n_key);
-        int r = !name ? -EUCLEAN : json_is_object(match) ? json_canonical(match, &text, &n) : 0;
+        const char *name = wake_pair_key(json_array_get(keys, at), &n_key);
+        int r = name ? wake_row_value(keys, at, &text, &n) : -EUCLEAN;
 
-        if (r < 0 || n > WAKE_MATCH_MAX)
-                return r < 0 && r != -ERANGE ? r : -EUCLEAN;
-        return table_put(t, TABLE_WAKE, wake_key(name, n_key, id, key), BYTES(text ?: "", n));
+        return r ?: table_put(t, TABLE_WAKE, wake_key(name, n_key, id, key), BYTES(text ?: "", n));
 }
 
 int wake_put(Txn *t, const char *id, uint64_t due_usec, const json_t *keys) {
@@ -57,7 +92,7 @@ int wake_put(Txn *t, const char *id, uint64_t due_usec, const json_t *keys) {
         if (r == 0 && json_array_size(keys) > WAKE_KEYS_MAX)
                 r = -EUCLEAN;
         for (size_t i = 0; r == 0 && i < json_array_size(keys); i++)
-                r = wake_put_pair(t, id, json_array_get(keys, i));
+                r = wake_pair_is_again(keys, i) ? 0 : wake_put_pair(t, id, keys, i);
         return r;
 }
 
@@ -91,29 +126,34 @@ static bool wake_matches(const json_t *match, const json_t *entry) {
         return true;
 }
 
+static int wake_take_match(Waking *w, const char *id, json_t *match, bool of_event) {
+        json_t *list = json_object_get(w->found, id);
+
+        if (!json_is_null(match) && !wake_matches(match, w->entry))
+                return 0;
+        if (!list && json_object_set_new(w->found, id, list = json_array()) < 0)
+                return -ENOMEM;
+        return of_event && json_array_append(list, match) < 0 ? -ENOMEM : 0;
+}
+
 /* An unreadable row of one object stops no writer of a slot: `lethe verify` reports the row. */
 static int wake_take(Waking *w, Bytes k, Bytes v, bool of_event) {
         _cleanup_json_ json_t *match = NULL;
         char id[REGION_ID_MAX] = "";
-        json_t *list;
-        int r = v.n > 0 ? json_row_parse(v, WAKE_MATCH_MAX, &match) : 0;
+        int r = 0;
 
-        if (r == -EUCLEAN || k.n < REGION_ID_LEN)
-                return 0;
-        if (r < 0 || (match && !wake_matches(match, w->entry)))
-                return MIN(r, 0);
         memcpy(id, (const char *)k.p + k.n - REGION_ID_LEN, REGION_ID_LEN);
-        if (!region_id_valid(id))
+        if (v.n == 0)
+                match = json_null();
+        else
+                r = json_row_parse(v, WAKE_ROW_MAX, &match);
+        if (r == -EUCLEAN || !region_id_valid(id))
                 return 0;
-        list = json_object_get(w->found, id);
-        if (!list) {
-                list = json_array();
-                if (json_object_set_new(w->found, id, list) < 0)
-                        return -ENOMEM;
-        }
-        if (of_event && json_array_append_new(list, match ? json_incref(match) : json_null()) < 0)
-                return -ENOMEM;
-        return 0;
+        if (r == 0 && !json_is_array(match))
+                r = wake_take_match(w, id, match, of_event);
+        for (size_t i = 0; r == 0 && i < json_array_size(match); i++)
+                r = wake_take_match(w, id, json_array_get(match, i), of_event);
+        return r;
 }
 
 /* prefix: "slot/", "event/" … */

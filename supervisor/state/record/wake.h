@@ -2,7 +2,8 @@
  *
  *   due   be64 usec, id            -> ""      look at the object then; 0: at once
  *   wake  key, NUL, id             -> match   a change of `key` makes the object due at once; match: canonical JSON of
- *                                             {MEMBER: value...} that the event's entry must have, or ""
+ *                                             {MEMBER: value...} that the event's entry must have, an array of
+ *                                             several, or ""
  *   keys: "slot/NAME" (slot.written), "object/ID" (its end), "child/ID" (the end of a child of ID), "event/TYPE",
  *         "policy" (wake_on_key())
  *
