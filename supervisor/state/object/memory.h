@@ -71,7 +71,8 @@ int memory_from_checkpoint(const Entry *e, ObjectMemory *ret, Diag *reterr);
 /* The data of ENTRY_CHILD for a child's outcome (a descriptor), with "late" as it is (O-26). Returns 0, OBJECT_E_SYNTAX:
  * no child of this object, or its answer is there already (append nothing); -ENOMEM. */
 int memory_child_note(const ObjectMemory *m, const char *child, const json_t *outcome, json_t **ret, Diag *reterr);
-/* The same for each child without answer when the open delegation's `within` is over at now_usec, by id; else []. */
+/* The same for the children without answer when the open delegation's `within` is over at now_usec, by id, up to the child
+ * with which the aggregate closes; else []. */
 int memory_non_responses(const ObjectMemory *m, uint64_t now_usec, json_t **ret);
 /* The descriptor of a terminated object for its parent (O-26): satisfied is success, policy is denied, deadline is timeout,
  * requested is interrupted, others are the last outcome. NULL (and 0) before the end. */

@@ -1,0 +1,331 @@
+/* Selection: the rules, in their order (schema/object.md, "Selection"). */
+#include "object/select-inside.h"
+
+#include "object/trigger.h"
+
+static const char *const select_names[ACTION_COUNT_] = {
+        [ACTION_NONE] = "none",
+        [ACTION_EXECUTION] = "execution",
+        [ACTION_MUTATION] = "mutation",
+        [ACTION_DELEGATION] = "delegation",
+        [ACTION_DORMANCY] = "dormancy",
+        [ACTION_REENTRY] = "reentry",
+        [ACTION_TERMINATION] = "termination",
+};
+
+const char *object_action_name(ObjectAction a) {
+        assert((unsigned)a < ACTION_COUNT_);
+        return select_names[a];
+}
+
+void selected_deinit(Selected *s) {
+        json_decref(s->data);
+        json_decref(s->unmet);
+        *s = (Selected){0};
+}
+
+bool select_evaluates_first(ObjectState from, ObjectAction a) {
+        static const ObjectState to[ACTION_COUNT_] = {
+                [ACTION_EXECUTION] = OBJECT_EXECUTION,
+                [ACTION_MUTATION] = OBJECT_MUTATION,
+                [ACTION_DELEGATION] = OBJECT_DELEGATION,
+                [ACTION_DORMANCY] = OBJECT_DORMANT,
+                [ACTION_REENTRY] = OBJECT_REENTRY,
+                [ACTION_TERMINATION] = OBJECT_TERMINATED,
+        };
+
+        return a != ACTION_NONE && !object_state_can_move(from, to[a]);
+}
+
+int select_take(Selection *s, ObjectAction a, const char *reason, json_t *data) {
+        if (!data)
+                return -ENOMEM;
+        s->out->action = a;
+        s->out->reason = reason;
+        s->out->data = data;
+        return 1;
+}
+
+const json_t *select_facts(const Selection *s) {
+        return json_object_get(s->local, "facts");
+}
+
+bool select_allows(const Selection *s, ObjectAction a) {
+        return !json_is_false(json_object_get(json_object_get(s->policy, "allows"), object_action_name(a)));
+}
+
+uint64_t select_fanout(const Selection *s) {
+        const json_t *scope = json_object_get(s->m->context, "scope");
+        uint64_t depth = json_number(scope, "depth"), fanout = json_number(scope, "fanout"), most;
+
+        if (json_get_u64(json_object_get(s->policy, "depth"), &most) == 0)
+                depth = MIN(depth, most);
+        if (json_get_u64(json_object_get(s->policy, "fanout"), &most) == 0)
+                fanout = MIN(fanout, most);
+        return depth > 0 ? fanout : 0;
+}
+
+static TriggerView select_view(const Selection *s, uint64_t since, const json_t *counts) {
+        return (TriggerView){
+                .now_usec = s->now, .since_usec = since, .counts = counts, .facts = select_facts(s), .policy = s->policy};
+}
+
+/* A trigger that holds when the object falls asleep wakes it after the least pace: nobody spins. */
+int select_dormancy(Selection *s, const char *reason, json_t *trigger, json_t *backoff) {
+        _cleanup_json_ json_t *holds = NULL, *counts = json_object(), *taken = trigger, *wait = backoff;
+        TriggerView view = select_view(s, s->now, counts);
+        uint64_t not_before = 0;
+        int r = trigger && counts ? trigger_holds(trigger, &view, &holds) : -ENOMEM;
+
+        if (r < 0)
+                return r;
+        if (r > 0)
+                not_before = MIN(memory_add(s->now, json_number(json_object_get(s->with, "pace"), "min_usec")), JSON_TIME_MAX);
+        return select_take(s, ACTION_DORMANCY, reason,
+                           json_pack("{s:O, s:s, s:o, s:O*}", "trigger", taken, "reason", reason, "not_before",
+                                     json_u64(not_before), "backoff", wait));
+}
+
+static int select_none(Selection *s, const char *reason, json_t *unmet) {
+        s->out->action = ACTION_NONE;
+        s->out->reason = reason;
+        s->out->unmet = unmet ?: json_array();
+        return s->out->unmet ? 1 : -ENOMEM;
+}
+
+static int select_running(Selection *s) {
+        if (s->m->state != OBJECT_EXECUTION)
+                return 0;
+        return select_none(s, json_is_true(json_object_get(s->local, "interrupted")) ? "interrupted" : "running", NULL);
+}
+
+/* O-32..O-34; a denied policy is looked at after the reentry. */
+static int select_dormant(Selection *s) {
+        const json_t *dormant = json_object_get(s->m->fold, "dormant");
+        uint64_t since = json_number(dormant, "since"), not_before = json_number(dormant, "not_before");
+        TriggerView view = select_view(s, since, json_object_get(s->m->fold, "counts"));
+        _cleanup_json_ json_t *holds = NULL;
+        int r;
+
+        if (s->m->state != OBJECT_DORMANT)
+                return 0;
+        if (not_before > s->now && s->now >= since) /* a clock that was set back holds nobody */
+                return select_none(s, "asleep",
+                                   json_pack("[{s:{s:o}, s:o}]", "elapsed", "at", json_u64(not_before), "until",
+                                             json_u64(not_before)));
+        r = trigger_holds(json_object_get(dormant, "trigger"), &view, &holds);
+        if (r < 0)
+                return r;
+        if (r == 0)
+                return select_none(s, "asleep", json_incref(json_object_get(holds, "unmet")));
+        return select_take(s, ACTION_REENTRY, "trigger", TAKE_PTR(holds));
+}
+
+/* O-15. */
+static int select_policy(Selection *s) {
+        if (strcmp(json_str(s->policy, "verdict"), "allowed") == 0)
+                return 0;
+        if (strcmp(json_str(s->policy, "on_denied"), "terminate") == 0)
+                return select_take(s, ACTION_TERMINATION, "policy", json_pack("{s:s}", "reason", "policy"));
+        return select_dormancy(s, "denied", json_pack("{s:{s:s}}", "policy", "not", s->ref), NULL);
+}
+
+/* O-35. */
+static int select_until(Selection *s) {
+        const json_t *until = json_object_get(s->m->intent, "until");
+        _cleanup_json_ json_t *evidence = NULL;
+        uint64_t n;
+        int r;
+
+        if (!json_is_object(until)) /* "never" */
+                return 0;
+        if (json_get_u64(json_object_get(until, "success"), &n) == 0)
+                r = json_number(s->m->fold, "successes") >= n;
+        else
+                r = condition_holds(until, select_facts(s), &evidence);
+        if (r <= 0)
+                return r;
+        return select_take(s, ACTION_TERMINATION, "satisfied",
+                           json_pack("{s:s, s:O*}", "reason", "satisfied", "evidence", evidence));
+}
+
+uint64_t select_deadline_usec(const Selection *s) {
+        const json_t *constraint;
+        uint64_t first = UINT64_MAX, v;
+        size_t i;
+
+        json_array_foreach(json_object_get(s->m->intent, "constraints"), i, constraint) {
+                if (json_get_u64(json_object_get(constraint, "deadline"), &v) == 0)
+                        first = MIN(first, v);
+                if (json_get_u64(json_object_get(constraint, "deadline_usec"), &v) == 0)
+                        first = MIN(first, memory_add(json_number(s->m->context, "created"), v));
+        }
+        return first;
+}
+
+static int select_limits(Selection *s) {
+        uint64_t attempts = json_number(s->with, "attempts");
+        const char *reason = NULL;
+
+        if (s->now >= select_deadline_usec(s))
+                reason = "deadline";
+        else if (attempts > 0 && json_number(s->m->fold, "attempts") >= attempts)
+                reason = "attempts";
+        return reason ? select_take(s, ACTION_TERMINATION, reason, json_pack("{s:s}", "reason", reason)) : 0;
+}
+
+static int select_children(Selection *s) {
+        const json_t *delegation = json_object_get(s->m->fold, "delegation"), *until;
+
+        if (!delegation)
+                return 0;
+        until = json_object_get(delegation, "until_usec");
+        if (!until)
+                return select_dormancy(s, "children",
+                                       json_pack("{s:{s:s, s:i}}", "outcomes", "kind", "closed", "n", 1), NULL);
+        return select_dormancy(s, "children",
+                               json_pack("{s:[{s:{s:s, s:i}}, {s:{s:O}}]}", "any", "outcomes", "kind", "closed", "n", 1,
+                                         "elapsed", "at", until),
+                               NULL);
+}
+
+/* O-49: this node could not do the step before. */
+static int select_negative(Selection *s) {
+        const char *skill = json_str(memory_step(s->m->intent, json_number(s->m->fold, "step")), "skill");
+        const json_t *negative;
+        size_t i;
+
+        if (json_object_get(s->m->fold, "again"))
+                return 0;
+        json_array_foreach(json_object_get(s->m->fold, "negative"), i, negative)
+                if (*skill && strcmp(json_str(negative, "node"), s->node) == 0 &&
+                    (strcmp(json_str(negative, "skill"), skill) == 0 ||
+                     strcmp(json_str(negative, "capability"), skill) == 0))
+                        return select_dormancy(s, "negative",
+                                               json_pack("{s:[{s:{s:s}}, {s:{s:s, s:i}}]}", "any", "policy", "not",
+                                                         s->ref, "outcomes", "kind", "input", "n", 1),
+                                               NULL);
+        return 0;
+}
+
+/* O-51, O-52. A clock that ran back does not make the delay longer. */
+static int select_backoff(Selection *s) {
+        const json_t *fold = s->m->fold;
+        OutcomeKind k = outcome_kind_of(json_str(json_object_get(fold, "last"), "kind"));
+        uint64_t weight = json_number(fold, "weight10"), delay, at;
+
+        if (k == OUTCOME_KIND_COUNT_ || k == OUTCOME_KIND_SUCCESS || k == OUTCOME_KIND_NEGATIVE ||
+            json_is_true(json_object_get(fold, "waited")))
+                return 0;
+        delay = backoff_delay_usec(json_object_get(s->with, "pace"), weight, json_number(fold, "latency_usec"));
+        at = MIN(memory_add(MIN(json_number(fold, "last_time"), s->now), delay), JSON_TIME_MAX);
+        if (at <= s->now)
+                return 0;
+        return select_dormancy(s, "backoff", json_pack("{s:{s:o}}", "elapsed", "at", json_u64(at)),
+                               json_pack("{s:o, s:o}", "w", json_u64(weight), "delay_usec", json_u64(delay)));
+}
+
+static int select_rest(Selection *s) {
+        if (!json_is_true(json_object_get(s->m->fold, "rest")))
+                return 0;
+        return select_dormancy(s, "rest", json_incref(json_object_get(s->with, "rest")), NULL);
+}
+
+static const SelectRule select_rules[] = {
+        select_running,  select_dormant, select_policy,   select_until, select_limits, select_next,
+        select_children, select_rest,    select_negative, select_split, select_backoff, select_step,
+};
+
+int select_action(const ObjectMemory *m, const json_t *local, Selected *ret, Diag *reterr) {
+        _cleanup_(selected_deinit) Selected out = {0};
+        Selection s = {
+                .m = m,
+                .local = local,
+                .policy = json_object_get(local, "policy"),
+                .with = json_object_get(m->intent, "with"),
+                .node = json_text(json_object_get(local, "node")),
+                .out = &out,
+        };
+        int r = 0;
+
+        if (m->state == OBJECT_TERMINATED || m->state == OBJECT_NONE)
+                return diag(reterr, OBJECT_E_MOVE, "object %s %s", m->object,
+                            m->state == OBJECT_NONE ? "has no entry: create it first"
+                                                    : "is terminated, which is final: create a new object");
+        s.ref = json_text(json_object_get(s.policy, "ref"));
+        if (!s.node || !s.ref || json_get_u64(json_object_get(local, "now"), &s.now) < 0)
+                return -EINVAL;
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(select_rules); i++)
+                r = select_rules[i](&s);
+        if (r > 0 && s.refused && out.data &&
+            json_object_set_new(out.data, "refused_next", json_string(s.refused)) < 0)
+                r = -ENOMEM;
+        free(s.refused);
+        if (r <= 0)
+                return r < 0 ? r : -EINVAL; /* no rule for the step: memory_apply() takes no such intent */
+        *ret = out;
+        out = (Selected){0};
+        return 0;
+}
+
+/* Adds the names of `more` to the lists of `needs`. */
+static int select_merge(json_t *needs, const json_t *more) {
+        const char *list;
+        json_t *values, *v, *has;
+        size_t i, k;
+
+        json_object_foreach((json_t *)more, list, values) {
+                if (json_is_true(values) && json_object_set(needs, list, values) < 0)
+                        return -ENOMEM;
+                json_array_foreach(values, i, v) {
+                        json_t *to = json_object_get(needs, list);
+
+                        json_array_foreach(to, k, has)
+                                if (json_equal(has, v))
+                                        break;
+                        if (k == json_array_size(to) && json_array_append(to, v) < 0)
+                                return -ENOMEM;
+                }
+        }
+        return 0;
+}
+
+static int select_add_trigger(json_t *needs, const json_t *trigger, uint64_t since) {
+        _cleanup_json_ json_t *more = NULL;
+        uint64_t due;
+        int r = trigger ? trigger_needs(trigger, since, &more, &due) : 0;
+
+        return r < 0 || !more ? r : select_merge(needs, more);
+}
+
+int select_needs(const ObjectMemory *m, json_t **ret_needs) {
+        const json_t *dormant = json_object_get(m->fold, "dormant"), *until = json_object_get(m->intent, "until");
+        const json_t *step = memory_step(m->intent, json_number(m->fold, "step"));
+        _cleanup_json_ json_t *needs = json_pack("{s:[], s:[], s:[], s:b}", "slots", "objects", "events", "policy", 0);
+        _cleanup_json_ json_t *more = NULL, *proposed = NULL;
+        int r = needs ? 0 : -ENOMEM;
+
+        if (r == 0 && m->state == OBJECT_DORMANT)
+                r = select_add_trigger(needs, json_object_get(dormant, "trigger"), json_number(dormant, "since"));
+        if (r == 0 && m->state != OBJECT_DORMANT && json_is_object(until) && !json_object_get(until, "success"))
+                r = condition_needs(until, &more);
+        if (r == 0 && more)
+                r = select_merge(needs, more);
+        if (r == 0 && select_may(m, "sleep") && json_object_get(json_object_get(m->fold, "next"), "sleep"))
+                r = trigger_complete(json_object_get(json_object_get(m->fold, "next"), "sleep"), m->object, &proposed, NULL);
+        r = MIN(r, 0); /* selection refuses a bad proposal itself */
+        if (r == 0 && m->state != OBJECT_DORMANT) {
+                const json_t *const may_sleep_on[] = {
+                        json_object_get(step, "wait"),
+                        json_object_get(json_object_get(m->intent, "with"), "rest"),
+                        proposed,
+                };
+
+                for (size_t i = 0; r == 0 && i < ARRAY_SIZE(may_sleep_on); i++)
+                        r = select_add_trigger(needs, may_sleep_on[i], m->time_usec);
+        }
+        if (r < 0)
+                return r;
+        *ret_needs = TAKE_PTR(needs);
+        return 0;
+}
