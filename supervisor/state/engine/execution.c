@@ -78,18 +78,21 @@ static int execution_project_region(Txn *t, uint64_t seq, const char *region, co
         return execution_put(t, object, trace, &row);
 }
 
+static int execution_close(Txn *t, const char *object) {
+        uint8_t key[EXECUTION_KEY_MAX];
+
+        return region_id_valid(object) ? table_del_prefix(t, TABLE_OBJECT, BYTES(key, execution_prefix(object, key))) : 0;
+}
+
 /* Kinds as of object/entry.h: notes leave the object where it is. */
 static int execution_project_entry(Txn *t, const json_t *entry) {
         static const char *const moves[] = {"outcome", "terminated", "dormant", "evaluation"};
         const char *object = json_str(entry, "object"), *trace = json_str(entry, "trace"),
                    *kind = json_str(entry, "kind");
-        uint8_t key[EXECUTION_KEY_MAX];
 
         if (strcmp(kind, "started") == 0)
                 return execution_is_named(object, trace) ? execution_put(t, object, trace, &(ExecutionRow){0}) : 0;
-        if (name_index(moves, ARRAY_SIZE(moves), kind) == ARRAY_SIZE(moves) || !region_id_valid(object))
-                return 0;
-        return table_del_prefix(t, TABLE_OBJECT, BYTES(key, execution_prefix(object, key)));
+        return name_index(moves, ARRAY_SIZE(moves), kind) < ARRAY_SIZE(moves) ? execution_close(t, object) : 0;
 }
 
 int execution_project(Txn *t, uint64_t seq, const char *type, const char *region, const json_t *entry) {
@@ -97,6 +100,8 @@ int execution_project(Txn *t, uint64_t seq, const char *type, const char *region
                 return 0;
         if (strcmp(type, "object.entry") == 0)
                 return execution_project_entry(t, entry);
+        if (strcmp(type, "object.adopted") == 0 && json_object_get(entry, "back"))
+                return execution_close(t, json_str(entry, "object"));
         if (strcmp(type, "region.allocated") == 0)
                 return execution_project_region(t, seq, region, entry, false);
         return strcmp(type, "invocation.ended") == 0 ? execution_project_region(t, seq, region, entry, true) : 0;

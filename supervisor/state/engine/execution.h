@@ -4,7 +4,8 @@
  *   object.entry, kind started    makes the row: now one region may start for this trace
  *   region.allocated              notes the region in the row: no second region starts
  *   invocation.ended              notes the end and whether the changes were kept
- *   object.entry, any other move  deletes the row: no region starts any more
+ *   object.entry, any other move  deletes the row: no region starts any more; so does object.adopted with "back": the
+ *                                 object goes on from an earlier entry
  *
  * Table object: id, NUL, "trace", NUL, trace -> be64 seq of invocation.ended (0: none), region (26 bytes, NUL: none). An
  * object has at most one such row. A region below an execution (a sub-skill, a release callback) keeps no changes: such a
@@ -27,6 +28,6 @@ typedef struct ExecutionRow {
 int execution_get(Txn *t, const char *object, const char *trace, ExecutionRow *ret);
 /* May this region start? Returns 0, ENGINE_E_CONFLICT with a message, -errno. */
 int execution_may_start(Txn *t, const RegionStart *s, Diag *reterr);
-/* The effect of region.allocated, invocation.ended or object.entry on the row; 0 for events of no execution. region: of
+/* The effect of region.allocated, invocation.ended, object.entry or object.adopted on the row; 0 for events of no execution. region: of
  * the event, or NULL. Both the live path and the fold of the ledger use this function. Returns 0 or -errno. */
 int execution_project(Txn *t, uint64_t seq, const char *type, const char *region, const json_t *entry);

@@ -159,7 +159,7 @@ static int fold_slot_fact(Txn *t, uint64_t seq, const char *type, const char *re
         if (object_row_concerns(type)) {
                 int r = object_row_project(t, seq, type, o);
 
-                return r < 0 || strcmp(type, "object.entry") != 0 ? r : execution_project(t, seq, type, region, o);
+                return r ?: execution_project(t, seq, type, region, o);
         }
         if (*type != 's') /* most entries */
                 return *type == 'r' || *type == 'i' ? execution_project(t, seq, type, region, o) : 0;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "object/append.h"
 #include "object/intent.h"
+#include "object/report.h"
 #include "record/object-row.h"
 #include "store/hooks.h"
 
@@ -126,5 +127,7 @@ int object_end(Txn *t, const char *id, const char *who, const char *reason, json
 
         if (r == 0 && !object_state_can_move(a.memory.state, OBJECT_TERMINATED))
                 r = object_code(append_entry(&a, ENTRY_EVALUATION, NULL, NULL, NULL, reterr));
-        return r ?: object_code(append_entry(&a, ENTRY_TERMINATED, NULL, data, NULL, reterr)) ?: object_answer(&a, ret);
+        return r ?: object_code(append_entry(&a, ENTRY_TERMINATED, NULL, data, NULL, reterr))
+                 ?: report_to_parent(&a, reterr)
+                 ?: object_answer(&a, ret);
 }

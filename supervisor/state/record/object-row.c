@@ -273,6 +273,20 @@ static int object_row_moved(ObjectChange *c) {
         return r == 0 && json_object_set_new(c->row, "away", json_true()) < 0 ? -ENOMEM : r;
 }
 
+/* Keys that came with entries and that nobody here trusts: for the check of signatures, and for an export (O-9, O-40). */
+static int object_row_keys(ObjectChange *c) {
+        json_t *more = json_object_get(c->entry, "keys"), *keys = json_object_get(c->row, "keys"), *both;
+
+        if (!more)
+                return 0;
+        both = keys ? json_copied(keys) : json_object();
+        if (!both || json_object_update(both, more) < 0) {
+                json_decref(both);
+                return -ENOMEM;
+        }
+        return json_object_set_new(c->row, "keys", both) < 0 ? -ENOMEM : 0;
+}
+
 static int object_row_imported(ObjectChange *c) {
         static const char *const hows[] = {"new", "ahead", "equal", "behind"};
         const char *how = json_str(c->entry, "how");
@@ -283,7 +297,7 @@ static int object_row_imported(ObjectChange *c) {
                 return json_object_set_new(c->row, "behind", json_true()) < 0 ? -ENOMEM : 0;
         json_object_del(c->row, "away");
         json_object_del(c->row, "behind");
-        return OBJECT_ROW_TAKE(c, "unknown");
+        return object_row_keys(c) ?: OBJECT_ROW_TAKE(c, "unknown");
 }
 
 static int object_row_branch(ObjectChange *c) {
@@ -299,7 +313,7 @@ static int object_row_branch(ObjectChange *c) {
                 json_decref(branch);
                 return -ENOMEM;
         }
-        return json_array_append_new(list, branch) < 0 ? -ENOMEM : 0;
+        return json_array_append_new(list, branch) < 0 ? -ENOMEM : object_row_keys(c);
 }
 
 static int object_row_adopted(ObjectChange *c) {

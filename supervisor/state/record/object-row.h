@@ -16,7 +16,8 @@
  * since the newest entry that is no note, at most WAKE_KEYS_MAX), "lock"?, "parent"?: id, "do"?: {"skill": NAME} |
  * {"delegate": n} | {"wait": true} | {"steps": n}, "reason"?: of a dormant or terminated entry,
  * "status"?: the kind of outcome of a terminated object, "away"?: true,
- * "behind"?: true, "unknown"?: true, "branches"?: [{"from": n,"n","head","seq"}...]}. Tables `due` and `wake` have the
+ * "behind"?: true, "unknown"?: true, "branches"?: [{"from": n,"n","head","seq"}...],
+ * "keys"?: {KEYID: vkey} of signers that were not trusted when their entries came}. Tables `due` and `wake` have the
  * row's due and wake unless the object is away, behind, of an unknown signer, or forked (has branches).
  *
  * Events, with the members that are read (all have "object", but object.woken and the events about keys):
@@ -25,9 +26,10 @@
  *   object.armed     "n", "due"?, "wake"?: the rows from now on; n: entries, as a check
  *   object.woken     "by"?, "of"?: seq and type of the cause, "objects": [id...], "seen"?: {id: [match|null...]}
  *   object.moved     "n", "head": exported for good: away
- *   object.imported  "how": "new"|"ahead"|"equal" (here again, and not behind) | "behind"; "unknown"?: true
- *   object.branch    "from": first n of the other branch, "n", "head": of it; body: its lines
- *   object.adopted   "n", "head", "state", "checkpoint"?: the object as it goes on: shorter than before when the other
+ *   object.imported  "how": "new"|"ahead"|"equal" (here again, and not behind) | "behind"; "unknown"?: true,
+ *                    "keys"?
+ *   object.branch    "from": first n of the other branch, "n", "head": of it, "keys"?; body: its lines
+ *   object.adopted   "n", "head", "state", "checkpoint"?, "back"?: true: the object as it goes on: shorter than before when the other
  *                    branch is continued, whose entries come as events object.entry after it. No branch is left.
  *   object.trusted   "keyid", "node", "vkey";   object.revoked   the same */
 #pragma once

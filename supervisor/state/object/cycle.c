@@ -1,0 +1,206 @@
+#include "object/append.h"
+#include "object/intent.h"
+#include "object/report.h"
+#include "object/select.h"
+#include "object/settle.h"
+
+#include <errno.h>
+
+typedef struct Cycle {
+        Appending a;
+        json_t *local, *policy; /* of select.h, with "facts"; member "policy" of the entries; owned */
+        Selected s;
+        uint64_t before; /* entries when the cycle began */
+} Cycle;
+
+static void cycle_deinit(Cycle *y) {
+        appending_deinit(&y->a);
+        json_decref(y->local);
+        json_decref(y->policy);
+        selected_deinit(&y->s);
+}
+
+/* After the first entry of a transaction no refusal may be committed half. */
+static int cycle_whole(const Cycle *y, int r) {
+        return r > 0 && y->a.memory.n > y->before ? -EUCLEAN : r;
+}
+
+/* OBJECT_E_* and EngineCode are different numbers: none of the first leaves this function. */
+static int cycle_entry(Cycle *y, EntryKind kind, const json_t *data, Diag *reterr) {
+        return object_code(append_entry(&y->a, kind, NULL, data, NULL, reterr));
+}
+
+static int cycle_open(Cycle *y, Txn *t, const char *id, const ObjectCycle *c, Diag *reterr) {
+        static const char *const members[] = {"ref", "verdict", "rule"};
+        const json_t *policy = json_object_get(c->local, "policy");
+        int r = append_open(t, id, &y->a, reterr);
+
+        if (r == 0 && y->a.row.state == OBJECT_TERMINATED)
+                r = diag(reterr, ENGINE_E_TERMINATED, "object %s is terminated, and has no further cycle: `lethe object history "
+                         "%s` shows what was done, and a new object may begin with the same intent", id, id);
+        if (r == 0)
+                r = object_eligible(&y->a.row, reterr);
+        if (r != 0)
+                return r;
+        y->before = y->a.memory.n;
+        y->local = json_copied(c->local);
+        y->policy = json_object();
+        for (size_t i = 0; y->policy && i < ARRAY_SIZE(members); i++)
+                if (json_object_get(policy, members[i]) &&
+                    json_object_set(y->policy, members[i], json_object_get(policy, members[i])) < 0)
+                        return -ENOMEM;
+        y->a.who = c->who;
+        y->a.trace = c->trace;
+        y->a.policy = y->policy;
+        y->a.now_usec = json_number(c->local, "now");
+        y->a.lock = c->lock;
+        return y->local && y->policy ? 0 : -ENOMEM;
+}
+
+/* What happened since the last cycle, without this object: its execution was interrupted, children ended, or their time
+ * is over. */
+static int cycle_gather(Cycle *y, Diag *reterr) {
+        bool died = json_is_true(json_object_get(y->local, "interrupted")), settled;
+        int r = y->a.memory.state == OBJECT_EXECUTION ? settle_execution(&y->a, died, &settled, reterr) : 0;
+
+        json_object_del(y->local, "interrupted");
+        return r ?: report_gather(&y->a, false, reterr) ?: report_non_responses(&y->a, reterr);
+}
+
+static int cycle_select(Cycle *y, Diag *reterr) {
+        _cleanup_json_ json_t *needs = NULL;
+        json_t *facts = NULL;
+        int r = object_code(select_needs(&y->a.memory, &needs)) ?: object_facts(y->a.t, &y->a.row, needs, &facts);
+
+        if (r != 0)
+                return r;
+        if (json_object_set_new(y->local, "facts", facts) < 0)
+                return -ENOMEM;
+        return object_code(select_action(&y->a.memory, y->local, &y->s, reterr));
+}
+
+/* A child is an object of its own, with a part of the parent's scope (O-24, O-25). */
+static int cycle_create_child(Cycle *y, const char *id, const json_t *intent, uint64_t serial, Diag *reterr) {
+        const json_t *context = y->a.memory.context, *outer = json_object_get(context, "scope");
+        _cleanup_json_ json_t *scope = NULL;
+        char made[REGION_ID_MAX];
+        uint64_t seq;
+        int r = intent_scope_of_child(outer, intent, &scope);
+
+        if (r > 0)
+                return diag(reterr, ENGINE_E_BEYOND_SCOPE, "a child of object %s would need more than the trust scope allows",
+                            y->a.memory.object);
+        if (r < 0)
+                return r;
+        return object_create(y->a.t, &(ObjectNew){.who = json_str(context, "by"), .intent = intent, .scope = scope,
+                                                  .policy = json_str(y->policy, "ref"), .now_usec = y->a.now_usec, .id = id,
+                                                  .parent = y->a.memory.object, .serial = serial, .outer = outer,
+                                                  .trace = y->a.trace}, made, &seq, reterr);
+}
+
+static int cycle_delegate(Cycle *y, Diag *reterr) {
+        _cleanup_json_ json_t *data = json_copied(y->s.data), *children = json_object();
+        uint64_t serial = json_number(y->s.data, "serial");
+        json_t *intent;
+        const char *id;
+        size_t i;
+        int r = data && children ? 0 : -ENOMEM;
+
+        json_array_foreach(json_object_get(data, "delegate"), i, intent) {
+                char child[REGION_ID_MAX];
+
+                if (r == 0)
+                        r = region_id_new(y->a.now_usec, child);
+                if (r == 0 && json_object_set(children, child, intent) < 0)
+                        r = -ENOMEM;
+        }
+        if (r < 0)
+                return r;
+        json_object_del(data, "delegate");
+        if (json_object_set(data, "children", children) < 0)
+                return -ENOMEM;
+        r = cycle_entry(y, ENTRY_DELEGATION, data, reterr);
+        json_object_foreach(children, id, intent)
+                if (r == 0)
+                        r = cycle_create_child(y, id, intent, serial, reterr);
+        return r;
+}
+
+/* O-23: the check stands here once more, so that no refinement is appended that was not looked at. */
+static int cycle_mutate(Cycle *y, Diag *reterr) {
+        const json_t *data = y->s.data;
+
+        return object_code(intent_refine_check(y->a.memory.intent, json_object_get(data, "after"), json_str(data, "how"),
+                                               json_object_get(y->a.memory.context, "scope"), reterr))
+                       ?: cycle_entry(y, ENTRY_MUTATION, data, reterr)
+                       ?: cycle_entry(y, ENTRY_EVALUATION, NULL, reterr);
+}
+
+static int cycle_append(Cycle *y, Diag *reterr) {
+        int r = 0;
+
+        if (select_evaluates_first(y->a.memory.state, y->s.action))
+                r = cycle_entry(y, ENTRY_EVALUATION, NULL, reterr);
+        if (r != 0)
+                return r;
+        switch (y->s.action) {
+        case ACTION_EXECUTION:
+                return cycle_entry(y, ENTRY_STARTED, y->s.data, reterr);
+        case ACTION_MUTATION:
+                return cycle_mutate(y, reterr);
+        case ACTION_DELEGATION:
+                return cycle_delegate(y, reterr);
+        case ACTION_DORMANCY:
+                return cycle_entry(y, ENTRY_DORMANT, y->s.data, reterr);
+        case ACTION_REENTRY:
+                return cycle_entry(y, ENTRY_REENTRY, y->s.data, reterr)
+                               ?: cycle_entry(y, ENTRY_EVALUATION, NULL, reterr);
+        case ACTION_TERMINATION:
+                return cycle_entry(y, ENTRY_TERMINATED, y->s.data, reterr)
+                               ?: report_to_parent(&y->a, reterr);
+        case ACTION_NONE:
+        case ACTION_COUNT_:
+                break;
+        }
+        return -EUCLEAN;
+}
+
+/* For the performer: with a region for `started`. */
+static json_t *cycle_perform(const Cycle *y) {
+        const json_t *d = y->s.data;
+
+        return json_pack("{s:O, s:O*, s:O*, s:O*, s:O, s:O, s:s}", "skill", json_object_get(d, "skill"), "entry",
+                         json_object_get(d, "entry"), "args", json_object_get(d, "args"), "input",
+                         json_object_get(d, "input"), "timeout_usec", json_object_get(d, "timeout_usec"), "scope",
+                         json_object_get(y->a.memory.context, "scope"), "trace", y->a.trace);
+}
+
+static int cycle_answer(const Cycle *y, const char *action, const char *reason, json_t **ret) {
+        json_t *perform = y->s.action == ACTION_EXECUTION && strcmp(action, "none") != 0 ? cycle_perform(y) : NULL;
+
+        *ret = json_pack("{s:s, s:s, s:s, s:o, s:s*, s:s, s:O*, s:o*}", "object", y->a.memory.object, "action", action,
+                         "state", object_state_name(y->a.memory.state), "entry", json_u64(y->a.memory.n - 1), "reason",
+                         reason, "trace", y->a.trace, "unmet", y->s.unmet, "perform", perform);
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int cycle_run(Cycle *y, bool later, json_t **ret, Diag *reterr) {
+        int r = cycle_gather(y, reterr) ?: cycle_select(y, reterr);
+
+        if (r != 0)
+                return r;
+        if (y->s.action == ACTION_EXECUTION && later)
+                return cycle_answer(y, "none", "later", ret);
+        if (y->s.action == ACTION_NONE)
+                r = y->a.memory.n == y->before ? append_armed(&y->a, reterr) : 0;
+        else
+                r = cycle_append(y, reterr);
+        return r ?: cycle_answer(y, object_action_name(y->s.action), y->s.reason, ret);
+}
+
+int object_cycle(Txn *t, const char *id, const ObjectCycle *c, json_t **ret, Diag *reterr) {
+        _cleanup_(cycle_deinit) Cycle y = {0};
+        int r = cycle_open(&y, t, id, c, reterr);
+
+        return cycle_whole(&y, r ?: cycle_run(&y, c->later, ret, reterr));
+}

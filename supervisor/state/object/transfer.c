@@ -1,0 +1,280 @@
+#include "object/transfer.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "engine/fold-slot.h"
+#include "object/append.h"
+#include "object/chain.h"
+#include "object/report.h"
+#include "object/trust.h"
+#include "record/object-row.h"
+#include "record/rows.h"
+#include "store/hooks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define BRANCHES_MAX 16 /* of an object, until one is adopted */
+#define KEYS_MAX 256    /* of the signers of an object */
+
+/* The keys of the signers of the entries, and no other. */
+static int transfer_add_keys(Txn *t, const ObjectRow *row, ObjectBundle *b, Diag *reterr) {
+        b->keys = json_object();
+        for (size_t i = 0; b->keys && i < b->n; i++) {
+                char vkey[VKEY_MAX];
+                int r;
+
+                if (json_object_get(b->keys, b->entries[i].keyid))
+                        continue;
+                r = trust_key(t, row, b->entries[i].keyid, vkey);
+                if (r == -ENOENT)
+                        return diag(reterr, ENGINE_E_UNKNOWN_SIGNER, "object %s: entry %zu was signed by the key %s, which is "
+                                    "not known here", row->object, i, b->entries[i].keyid);
+                if (r < 0 || json_object_set_new(b->keys, b->entries[i].keyid, json_string(vkey)) < 0)
+                        return r < 0 ? r : -ENOMEM;
+        }
+        return b->keys ? 0 : -ENOMEM;
+}
+
+static int transfer_add_schema(Txn *t, const char *slot, json_t *schemas) {
+        char text[sizeof("sha256:") + HASH_HEX_MAX] = "sha256:";
+        SlotRow row;
+        Bytes body;
+        int r = slot_row_get(t, slot, &row) ?: body_get(t, row.defined, NULL, &body);
+
+        if (r < 0) /* no such slot here */
+                return r == -ENOENT ? 0 : r;
+        hash_hex(body.p, body.n, text + strlen(text));
+        return json_object_set_new(schemas, slot, json_string(text)) < 0 ? -ENOMEM : 0;
+}
+
+static int transfer_add_schemas(Txn *t, ObjectBundle *b) {
+        const json_t *first = json_object_get(b->entries[0].json, "data"),
+                     *scope = json_object_get(json_object_get(first, "context"), "scope"), *slot;
+        static const char *const lists[] = {"reads", "writes"};
+        size_t k;
+        int r = 0;
+
+        b->schemas = json_object();
+        for (size_t i = 0; b->schemas && i < ARRAY_SIZE(lists); i++)
+                json_array_foreach(json_object_get(scope, lists[i]), k, slot)
+                        if (r == 0 && json_text(slot))
+                                r = transfer_add_schema(t, json_text(slot), b->schemas);
+        return b->schemas ? r : -ENOMEM;
+}
+
+static int transfer_may_move(const ObjectRow *row, Diag *reterr) {
+        int r = object_eligible(row, reterr);
+
+        if (r == 0 && row->state == OBJECT_EXECUTION)
+                r = diag(reterr, ENGINE_E_RUNNING, "object %s executes: it can move when the outcome is there; after a crash, "
+                         "`lethe object cycle %s` records that the execution was interrupted", row->object, row->object);
+        return r;
+}
+
+int object_export(Txn *t, const char *id, bool move, const char *who, Buf *ret, Diag *reterr) {
+        _cleanup_object_bundle_ ObjectBundle b = OBJECT_BUNDLE_NULL;
+        _cleanup_object_row_ ObjectRow row = {0};
+        char hex[HASH_HEX_MAX];
+        int r = object_get(t, id, &row, reterr);
+
+        if (r == 0 && move)
+                r = transfer_may_move(&row, reterr);
+        if (r == 0)
+                r = chain_read(t, id, 0, row.n, &b, reterr)
+                        ?: transfer_add_keys(t, &row, &b, reterr)
+                        ?: transfer_add_schemas(t, &b)
+                        ?: object_bundle_print(&b, ret);
+        if (r == -EFBIG)
+                return diag(reterr, ENGINE_E_TOO_LARGE, "object %s: its file would have more than %d bytes", id,
+                            OBJECT_BUNDLE_MAX);
+        if (r != 0 || !move)
+                return r;
+        return fold_slot_append(t, &(Event){.type = "object.moved", .who = who,
+                                          .fields = json_pack("{s:s, s:o, s:s}", "object", id, "n", json_u64(row.n), "head",
+                                                              hex_encode(row.head, ENTRY_HASH_BYTES, hex))}, NULL);
+}
+
+typedef struct Import {
+        Txn *t;
+        const ObjectBundle *b;
+        const char *who, *id, *how;
+        ObjectRow row;   /* as it was; n 0: not here */
+        uint64_t common; /* entries that both have */
+        json_t *keys;    /* {KEYID: vkey} of those that are not trusted; owned */
+        bool unknown;    /* there are such */
+} Import;
+
+static void import_deinit(Import *i) {
+        object_row_deinit(&i->row);
+        json_decref(i->keys);
+}
+
+static int import_forged(const char *keyid, const char *vkey, const char *other, Diag *reterr) {
+        return diag(reterr, ENGINE_E_UNKNOWN_SIGNER, "the key id %s stands for the key %s in the file, and for %s here: one of both "
+                    "was made to look like the other", keyid, vkey, other);
+}
+
+/* O-9. A key id that stands for two keys would let one of both speak for the other. */
+static int import_judge_key(Import *i, const char *keyid, const char *vkey, SignerState *ret, Diag *reterr) {
+        const char *had = json_text(json_object_get(json_object_get(i->row.row, "keys"), keyid));
+        _cleanup_json_ json_t *known = NULL;
+        char own[ENTRY_KEYID_LEN + 1];
+        int r = trust_look(i->t, keyid, vkey, ret);
+
+        if (r < 0 || *ret != SIGNER_UNKNOWN)
+                return r;
+        append_keyid(txn_store(i->t), own);
+        if (strcmp(own, keyid) == 0)
+                return import_forged(keyid, vkey, "this store's own", reterr);
+        if (had && strcmp(had, vkey) != 0)
+                return import_forged(keyid, vkey, had, reterr);
+        r = object_trust_get(i->t, keyid, &known);
+        return r == 0 ? import_forged(keyid, vkey, json_str(known, "vkey"), reterr) : r == -ENOENT ? 0 : r;
+}
+
+static int import_judge_keys(Import *i, Diag *reterr) {
+        const char *keyid;
+        json_t *vkey;
+
+        i->keys = json_object();
+        if (json_object_size(i->b->keys) > KEYS_MAX)
+                return diag(reterr, ENGINE_E_BAD_BUNDLE, "object %s: the file has entries of %zu signers: an object has at most %d",
+                            i->id, json_object_size(i->b->keys), KEYS_MAX);
+        json_object_foreach(i->b->keys, keyid, vkey) {
+                SignerState state;
+                int r = import_judge_key(i, keyid, json_text(vkey) ?: "", &state, reterr);
+
+                if (r != 0)
+                        return r;
+                i->unknown |= state == SIGNER_UNKNOWN || state == SIGNER_REVOKED;
+                if (state == SIGNER_UNKNOWN && json_object_set(i->keys, keyid, vkey) < 0)
+                        return -ENOMEM;
+        }
+        return i->keys ? 0 : -ENOMEM;
+}
+
+static int import_look(Import *i, Diag *reterr) {
+        Diag none;
+        int r = object_get(i->t, i->id, &i->row, &none);
+
+        if (r == ENGINE_E_NO_OBJECT) {
+                i->how = "new";
+                return 0;
+        }
+        if (r == 0)
+                r = chain_common(i->t, i->id, i->row.n, i->b, &i->common, reterr);
+        if (r != 0)
+                return r;
+        if (i->common == 0)
+                return diag(reterr, ENGINE_E_BAD_BUNDLE, "object %s: the file has another first entry than the object that is here: "
+                            "both have the same id, and are not the same object", i->id);
+        i->how = i->common < i->b->n && i->common < i->row.n ? "forked"
+                 : i->common < i->b->n                       ? "ahead"
+                 : i->common < i->row.n                      ? "behind"
+                                                             : "equal";
+        return 0;
+}
+
+static int import_event(const Import *i) {
+        json_t *fields = json_pack("{s:s, s:s, s:o, s:o*, s:O*}", "object", i->id, "how", i->how, "n",
+                                   json_u64(i->b->n), "unknown", i->unknown ? json_true() : NULL, "keys",
+                                   json_object_size(i->keys) > 0 ? i->keys : NULL);
+
+        return fold_slot_append(i->t, &(Event){.type = "object.imported", .who = i->who, .fields = fields}, NULL);
+}
+
+static int import_ahead(const Import *i) {
+        int r = 0;
+
+        for (size_t n = i->common; r == 0 && n < i->b->n; n++)
+                r = append_foreign(i->t, &i->b->entries[n], &i->b->memory, n + 1 == i->b->n, i->who);
+        return r ?: import_event(i);
+}
+
+/* Nothing is new; but the object may be here again, or its keys may be judged in another way. */
+static int import_equal(const Import *i) {
+        return i->row.away || i->row.behind || i->row.unknown != i->unknown ? import_event(i) : 0;
+}
+
+/* O-8. Only an object that is away waits for an import: an old copy of one that is here is no news. */
+static int import_behind(const Import *i) {
+        return i->row.away && !i->row.behind ? import_event(i) : 0;
+}
+
+/* O-42: the other history is kept, whole, beside this store's own. */
+static int import_branch(const Import *i, Diag *reterr) {
+        const json_t *branches = json_object_get(i->row.row, "branches");
+        const Entry *last = &i->b->entries[i->b->n - 1];
+        _cleanup_buf_ Buf lines = {.max = OBJECT_BUNDLE_MAX};
+        char hex[HASH_HEX_MAX];
+        json_t *fields;
+        int r = 0;
+
+        hex_encode(last->hash, ENTRY_HASH_BYTES, hex);
+        for (size_t k = 0; k < json_array_size(branches); k++)
+                if (json_text_is(json_object_get(json_array_get(branches, k), "head"), hex))
+                        return 0;
+        if (json_array_size(branches) >= BRANCHES_MAX)
+                return diag(reterr, ENGINE_E_TOO_MANY, "object %s has %d other histories here already: `lethe object adopt %s HEAD` "
+                            "continues one", i->id, BRANCHES_MAX, i->id);
+        for (size_t n = i->common; r == 0 && n < i->b->n; n++)
+                r = entry_print(&i->b->entries[n], &lines) ?: buf_add(&lines, "\n", 1);
+        if (r < 0)
+                return r;
+        fields = json_pack("{s:s, s:o, s:o, s:s, s:O*}", "object", i->id, "from", json_u64(i->common), "n",
+                           json_u64(i->b->n), "head", hex, "keys", json_object_size(i->keys) > 0 ? i->keys : NULL);
+        return fold_slot_append(i->t, &(Event){.type = "object.branch", .who = i->who, .fields = fields, .payload = lines.data,
+                                             .n_payload = lines.n}, NULL);
+}
+
+/* Children may have ended while the parent was elsewhere, and parents may wait for this child (O-26). */
+static int import_report(const Import *i, Diag *reterr) {
+        _cleanup_appending_ Appending a = APPENDING_NULL;
+        char trace[REGION_ID_MAX];
+        Diag none;
+        int r = append_open(i->t, i->id, &a, reterr);
+
+        if (r != 0 || object_eligible(&a.row, &none) != 0)
+                return r;
+        a.who = i->who;
+        a.now_usec = clock_real_usec();
+        a.trace = trace;
+        r = region_id_new(a.now_usec, trace);
+        return r ?: report_gather(&a, true, reterr) ?: report_to_parent(&a, reterr);
+}
+
+static int import_answer(const Import *i, json_t **ret, Diag *reterr) {
+        _cleanup_object_row_ ObjectRow row = {0};
+        Diag none;
+        int r = object_get(i->t, i->id, &row, reterr);
+
+        if (r != 0)
+                return r;
+        *ret = json_pack("{s:s, s:s, s:o, s:s, s:b}", "object", i->id, "how", i->how, "n", json_u64(row.n), "state",
+                         object_state_name(row.state), "eligible", object_eligible(&row, &none) == 0);
+        return *ret ? 0 : -ENOMEM;
+}
+
+int object_import(Txn *t, const ObjectBundle *b, const char *who, json_t **ret, Diag *reterr) {
+        _cleanup_(import_deinit) Import i = {.t = t, .b = b, .who = who, .id = b->memory.object};
+        int r = import_look(&i, reterr) ?: import_judge_keys(&i, reterr);
+
+        if (r != 0)
+                return r;
+        switch (*i.how) {
+        case 'n':
+        case 'a':
+                r = import_ahead(&i) ?: import_report(&i, reterr);
+                break;
+        case 'e':
+                r = import_equal(&i) ?: import_report(&i, reterr);
+                break;
+        case 'b':
+                r = import_behind(&i);
+                break;
+        default:
+                r = import_branch(&i, reterr);
+        }
+        return r ?: import_answer(&i, ret, reterr);
+}
