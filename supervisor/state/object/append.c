@@ -169,7 +169,7 @@ static int append_put_more(json_t *fields, const Entry *e, const ObjectMemory *a
                 r |= json_put(fields, "parent", json_incref(parent));
         if (e->n == 0 || e->kind == ENTRY_MUTATION)
                 r |= json_put(fields, "do", append_do(after->intent));
-        if ((dormant || ended) && json_text(reason) && json_string_length(reason) <= MEMORY_REASON_MAX)
+        if ((dormant || ended) && json_text(reason) && json_string_length(reason) <= MEMORY_FOLD_REASON_MAX)
                 r |= json_put(fields, "reason", json_incref(reason));
         return r ? -ENOMEM : ended ? append_put_status(fields, after) : 0;
 }

@@ -245,11 +245,11 @@ int memory_take_dormant(ObjectMemory *m, const Entry *e, Diag *reterr) {
         uint64_t not_before;
         int r;
 
-        if (!json_text(reason) || json_string_length(reason) > MEMORY_REASON_MAX ||
+        if (!json_text(reason) || json_string_length(reason) > MEMORY_FOLD_REASON_MAX ||
             json_get_u64(json_object_get(data, "not_before"), &not_before) < 0)
                 return diag(reterr, OBJECT_E_SYNTAX,
                             "data of \"dormant\" must have not_before, and a reason of at most %d bytes",
-                            MEMORY_REASON_MAX);
+                            MEMORY_FOLD_REASON_MAX);
         r = json_is_object(trigger) ? trigger_complete(trigger, m->object, &complete, reterr)
                                     : diag(reterr, OBJECT_E_INTENT, "data of \"dormant\" must have a trigger");
         if (r != 0)
@@ -297,9 +297,9 @@ int memory_take_end(ObjectMemory *m, const Entry *e, Diag *reterr) {
         static const char *const over[] = {"started", "next", "dormant", "delegation", "again", "remainder"};
         json_t *reason = json_object_get(memory_data(e), "reason");
 
-        if (!json_text(reason) || json_string_length(reason) > MEMORY_REASON_MAX)
+        if (!json_text(reason) || json_string_length(reason) > MEMORY_FOLD_REASON_MAX)
                 return diag(reterr, OBJECT_E_SYNTAX, "data of \"terminated\" must have a reason of at most %d bytes",
-                            MEMORY_REASON_MAX);
+                            MEMORY_FOLD_REASON_MAX);
         for (size_t i = 0; i < ARRAY_SIZE(over); i++)
                 memory_drop(m, over[i]);
         return memory_put(m, "ended", json_incref(reason)) < 0 ? -ENOMEM : memory_put(m, "counts", json_object());

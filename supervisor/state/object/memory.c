@@ -136,7 +136,7 @@ static int memory_advance(ObjectMemory *m, const Entry *e) {
         m->state = e->state;
         if (e->kind == ENTRY_CHECKPOINT)
                 m->checkpoint = m->n;
-        return json_text(ref) && json_string_length(ref) <= MEMORY_REASON_MAX ? memory_put(m, "policy", json_incref(ref))
+        return json_text(ref) && json_string_length(ref) <= MEMORY_FOLD_REASON_MAX ? memory_put(m, "policy", json_incref(ref))
                                                                               : 0;
 }
 

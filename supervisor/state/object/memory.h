@@ -18,7 +18,7 @@ OutcomeKind outcome_kind_of(const char *name); /* OUTCOME_KIND_COUNT_: none */
 #define MEMORY_NEGATIVE_MAX 64
 #define MEMORY_CLOSED_MAX 16
 #define MEMORY_CHILDREN_MAX 2048
-#define MEMORY_REASON_MAX 256             /* bytes of a reason or a capability; longer ones are cut off the fold */
+#define MEMORY_FOLD_REASON_MAX 256             /* bytes of a reason or a capability; longer ones are cut off the fold */
 #define MEMORY_VALUE_MAX (4 * 1024)       /* bytes of a value, canonical; a longer one is not kept */
 #define MEMORY_REMAINDER_MAX (32 * 1024)  /* of a remainder, and of the values of a collecting aggregate together */
 #define MEMORY_NEXT_MAX (64 * 1024)

@@ -58,7 +58,7 @@ json_t *outcome_kept(const json_t *outcome, bool value) {
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(texts); i++) {
                 json_t *v = json_object_get(outcome, texts[i]);
 
-                if (json_text(v) && json_string_length(v) <= MEMORY_REASON_MAX)
+                if (json_text(v) && json_string_length(v) <= MEMORY_FOLD_REASON_MAX)
                         r = json_object_set(kept, texts[i], v);
         }
         if (r == 0 && value && json_object_get(outcome, "value") &&

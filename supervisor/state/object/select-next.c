@@ -84,8 +84,8 @@ static int select_next_mutate(Selection *s, const json_t *next, Diag *why) {
                         ? intent_complete(json_object_get(mutate, "intent"), s->m->object, &after, why)
                         : diag(why, OBJECT_E_INTENT, "mutate: \"intent\" must be an intent");
 
-        if (r == 0 && reason && (!json_text(reason) || json_string_length(reason) > MEMORY_REASON_MAX))
-                r = diag(why, OBJECT_E_INTENT, "mutate: \"why\" must be text of at most %d bytes", MEMORY_REASON_MAX);
+        if (r == 0 && reason && (!json_text(reason) || json_string_length(reason) > MEMORY_FOLD_REASON_MAX))
+                r = diag(why, OBJECT_E_INTENT, "mutate: \"why\" must be text of at most %d bytes", MEMORY_FOLD_REASON_MAX);
         if (r == 0)
                 r = intent_refine_check(s->m->intent, after, json_str(mutate, "how"),
                                         json_object_get(s->m->context, "scope"), why);
@@ -109,8 +109,8 @@ static int select_next_sleep(Selection *s, const json_t *next, Diag *why) {
 static int select_next_end(Selection *s, const json_t *next, Diag *why) {
         const json_t *reason = json_object_get(next, "end");
 
-        if (!json_text(reason) || json_string_length(reason) == 0 || json_string_length(reason) > MEMORY_REASON_MAX)
-                return diag(why, OBJECT_E_INTENT, "end: the reason must be text of 1 to %d bytes", MEMORY_REASON_MAX);
+        if (!json_text(reason) || json_string_length(reason) == 0 || json_string_length(reason) > MEMORY_FOLD_REASON_MAX)
+                return diag(why, OBJECT_E_INTENT, "end: the reason must be text of 1 to %d bytes", MEMORY_FOLD_REASON_MAX);
         return select_taken(select_take(
                 s, ACTION_TERMINATION, "ended",
                 json_pack("{s:s, s:s, s:O}", "reason", "ended", "by", "skill", "why", reason)));
