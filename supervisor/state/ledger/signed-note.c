@@ -41,25 +41,31 @@ void note_vkey(const char *name, const uint8_t public_key[static 32], char out[s
         snprintf(out, VKEY_MAX, "%s+%s+%s", name, note_keyid(name, public_key, hex), b64);
 }
 
+bool note_name_valid(const char *name) {
+        size_t n = strlen(name);
+
+        for (size_t i = 0; i < n; i++)
+                if (name[i] <= ' ' || name[i] > '~' || name[i] == '+')
+                        return false;
+        return n > 0 && n < NOTE_NAME_MAX;
+}
+
 int note_vkey_parse(const char *vkey, char ret_name[static NOTE_NAME_MAX], uint8_t ret_key[static 32], Diag *reterr) {
         size_t n_name = strcspn(vkey, "+"), n = strlen(vkey);
         char name[NOTE_NAME_MAX] = "", again[VKEY_MAX];
         uint8_t key[33];
 
-        if (n_name == 0 || n_name >= sizeof(name))
-                return diag(reterr, NOTE_E_FORM, "the key %s has no name of 1 to %d bytes before a \"+\"",
+        memcpy(name, vkey, MIN(n_name, sizeof(name) - 1));
+        if (n_name >= sizeof(name) || !note_name_valid(name))
+                return diag(reterr, NOTE_E_FORM,
+                            "the key %s does not begin with a name of 1 to %d bytes of printable ASCII without blanks",
                             DIAG_QUOTED(vkey), NOTE_NAME_MAX - 1);
-        memcpy(name, vkey, n_name);
-        for (size_t i = 0; i < n_name; i++)
-                if (name[i] < '!' || name[i] > '~')
-                        return diag(reterr, NOTE_E_FORM, "the name of the key %s is not of printable ASCII without blanks",
-                                    DIAG_QUOTED(vkey));
         if (n < n_name + 10 || base64_decode(vkey + n_name + 10, n - n_name - 10, key, sizeof(key)) != (ssize_t)sizeof(key))
-                return diag(reterr, NOTE_E_FORM, "the key %s does not end with \"+\", 8 digits, \"+\" and 33 bytes in base64",
+                return diag(reterr, NOTE_E_FORM, "the key %s does not end with \"+\", 8 hexadecimal digits, \"+\" and 33 bytes in base64",
                             DIAG_QUOTED(vkey));
         note_vkey(name, key + 1, again);
         if (strcmp(again, vkey) != 0)
-                return diag(reterr, NOTE_E_FORM, "the key %s should be %s: algorithm, or digits that are not of name and key",
+                return diag(reterr, NOTE_E_FORM, "the key %s is not in the form %s: algorithm 1 (Ed25519), digits of name and key",
                             DIAG_QUOTED(vkey), again);
         memcpy(ret_name, name, sizeof(name));
         memcpy(ret_key, key + 1, 32);

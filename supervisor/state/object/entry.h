@@ -113,5 +113,5 @@ int entry_print(const Entry *e, Buf *line);
 /* Parses a line strictly: TEXT must be canonical, with exactly the members above. Does not check the signature. Returns
  * 0, OBJECT_E_SYNTAX, OBJECT_E_VERSION, OBJECT_E_SIZE, -errno. */
 int entry_parse(const char *line, size_t n, Entry *ret, Diag *reterr);
-/* Returns 0 or OBJECT_E_SIGNATURE. */
+/* Returns 0, OBJECT_E_SIGNATURE, -ENOMEM. */
 int entry_verify(const Entry *e, const uint8_t key[static 32], Diag *reterr);
