@@ -132,6 +132,7 @@ Test(object_faults, each_allocation) {
         whole(&f, sleeper, true, "after all allocations", point);
         cr_expect(point > 500 && point < 20000, "%u allocations", point);
         printf("# %u allocations\n", point);
+        fflush(stdout);
 }
 
 // O-36, O-43: a commit that fails, wherever, leaves the object as it was or as it became, and never in between

@@ -194,6 +194,7 @@ Test(wake, a_thousand_in_the_commit_of_the_write) {
         wake_same(t, "after");
         store_abort(t);
         printf("# a slot write that wakes %d objects, with its commit: %.1f ms\n", CROWD, (double)usec / 1000);
+        fflush(stdout);
 }
 
 // O-30: more than fit into one entry are woken in pieces, each once
@@ -346,6 +347,7 @@ Test(wake, costs_nothing_without_objects) {
         for (int i = 0; i < LOOKS; i++)
                 cr_assert_eq(wake_on_event(t, 1, "slot.written", entry), 0);
         printf("# the look of an event without waiting objects: %.0f ns\n", (double)(clock_mono_usec() - began) * 1000 / LOOKS);
+        fflush(stdout);
         store_abort(t);
 }
 
