@@ -30,39 +30,14 @@ int object_code(int r) {
         return (int)codes[r];
 }
 
-/* Is there a signer whose key is neither the store's own nor trusted (O-9)? */
-static int object_has_unknown(Txn *t, const json_t *signers, bool *ret) {
-        char own[ENTRY_KEYID_LEN + 1];
-
-        *ret = false;
-        append_keyid(txn_store(t), own);
-        for (size_t i = 0; i < json_array_size(signers); i++) {
-                const char *keyid = json_text(json_array_get(signers, i));
-                _cleanup_json_ json_t *trust = NULL;
-                int r;
-
-                if (!keyid)
-                        return -EUCLEAN;
-                if (strcmp(keyid, own) == 0)
-                        continue;
-                r = object_trust_get(t, keyid, &trust);
-                if (r < 0 && r != -ENOENT)
-                        return r;
-                *ret |= r == -ENOENT || !json_text_is(json_object_get(trust, "state"), "trusted");
-        }
-        return 0;
-}
-
-static int object_read(Txn *t, const char *id, json_t *row, ObjectRow *ret) {
+static int object_read(const char *id, json_t *row, ObjectRow *ret) {
         ObjectRow o = {.due_usec = UINT64_MAX,
                        .state = object_state_of(json_text(json_object_get(row, "state"))),
                        .away = json_object_get(row, "away"),
                        .behind = json_object_get(row, "behind"),
-                       .forked = json_object_get(row, "branches")};
-        int r = object_has_unknown(t, json_object_get(row, "signers"), &o.unknown);
+                       .forked = json_object_get(row, "branches"),
+                       .unknown = json_object_get(row, "unknown")};
 
-        if (r < 0)
-                return r;
         if (o.state == OBJECT_NONE || json_get_u64(json_object_get(row, "n"), &o.n) < 0 || o.n == 0 ||
             json_get_u64(json_object_get(row, "last"), &o.last) < 0 ||
             hex_decode(json_str(row, "head"), o.head, sizeof(o.head)) < 0 ||
@@ -83,7 +58,7 @@ int object_get(Txn *t, const char *id, ObjectRow *ret, Diag *reterr) {
         if (r == -ENOENT)
                 return diag(reterr, ENGINE_E_NO_OBJECT, "there is no object %s: `lethe object list` shows those that are here",
                             DIAG_QUOTED(id));
-        return r < 0 ? r : object_read(t, id, row, ret);
+        return r < 0 ? r : object_read(id, row, ret);
 }
 
 int object_eligible(const ObjectRow *row, Diag *reterr) {
