@@ -22,6 +22,7 @@ typedef struct Execution {
         Store *store;           /* borrowed, like all but answer and outcome */
         const char *object, *trace, *skill;
         const json_t *perform;  /* of object_cycle() */
+        json_t *scope;          /* the trust scope within the constraints; owned */
         uint64_t began_usec;    /* CLOCK_MONOTONIC */
         json_t *answer, *outcome; /* of object_outcome(), and the descriptor; owned */
 } Execution;
@@ -29,6 +30,7 @@ typedef struct Execution {
 static void execution_deinit(Execution *x) {
         json_decref(x->answer);
         json_decref(x->outcome);
+        json_decref(x->scope);
 }
 
 /* Standard input, output and error of the region: the intent's input, and nobody who reads, or the operator. */
@@ -150,12 +152,59 @@ static void execute_bound(Grant *g, uint64_t timeout_usec) {
                 g->budget.wall_usec = MIN(g->budget.wall_usec, timeout_usec);
 }
 
+static bool execute_has(const json_t *list, const json_t *name) {
+        size_t i;
+        json_t *one;
+
+        json_array_foreach((json_t *)list, i, one)
+                if (json_equal(one, name))
+                        return true;
+        return json_text_is(list, "*");
+}
+
 static char **execute_args(const json_t *list) {
         char **args = calloc(json_array_size(list) + 1, sizeof(*args));
 
         for (size_t i = 0; args && i < json_array_size(list); i++)
                 args[i] = (char *)(json_text(json_array_get(list, i)) ?: ""); /* borrowed */
         return args;
+}
+
+/* Lists of names, or "*": those in both. */
+static json_t *execute_both(json_t *a, const json_t *b) {
+        json_t *both, *name;
+        size_t i;
+
+        if (json_text_is(a, "*"))
+                return json_incref((json_t *)b);
+        if (!(both = json_array()))
+                return NULL;
+        json_array_foreach(a, i, name)
+                if (execute_has(b, name) && json_array_append(both, name) < 0) {
+                        json_decref(both);
+                        return NULL;
+                }
+        return both;
+}
+
+/* The intent's constraints make the trust scope smaller (O-22, O-23). */
+static int execute_scope(Execution *x) {
+        static const struct {
+                const char *constraint, *member;
+        } lists[] = {{"slots_write", "writes"}, {"skills", "skills"}};
+        const json_t *constraint;
+        size_t i;
+
+        x->scope = json_copied(json_object_get(x->perform, "scope"));
+        json_array_foreach(json_object_get(x->perform, "constraints"), i, constraint)
+                for (size_t k = 0; x->scope && k < ARRAY_SIZE(lists); k++) {
+                        const json_t *list = json_object_get(constraint, lists[k].constraint);
+
+                        if (list && json_object_set_new(x->scope, lists[k].member,
+                                                        execute_both(json_object_get(x->scope, lists[k].member), list)) < 0)
+                                return -ENOMEM;
+                }
+        return x->scope ? 0 : -ENOMEM;
 }
 
 /* The grant within the trust scope. False: refused. */
@@ -167,10 +216,15 @@ static bool execute_grant(Execution *x, const RunOptions *run, char **args, Gran
                                         .store_dir = store_dir(x->store)}};
         int e;
 
+        if (!execute_has(json_object_get(x->scope, "skills"), json_object_get(x->perform, "skill"))) {
+                r->by_policy = true;
+                diag(&r->why, 0, "skill %s is beyond the trust scope of the object, or a constraint of its intent", x->skill);
+                return false;
+        }
         if (!resolve_request(&ask, x->store, run->policy, !run->verbose, ret, r))
                 return false;
         execute_bound(ret, json_number(x->perform, "timeout_usec"));
-        e = grant_narrow(ret, json_object_get(x->perform, "scope"), EXECUTE_RULE, &r->why);
+        e = grant_narrow(ret, x->scope, EXECUTE_RULE, &r->why);
         r->by_policy = e == GRANT_E_GATE;
         if (e < 0)
                 diag(&r->why, 0, "%s", strerror(-e));
@@ -181,7 +235,7 @@ static int execute_region(Execution *x, const RunOptions *run, const Grant *g, i
         _cleanup_(execute_streams_deinit) ExecuteStreams s = {.own = {-1, -1}};
         const RunObject object = {.object = x->object,
                                   .trace = x->trace,
-                                  .scope = json_object_get(x->perform, "scope"),
+                                  .scope = x->scope,
                                   .keeps = execute_keeps,
                                   .ended = execute_ended,
                                   .userdata = x};
@@ -213,7 +267,7 @@ int perform_begun(const RunOptions *run, Store *s, const json_t *begun, int sign
         Refusal refusal = {0};
         int r;
 
-        if (!args)
+        if (!args || execute_scope(&x) < 0)
                 return -ENOMEM;
         if (execute_grant(&x, run, args, &grant, &refusal))
                 r = execute_region(&x, run, &grant, signals, &receipt) ?: execute_settle(&x, receipt, reterr);

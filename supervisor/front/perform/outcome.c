@@ -32,13 +32,15 @@ static int outcome_check_size(const char *what, const json_t *value, Diag *reter
         return r;
 }
 
-/* The remainder of a partial result takes the place of the step's arguments. */
+/* The remainder of a partial result takes the place of the step's arguments, a text that of its input. */
 static int outcome_check_remainder(const json_t *list, Diag *reterr) {
         const size_t n = json_array_size(list);
 
+        if (json_text(list) && json_string_length(list) <= INTENT_INPUT_MAX)
+                return 0;
         if (n == 0 || n > INTENT_ARGS_MAX)
-                return diag(reterr, 1, "\"remainder\" of a partial result must be an array of 1 to %d texts: the arguments of "
-                            "the next execution", INTENT_ARGS_MAX);
+                return diag(reterr, 1, "\"remainder\" of a partial result must be an array of 1 to %d texts, the arguments of the "
+                            "next execution, or a text, its input", INTENT_ARGS_MAX);
         for (size_t i = 0; i < n; i++) {
                 const json_t *one = json_array_get(list, i);
 

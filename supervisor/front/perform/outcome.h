@@ -9,7 +9,7 @@
  *   no region, or no program in it   fault; a skill that is not there or not usable: negative
  *
  * A result that is no object, or an object without "outcome" and "next", is the value of a success. Else its members are
- * {"outcome"?: "success"|"partial"|"negative", "value"?, "remainder" (of partial: texts, the next args), "capability" (of
+ * {"outcome"?: "success"|"partial"|"negative", "value"?, "remainder" (of partial: texts, the next args; or a text, the next input), "capability" (of
  * negative: a text), "next"?: a proposal}. Every other object with these words is refused: failure, and nothing that the
  * region proposed is kept. */
 #pragma once

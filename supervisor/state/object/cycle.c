@@ -169,10 +169,11 @@ static int cycle_append(Cycle *y, Diag *reterr) {
 static json_t *cycle_perform(const Cycle *y) {
         const json_t *d = y->s.data;
 
-        return json_pack("{s:O, s:O*, s:O*, s:O*, s:O, s:O, s:s}", "skill", json_object_get(d, "skill"), "entry",
+        return json_pack("{s:O, s:O*, s:O*, s:O*, s:O, s:O, s:O*, s:s}", "skill", json_object_get(d, "skill"), "entry",
                          json_object_get(d, "entry"), "args", json_object_get(d, "args"), "input",
                          json_object_get(d, "input"), "timeout_usec", json_object_get(d, "timeout_usec"), "scope",
-                         json_object_get(y->a.memory.context, "scope"), "trace", y->a.trace);
+                         json_object_get(y->a.memory.context, "scope"), "constraints",
+                         json_object_get(y->a.memory.intent, "constraints"), "trace", y->a.trace);
 }
 
 static int cycle_answer(const Cycle *y, const char *action, const char *reason, json_t **ret) {

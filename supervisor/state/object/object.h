@@ -69,7 +69,7 @@ typedef struct ObjectCycle {
 } ObjectCycle;
 /* Gathers what children left, selects, and appends all entries of the action: for everything but an execution the cycle
  * is over with the commit. *ret: {"object","action","state","entry": n,"reason", "trace", "unmet"?, "perform"?: {"skill",
- * "entry"?,"args","input"?,"timeout_usec","scope","trace"}}. With "perform" the entry `started` is appended, and
+ * "entry"?,"args","input"?,"timeout_usec","scope","constraints"?: of the intent,"trace"}}. With "perform" the entry `started` is appended, and
  * object_outcome() has to follow. */
 int object_cycle(Txn *t, const char *id, const ObjectCycle *c, json_t **ret, Diag *reterr);
 /* The outcome of a started execution (O-14, O-38), in the transaction of the region's end, so that effects and outcome

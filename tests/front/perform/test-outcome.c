@@ -36,6 +36,7 @@ static const struct {
         {"a proposal alone", EXITED, "{\"next\":{\"end\":\"enough\"}}", "", "{\"exit_code\":0,\"kind\":\"success\"}", "{\"end\":\"enough\"}"},
         {"partial", EXITED, "{\"outcome\":\"partial\",\"remainder\":[\"b\",\"c\"],\"value\":1}", "",
          "{\"exit_code\":0,\"kind\":\"partial\",\"remainder\":[\"b\",\"c\"],\"value\":1}", NULL},
+        {"partial, of an input", EXITED, "{\"outcome\":\"partial\",\"remainder\":\"b c\"}", "", "{\"exit_code\":0,\"kind\":\"partial\",\"remainder\":\"b c\"}", NULL},
         {"negative", EXITED, "{\"outcome\":\"negative\",\"capability\":\"gpu\"}", "", "{\"capability\":\"gpu\",\"exit_code\":0,\"kind\":\"negative\"}", NULL},
         {"nothing was kept", EXITED, "1", "discard_asked",
          "{\"exit_code\":0,\"kind\":\"failure\",\"reason\":\"nothing that the region proposed was kept: discard_asked\"}", NULL},
