@@ -35,7 +35,7 @@ static const char help[] =
         "  --policy FILE     the operator's policy\n"
         "  --verbose         with cycle and run: output of the skills goes to standard error, else nowhere\n"
         "  --due             with run: have cycles of all objects that are due, until none is\n"
-        "  --most N          with run: at most N cycles\n"
+        "  --most N          with run: at most N cycles; with top: at most N lines of each part\n"
         "  --state STATE     with list: only objects in this state\n"
         "  --from NAME       with input: who says it, a model for example\n"
         "  --reason TEXT     with end: why\n"
@@ -96,7 +96,7 @@ int cmd_object(int argc, char **argv) {
                 {"adopt", "OBJECT HEAD", 2, 2, "", cmd_object_adopt},
                 {"trust", "at most one VKEY", 0, 1, "R", cmd_object_trust, true},
                 {"graph", "OBJECT [FILE]", 1, 2, "", cmd_object_graph},
-                {"top", "", 0, 0, "", cmd_object_top},
+                {"top", "", 0, 0, "M", cmd_object_top},
         };
 
         return actions_main(OBJECT_VERB, help, actions, ARRAY_SIZE(actions), options, argc, argv);

@@ -53,6 +53,7 @@ int cmd_report(int argc, char **argv) {
         r = with_store_read("report", &o, &s, &t);
         if (r != EXIT_OK)
                 return r;
+        query.q.objects = true;
         r = history_read(t, &query.q, &h, &d)
                         ?: report_render(&h, &(ReportQuery){query.since, query.until, query.q.skill, query.q.scope,
                                                             clock_real_usec()}, &page, &totals);

@@ -34,6 +34,7 @@ void history_deinit(History *h) {
         for (size_t i = 0; i < h->n; i++)
                 history_free_facts(h->regions[i]);
         free(h->regions);
+        objects_facts_deinit(&h->objects);
         *h = (History){0};
 }
 
@@ -163,8 +164,9 @@ static int history_take_event(RegionFacts *f, const char *type, const json_t *o,
         return 0;
 }
 
-/* Types about a region's life or a skill. Other entries are skipped unparsed. */
-static bool history_concerns(Bytes e) {
+/* Types about a region's life or a skill, and about objects if asked for. Other entries are skipped unparsed. */
+static bool history_concerns(Bytes e, bool objects) {
+        static const char of_object[] = "\"type\":\"object.entry\"";
         static const char *const types[] = {"\"type\":\"region.allocated\"", "\"type\":\"region.released\"",
                                             "\"type\":\"region.recovered\"", "\"type\":\"region.bound_passed\"",
                                             "\"type\":\"invocation.ended\"", "\"type\":\"skill.registered\"",
@@ -173,7 +175,7 @@ static bool history_concerns(Bytes e) {
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
                 if (memmem(e.p, e.n, types[i], strlen(types[i])))
                         return true;
-        return false;
+        return objects && memmem(e.p, e.n, of_object, strlen(of_object));
 }
 
 static int history_fold_entry(void *arg, uint64_t seq, Bytes e) {
@@ -186,7 +188,7 @@ static int history_fold_entry(void *arg, uint64_t seq, Bytes e) {
         uint64_t usec;
         int r;
 
-        if (seq > 0 && seq + 1 < h->entries && !history_concerns(e))
+        if (seq > 0 && seq + 1 < h->entries && !history_concerns(e, q->objects))
                 return 0;
         r = json_row_parse(e, LEDGER_ENTRY_MAX, &o);
         if (r < 0)
@@ -202,6 +204,8 @@ static int history_fold_entry(void *arg, uint64_t seq, Bytes e) {
                 return r;
         if (strcmp(type, "region.allocated") == 0)
                 return history_add_region(fold, o, seq, usec);
+        if (strcmp(type, "object.entry") == 0)
+                return q->objects ? objects_facts_take(&h->objects, seq, usec, o) : 0;
         h->refused |=
                 strcmp(type, "region.refused") == 0 && q->region && strcmp(q->region, json_str(o, "region")) == 0;
         if (strcmp(type, "skill.registered") == 0) {
@@ -330,6 +334,7 @@ int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr) {
         HistoryFold f = {.t = t, .h = &h, .q = q};
         int r;
 
+        h.query = *q;
         snprintf(h.origin, sizeof(h.origin), "%s", store_origin(txn_store(t)));
         r = ledger_state(t, &h.entries, NULL);
         if (r == 0)

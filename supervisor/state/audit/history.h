@@ -3,6 +3,7 @@
  * path to the root. So every answer rests on signed entries only. */
 #pragma once
 
+#include "audit/objects.h"
 #include "base/diag.h"
 #include "base/hash.h"
 #include "base/id.h"
@@ -48,7 +49,16 @@ typedef struct RegionFacts {
         json_t *usage;            /* NULL when not recorded */
 } RegionFacts;
 
+typedef struct HistoryQuery {
+        uint64_t since_usec, until_usec; /* allocated at or after, and before; 0: open */
+        const char *skill;               /* exactly this name, or NULL */
+        const char *scope;               /* exactly this key scope, or NULL */
+        const char *region;              /* only the named region, or NULL */
+        bool objects;                    /* objects, too */
+} HistoryQuery;
+
 typedef struct History {
+        HistoryQuery query;
         char origin[128];
         uint64_t entries;
         char root[HASH_HEX_MAX];
@@ -57,14 +67,8 @@ typedef struct History {
         size_t n;
         bool refused;           /* the query's region was refused before it began */
         bool knows_skill;       /* the query's skill was registered, or had a region at any time */
+        ObjectsFacts objects;   /* of a query with `objects`: all of them */
 } History;
-
-typedef struct HistoryQuery {
-        uint64_t since_usec, until_usec; /* allocated at or after, and before; 0: open */
-        const char *skill;               /* exactly this name, or NULL */
-        const char *scope;               /* exactly this key scope, or NULL */
-        const char *region;              /* only the named region, or NULL */
-} HistoryQuery;
 
 /* Adds the fields in the entry's payload to o, the entry at seq. Fields beyond the size of an entry stand in the
  * payload, outside of the tree: the entry commits to the payload, nonce first. An erased payload adds no field. Returns

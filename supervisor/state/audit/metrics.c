@@ -3,6 +3,8 @@
 #include "base/cache.h"
 #include "engine/engine.h"
 #include "engine/session.h"
+#include "object/entry.h"
+#include "record/object-row.h"
 #include "record/rows.h"
 #include "store/hooks.h"
 
@@ -15,7 +17,7 @@
 
 #define CACHE_NAME "metrics"
 #define CACHE_MAX (1024 * 1024)
-#define STATE_VERSION 2
+#define STATE_VERSION 3
 #define SKILLS_MAX 200 /* each skill is a series; later skills are counted as skill="" */
 
 typedef enum MetricKind { COUNTER, GAUGE, HISTOGRAM } MetricKind;
@@ -56,6 +58,12 @@ static const struct MetricFamily {
         {"lethe_session_carried_total", COUNTER, false, false, "Values carried into sections of sessions."},
         {"lethe_session_dropped_total", COUNTER, true, false,
          "Writes to sections of sessions that did not count, by the reason of the turn's end."},
+        {"lethe_objects", GAUGE, true, false, "Objects, by state."},
+        {"lethe_objects_due", GAUGE, false, false, "Objects with a time to be looked at, now or later."},
+        {"lethe_objects_waits", GAUGE, false, false, "Conditions on slots, events and objects that sleeping objects wait for."},
+        {"lethe_objects_woken_total", COUNTER, false, false, "Objects made due by a change that they waited for."},
+        {"lethe_object_actions_total", COUNTER, true, false, "Actions in the memories of objects, also of imported ones, by action."},
+        {"lethe_object_entries_total", COUNTER, false, false, "Entries of objects' memories."},
         {"lethe_cpu_seconds_total", COUNTER, false, true, "CPU time of ended regions."},
         {"lethe_run_seconds", HISTOGRAM, false, true, "Wall time of ended regions, to the end of their processes."},
         {"lethe_teardown_seconds", HISTOGRAM, false, true,
@@ -192,6 +200,24 @@ static void metrics_fold_session(Metrics *m, const char *what, const json_t *o) 
                             metrics_label(o, "reason", text));
 }
 
+/* Each cycle with an action has one entry of that action. */
+static void metrics_fold_object(Metrics *m, const char *what, const json_t *o) {
+        static const struct {
+                EntryKind kind;
+                const char *action;
+        } actions[] = {{ENTRY_STARTED, "execution"}, {ENTRY_MUTATION, "mutation"}, {ENTRY_DELEGATION, "delegation"},
+                       {ENTRY_DORMANT, "dormancy"},  {ENTRY_REENTRY, "reentry"},   {ENTRY_TERMINATED, "termination"}};
+
+        if (strcmp(what, "woken") == 0)
+                metrics_add(m, json_array_size(json_object_get(o, "objects")), "lethe_objects_woken_total");
+        if (strcmp(what, "entry") != 0)
+                return;
+        metrics_add(m, 1, "lethe_object_entries_total");
+        for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
+                if (json_text_is(json_object_get(o, "kind"), entry_kind_name(actions[i].kind)))
+                        metrics_add(m, 1, "lethe_object_actions_total{action=\"%s\"}", actions[i].action);
+}
+
 static void metrics_fold_event(Metrics *m, const char *type, const json_t *o) {
         char text[128];
 
@@ -213,6 +239,8 @@ static void metrics_fold_event(Metrics *m, const char *type, const json_t *o) {
                 metrics_add(m, 1, "lethe_slot_writes_total");
         else if (strncmp(type, "session.", 8) == 0)
                 metrics_fold_session(m, type + 8, o);
+        else if (strncmp(type, "object.", 7) == 0)
+                metrics_fold_object(m, type + 7, o);
         else
                 metrics_fold_refusal(m, type, metrics_label(o, "code", text),
                                      json_object_get(o, "count") ? json_number(o, "count") : 1);
@@ -299,6 +327,20 @@ static int metrics_fold_rest(Metrics *m, Txn *t, uint64_t entries) {
         return r;
 }
 
+static int metrics_add_objects(Metrics *m, Txn *t) {
+        uint64_t due = 0, waits = 0, n = 0;
+        int r = table_rows(t, TABLE_DUE, &due) ?: table_rows(t, TABLE_WAKE, &waits);
+
+        for (ObjectState s = OBJECT_INSTANTIATED; r == 0 && s < OBJECT_STATE_COUNT_; s++) {
+                r = object_row_in_state(t, object_state_name(s), &n);
+                if (r == 0)
+                        metrics_add(m, n, "lethe_objects{state=\"%s\"}", object_state_name(s));
+        }
+        metrics_add(m, due, "lethe_objects_due");
+        metrics_add(m, waits, "lethe_objects_waits");
+        return r;
+}
+
 /* Values of the moment, outside of the ledger. */
 static int metrics_add_gauges(Metrics *m, Txn *t) {
         RegionRow *rows = NULL;
@@ -317,7 +359,7 @@ static int metrics_add_gauges(Metrics *m, Txn *t) {
         metrics_add(m, m->entries, "lethe_ledger_entries_total");
         if (fstatat(store_dir_fd(txn_store(t)), "data.mdb", &st, 0) == 0)
                 metrics_add(m, (uint64_t)st.st_size, "lethe_store_bytes");
-        return m->error;
+        return metrics_add_objects(m, t) ?: m->error;
 }
 
 /* The family's name, for a histogram plus one of the three endings, then labels or the end. */

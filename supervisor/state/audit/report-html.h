@@ -22,5 +22,9 @@ void report_put_time(Report *r, uint64_t usec); /* to the second */
 const char *report_mark(const RegionFacts *f);
 bool report_fails(const RegionFacts *f);
 
+/* class and label: fixed words; names: of the columns, NULL at the end, a leading + for numbers. The caller ends the table
+ * with "</tbody></table></div>". */
+void report_table_head(Report *r, const char *class, const char *label, const char *const *names);
 void report_charts(Report *r);
+void report_objects(Report *r);
 void report_tables(Report *r);

@@ -10,10 +10,11 @@
 /* Colours for light and dark screens; paper is light. Red means not proved, and words say the same. */
 static const char report_style[] =
         ":root{color-scheme:light dark;--paper:#fff;--card:#f6f7f9;--ink:#16202c;--soft:#566273;--line:#d9dee5;"
-        "--good:#1f7a5c;--good-soft:#e3f3ec;--bad:#c0182b;--bad-soft:#fdeaec;--idle:#8a94a3;--mark:#2b5fa8}"
+        "--good:#1f7a5c;--good-soft:#e3f3ec;--bad:#c0182b;--bad-soft:#fdeaec;--idle:#8a94a3;--mark:#2b5fa8;"
+        "--work:#b25e00;--split:#0b7285;--change:#7a3fa0}"
         "@media (prefers-color-scheme:dark){:root{--paper:#12161c;--card:#1a2029;--ink:#e6eaf0;--soft:#9aa6b6;"
         "--line:#2d3643;--good:#4fc397;--good-soft:#16322a;--bad:#ff6b78;--bad-soft:#3a1a20;--idle:#6f7b8b;"
-        "--mark:#7fb0f5}}@page{margin:14mm}*{box-sizing:border-box}html{background:var(--paper)}"
+        "--mark:#7fb0f5;--work:#ffab4d;--split:#5fd0e6;--change:#c79be8}}@page{margin:14mm}*{box-sizing:border-box}html{background:var(--paper)}"
         "body{margin:0 auto;max-width:84rem;padding:2rem 1.5rem 4rem;background:var(--paper);color:var(--ink);"
         "font:15px/1.5 system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;font-variant-numeric:tabular-nums}"
         "h1{font-size:1.7rem;line-height:1.2;margin:0 0 .3rem}h2{font-size:1.1rem;margin:2.4rem 0 .7rem}"
@@ -34,7 +35,9 @@ static const char report_style[] =
         "svg{display:block;width:100%;height:auto;overflow:visible}svg text{fill:var(--soft);font-size:13px}"
         "svg .axis{stroke:var(--line)}svg .bound{stroke:var(--ink);stroke-dasharray:5 4}"
         "svg text.strong{fill:var(--ink)}.f-good{fill:var(--good)}.f-bad{fill:var(--bad)}.f-idle{fill:var(--idle)}"
-        ".f-mark{fill:var(--mark)}.key{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;margin:.5rem 0 0;padding:0;"
+        ".f-mark{fill:var(--mark)}.f-work{fill:var(--work)}.f-split{fill:var(--split)}.f-change{fill:var(--change)}"
+        ".b-work{background:var(--work)}.b-split{background:var(--split)}.b-change{background:var(--change)}"
+        "td.line{min-width:16rem}.key{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;margin:.5rem 0 0;padding:0;"
         "list-style:none;font-size:.85rem;color:var(--soft)}.key i{display:inline-block;width:.7rem;height:.7rem;"
         "border-radius:.15rem;margin-right:.4rem}.b-good{background:var(--good)}.b-bad{background:var(--bad)}"
         ".b-idle{background:var(--idle)}.b-mark{background:var(--mark)}.bars{display:grid;"
@@ -276,6 +279,7 @@ int report_render(const History *h, const ReportQuery *q, Buf *ret, ReportTotals
         report_verdict(&r);
         report_tiles(&r);
         report_charts(&r);
+        report_objects(&r);
         report_tables(&r);
         report_footer(&r);
         *ret_totals = r.totals;

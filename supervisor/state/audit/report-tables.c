@@ -51,7 +51,7 @@ static void report_tags(Report *r, const RegionFacts *f) {
 }
 
 /* A table wider than the screen scrolls separately, also by the keyboard. */
-static void report_table_head(Report *r, const char *class, const char *label, const char *const *names) {
+void report_table_head(Report *r, const char *class, const char *label, const char *const *names) {
         report_put(r,
                    "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table of %s\"><table "
                    "class=\"%s\"><thead><tr>",
