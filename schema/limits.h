@@ -41,7 +41,7 @@
 #define MEMORY_ROWS_STANDARD 100   /* standard number of rows */
 #define MEMORY_LOOK_RECORDS 1000   /* records inspected for an answer */
 #define MEMORY_LOOK_TEXT (4 * 1024 * 1024) /* bytes of their text */
-#define MEMORY_DELETE_REASON_MAX 1024 /* bytes of the reason for a deletion */
+#define MEMORY_REASON_MAX 1024     /* bytes of the reason for a deletion */
 
 /* Sections: typed working state of a region, kept by the supervisor. */
 #define ROLE_TEXT_MAX 8192                 /* bytes of the role of a session with cognition */

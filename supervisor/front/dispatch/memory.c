@@ -155,9 +155,9 @@ int dispatch_do_memory_delete(Dispatch *d, json_t *params, json_t **ret_result, 
         r = memory_take_target(d, params, scope, kind, id, MEMORY_DELETE, &of, reterr);
         if (r != 0)
                 return r;
-        if (reason && strlen(reason) > MEMORY_DELETE_REASON_MAX)
+        if (reason && strlen(reason) > MEMORY_REASON_MAX)
                 return diag(reterr, RPC_E_TOO_LARGE, "a reason of %zu bytes: at most %d are allowed", strlen(reason),
-                            MEMORY_DELETE_REASON_MAX);
+                            MEMORY_REASON_MAX);
         if (reason && clean_check("reason", reason, strlen(reason), true, reterr) != 0)
                 return RPC_E_BAD_PAYLOAD;
         h = (HeldMemory){

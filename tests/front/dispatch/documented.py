@@ -40,7 +40,7 @@ for start, name in (("bytes of a line", "PIPE_LINE_MAX"), ("nesting of a message
                     ("canon.read` requests", "BELIEF_READS_MAX"),
                     ("memory.save` and", "MEMORY_WRITES_MAX"), ("of these, those", "MEMORY_HELD_MAX"),
                     ("bytes that are held", "MEMORY_HELD_BYTES"), ("bytes of what is held that are done again", "MEMORY_AGAIN_BYTES"), ("other `memory.*`", "MEMORY_READS_MAX"), ("records or changes", "MEMORY_ROWS_MAX"),
-                    ("records that are looked at", "MEMORY_LOOK_RECORDS"), ("bytes of their text", "MEMORY_LOOK_TEXT"), ("bytes of the reason", "MEMORY_DELETE_REASON_MAX"),
+                    ("records that are looked at", "MEMORY_LOOK_RECORDS"), ("bytes of their text", "MEMORY_LOOK_TEXT"), ("bytes of the reason", "MEMORY_REASON_MAX"),
                     ("arguments of a `skill", "SUBSKILL_ARGS_MAX"), ("sub-skills in a row", "SUBSKILL_DEPTH_MAX"),
                     ("sub-skills of an invocation at once", "SUBSKILL_ALIVE_MAX"), ("sub-skills of an invocation in all", "SUBSKILL_CALLS_MAX"),
                     ("bytes of a sub-skill's", "SUBSKILL_OUTPUT_MAX"),
