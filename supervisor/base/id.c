@@ -58,6 +58,13 @@ bool slot_name_valid(const char *name) {
                strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._/-") == n;
 }
 
+bool skill_name_valid(const char *name) {
+        size_t n = strlen(name);
+
+        return n > 0 && n <= 64 && name[0] != '-' && name[n - 1] != '-' && !strstr(name, "--") &&
+               strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
+}
+
 const char *host_id(char out[static HOST_ID_MAX]) {
         _cleanup_free_ char *id = NULL;
         uint8_t hash[HASH_BYTES];

@@ -21,5 +21,7 @@ uint64_t region_id_usec(const char *id);
 
 /* Slots: [a-z][a-z0-9._/-]*, at most SLOT_NAME_MAX bytes. Both wings and the command line need the rule. */
 bool slot_name_valid(const char *name);
+/* Agent Skills: at most 64 lower-case letters, digits and single hyphens inside. */
+bool skill_name_valid(const char *name);
 /* Scopes of records, and agents: "[a-z0-9][a-z0-9._-]{0,63}". */
 bool scope_name_valid(const char *name);

@@ -16,18 +16,6 @@ static bool name_is_digit(char c) {
         return c >= '0' && c <= '9';
 }
 
-/* Agent Skills: at most 64 lower-case letters, digits and single hyphens inside. */
-bool skill_name_valid(const char *name) {
-        size_t n = strlen(name);
-
-        if (n == 0 || n > 64 || name[0] == '-' || name[n - 1] == '-' || strstr(name, "--"))
-                return false;
-        for (size_t i = 0; i < n; i++)
-                if (!name_is_lower(name[i]) && !name_is_digit(name[i]) && name[i] != '-')
-                        return false;
-        return true;
-}
-
 /* POSIX.1-2017 XBD 8.1: letters, digits and underscore, no digit first. */
 bool env_name_valid(const char *name, size_t n) {
         if (n == 0 || n > 256 || name_is_digit(name[0]))

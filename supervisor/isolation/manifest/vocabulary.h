@@ -127,8 +127,7 @@ extern const char *const commit_words[]; /* "success": exit code 0 */
 typedef enum Embodiment { EMBODIMENT_ARENA = 0, EMBODIMENT_PROCESS, EMBODIMENT_CONTAINER } Embodiment;
 extern const char *const embodiment_words[];
 
-/* The rules for names, for manifest, policy and command line (slot_name_valid is in base/id.h). */
-bool skill_name_valid(const char *name);
+/* The rules for names, for manifest, policy and command line (others are in base/id.h). */
 bool env_name_valid(const char *name, size_t n);
 
 /* Normalises an absolute path: no empty or "." parts. Returns 0 with an owned *ret; TERMS_E_BAD for a relative path, a

@@ -1,39 +1,17 @@
 #include "engine/lineage.h"
 
 #include "engine/region-row.h"
+#include "record/event-types.h"
 
 #include <errno.h>
 #include <string.h>
 
-typedef enum Level { LEVEL_STATS, LEVEL_EVENTS, LEVEL_HANDLES } Level;
-
-static Level lineage_row_level(const json_t *row) {
+static EventDetail lineage_row_detail(const json_t *row) {
         const char *s = json_text(json_object_get(row, "lineage"));
 
-        return s && strcmp(s, "stats") == 0     ? LEVEL_STATS
-               : s && strcmp(s, "handles") == 0 ? LEVEL_HANDLES
-                                                : LEVEL_EVENTS;
-}
-
-/* The lowest level with entries for the type. Events of the region's life and of canonical state are entries at every
- * level; traces of handles only at the highest. */
-static Level lineage_type_level(const char *type) {
-        static const char *const always[] = {
-                "region.allocated", "region.released", "region.recovered", "region.refused", "invocation.ended",
-                "region.faulted",      /* from here on all of the region is discarded (I-24) */
-                "memory.discarded",
-                "region.discard_asked", /* I-78 */
-                "region.bound_passed", /* I-33 */
-                "region.left",         /* I-63 */
-                /* the events of canonical state */
-                "slot.defined", "slot.proposed", "slot.written", "slot.discarded", "slot.gathered",
-        };
-
-        if (name_index(always, ARRAY_SIZE(always), type) < ARRAY_SIZE(always))
-                return LEVEL_STATS;
-        if (strncmp(type, "handle.", 7) == 0 && strcmp(type, "handle.refused") != 0)
-                return LEVEL_HANDLES;
-        return LEVEL_EVENTS;
+        return s && strcmp(s, "stats") == 0     ? EVENT_DETAIL_STATS
+               : s && strcmp(s, "handles") == 0 ? EVENT_DETAIL_HANDLES
+                                                : EVENT_DETAIL_EVENTS;
 }
 
 /* Adds the event's `count`, or 1; a refusal counts by code. */
@@ -55,7 +33,7 @@ static int lineage_count(json_t *row, const Event *e) {
 int lineage_event(Txn *t, json_t *row, const Event *e, uint64_t *ret_seq, bool *ret_counted) {
         int r;
 
-        *ret_counted = row && lineage_row_level(row) < lineage_type_level(e->type);
+        *ret_counted = row && lineage_row_detail(row) < event_type_detail(e->type);
         if (!*ret_counted)
                 return event_append(t, e, ret_seq);
         r = e->fields ? lineage_count(row, e) : -ENOMEM;
@@ -66,7 +44,7 @@ int lineage_event(Txn *t, json_t *row, const Event *e, uint64_t *ret_seq, bool *
 int lineage_event_of(Txn *t, const Event *e, uint64_t *ret_seq) {
         _cleanup_json_ json_t *row = NULL;
         bool counted = false;
-        int r = lineage_type_level(e->type) == LEVEL_STATS || !e->region ? 0 : region_json_get(t, e->region, &row);
+        int r = event_type_detail(e->type) == EVENT_DETAIL_STATS || !e->region ? 0 : region_json_get(t, e->region, &row);
 
         if (r < 0)
                 json_decref(e->fields);

@@ -10,7 +10,6 @@
  *            | {"object": ID, "state"?: "terminated", "status"?: KIND}
  *   KIND       a descriptor's kind (memory.h), "child", "closed" (an aggregate closed), "input"
  *
- *
  * Complete form: durations as *_usec numbers; "is" of a slot's condition and "state" of an object's are said. At most
  * TRIGGER_NODES_MAX nodes, TRIGGER_DEPTH_MAX of them inside each other. "at" is of json_u64(); text of a date in UTC
  * ("2026-12-01T08:00") is read, too. "version": at least n. n of outcomes: within a time of `within`, whenever that was. */
@@ -49,5 +48,7 @@ int trigger_needs(const json_t *trigger, uint64_t since_usec, json_t **ret_needs
 /* The earliest time after `after_usec` at which a look may find that it holds, whatever has happened till then;
  * UINT64_MAX: none. For an object that was due, and did not wake. */
 uint64_t trigger_next(const json_t *trigger, uint64_t since_usec, uint64_t after_usec);
+/* The time from which an elapsed trigger holds: its "at", or "for_usec" after since_usec. */
+uint64_t trigger_elapsed_due(const json_t *elapsed, uint64_t since_usec);
 /* The needs of a condition alone: {"slots","objects","events": [],"policy": false}. */
 int condition_needs(const json_t *condition, json_t **ret_needs);
