@@ -3,6 +3,13 @@
 #include <string.h>
 
 #define DIGEST_MAX 256
+#define OBJECTS_MOST 100000000
+#define OBJECTS_STANDARD 1000000
+#define OBJECTS_DEPTH_MOST 16
+#define OBJECTS_DEPTH_STANDARD 8
+#define OBJECTS_FANOUT_MOST 1024
+#define OBJECTS_FANOUT_STANDARD 64
+#define OBJECTS_ACTIONS 6
 
 const char *const policy_reason_words[] = {"broken_ref", "superseded_by", "retired_dependency", "unsupported_since",
                                            NULL};
@@ -58,4 +65,37 @@ void policy_read_sub_skill(Doc *d, const Node *v, SubSkillPolicy *ret) {
         doc_slot_names(d, MEMBER(v, "writes"), &ret->writes);
         doc_scope(d, MEMBER(v, "notes"), &ret->notes);
         doc_scope(d, MEMBER(v, "canon"), &ret->canon);
+}
+
+const char *const policy_action_words[] = {"execution", "mutation", "delegation", "dormancy", "reentry", "termination",
+                                           NULL};
+
+bool policy_object_action(const Policy *p, const char *action) {
+        const size_t i = name_index(policy_action_words, OBJECTS_ACTIONS, action);
+
+        return i < OBJECTS_ACTIONS && p->objects.actions & 1U << i;
+}
+
+ObjectsPolicy policy_objects_standard(void) {
+        return (ObjectsPolicy){.max = OBJECTS_STANDARD,
+                               .depth = OBJECTS_DEPTH_STANDARD,
+                               .fanout = OBJECTS_FANOUT_STANDARD,
+                               .actions = (1U << OBJECTS_ACTIONS) - 1};
+}
+
+void policy_read_objects(Doc *d, const Node *v, ObjectsPolicy *ret) {
+        const Node *actions = MEMBER(v, "actions");
+        size_t terminates = 0;
+
+        if (!doc_fields(d, v, WORDS("max", "depth", "fanout", "actions", "on_denied")))
+                return;
+        doc_count(d, MEMBER(v, "max"), 1, OBJECTS_MOST, &ret->max);
+        doc_count(d, MEMBER(v, "depth"), 0, OBJECTS_DEPTH_MOST, &ret->depth);
+        doc_count(d, MEMBER(v, "fanout"), 0, OBJECTS_FANOUT_MOST, &ret->fanout);
+        if (actions->v) {
+                ret->actions = 0; /* the list is complete, and may be empty */
+                doc_words(d, actions, policy_action_words, OBJECTS_ACTIONS, &ret->actions);
+        }
+        if (doc_word(d, MEMBER(v, "on_denied"), WORDS("dormant", "terminate"), &terminates))
+                ret->terminates = terminates == 1;
 }

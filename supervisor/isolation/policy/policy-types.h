@@ -83,6 +83,14 @@ typedef struct SubSkillPolicy {
         char *notes, *canon;    /* scopes, or NULL */
 } SubSkillPolicy;
 
+/* Persistent objects (O-15, O-25). */
+typedef struct ObjectsPolicy {
+        uint64_t max;           /* objects of a store that are not terminated */
+        uint64_t depth, fanout; /* of delegations: inside each other; children of one */
+        unsigned actions;       /* that are allowed: 1 << index of policy_action_words | … */
+        bool terminates;        /* a denial ends the object; false: the object sleeps until policy changes */
+} ObjectsPolicy;
+
 typedef struct SkillPolicy {
         char *name;
         bool pool_said;
@@ -105,6 +113,7 @@ typedef struct Policy {
         uint64_t pool;           /* prepared regions for each grant of a skill without a row; 0: none */
         UidRange region_uids;
         PoolPolicy pools;
+        ObjectsPolicy objects;
         ClientPolicy *clients;
         size_t n_clients;
         DigestPolicy *digest;    /* n_digest 0: a pass does nothing by itself */

@@ -297,7 +297,8 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         const char *ignored;
 
         doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions",
-                               "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds"));
+                               "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds",
+                               "objects"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         policy_read_limits(d, j, &p->limits);
         doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
@@ -307,6 +308,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         policy_read_pool(d, MEMBER(j, "pool"), p);
         policy_read_clients(d, MEMBER(j, "clients"), p);
         policy_read_digest(d, MEMBER(j, "digest"), p);
+        policy_read_objects(d, MEMBER(j, "objects"), &p->objects);
         policy_read_skills(d, MEMBER(j, "skills"), p);
 }
 

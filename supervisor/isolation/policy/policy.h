@@ -32,8 +32,16 @@ extern const char *const policy_reason_words[]; /* words of schema/memory.md; NU
 /* The row of a scope, or NULL. */
 const DigestPolicy *policy_digest(const Policy *p, const char *scope);
 
+/* The actions of objects, in the order of state/object/select.h; NULL-terminated. */
+extern const char *const policy_action_words[];
+/* Whether objects may do the action; false for an unknown word. */
+bool policy_object_action(const Policy *p, const char *action);
+
 /* The rows about state (policy-rows.c); faults go to d. "as_sub_skill": rights that the region above does not have. */
 void policy_read_sub_skill(Doc *d, const Node *v, SubSkillPolicy *ret);
 void policy_sub_skill_deinit(SubSkillPolicy *s);
 /* "digest": the reasons that the operator approves ahead, for each scope. */
 void policy_read_digest(Doc *d, const Node *v, Policy *p);
+/* "objects"; the standard values come before, from policy_objects_standard(). */
+ObjectsPolicy policy_objects_standard(void);
+void policy_read_objects(Doc *d, const Node *v, ObjectsPolicy *ret);

@@ -34,6 +34,25 @@ static const Document documents[] = {
         AT("bounds", "{\"session_idle\":{\"floor\":\"100ms\",\"ceiling\":\"24h\"}}", NULL),
         BEYOND("bounds", "{\"session_idle\":{\"ceiling\":\"25h\"}}", "/bounds/session_idle/ceiling"),
         BEYOND("bounds", "{\"session_idle\":{\"floor\":\"2m\",\"ceiling\":\"1m\"}}", "/bounds/session_idle"),
+        /* O-15, O-25 */
+        AT("objects", "{}", NULL),
+        AT("objects", "{\"max\":1,\"depth\":0,\"fanout\":0,\"actions\":[],\"on_denied\":\"terminate\"}", NULL),
+        AT("objects", "{\"max\":100000000,\"depth\":16,\"fanout\":1024,\"on_denied\":\"dormant\"}", NULL),
+        AT("objects", "{\"actions\":[\"execution\",\"mutation\",\"delegation\",\"dormancy\",\"reentry\",\"termination\"]}", NULL),
+        AT("objects", "[]", "/objects"),
+        AT("objects", "{\"most\":1}", "/objects/most"),
+        AT("objects", "{\"max\":0}", "/objects/max"),
+        AT("objects", "{\"max\":100000001}", "/objects/max"),
+        AT("objects", "{\"max\":\"9\"}", "/objects/max"),
+        AT("objects", "{\"depth\":17}", "/objects/depth"),
+        AT("objects", "{\"depth\":-1}", "/objects/depth"),
+        AT("objects", "{\"fanout\":1025}", "/objects/fanout"),
+        AT("objects", "{\"fanout\":1.5}", "/objects/fanout"),
+        AT("objects", "{\"actions\":\"all\"}", "/objects/actions"),
+        AT("objects", "{\"actions\":[\"execution\",\"creation\"]}", "/objects/actions/1"),
+        AT("objects", "{\"actions\":[\"reentry\",\"reentry\"]}", "/objects/actions/1"),
+        AT("objects", "{\"on_denied\":\"end\"}", "/objects/on_denied"),
+        AT("objects", "{\"on_denied\":true}", "/objects/on_denied"),
         /* I-73 */
         AT("bounds", "{}", NULL),
         AT("bounds", "{\"discipline\":{\"floor\":\"zero\",\"ceiling\":\"multipass:16\"},\"lineage\":{\"floor\":\"stats\"},\"key_scope\":{\"ceiling\":\"invocation\"}}", NULL),
@@ -160,6 +179,28 @@ Test(policy_file, defaults) {
         cr_expect_eq(policy_concurrency(p, "x"), 0);
         cr_expect_null(policy_skill(p, "x"));
         cr_expect(!p->limits.files_said && !p->limits.network_said && p->limits.min_tier == 0);
+        cr_expect(p->objects.max == 1000000 && p->objects.depth == 8 && p->objects.fanout == 64 && !p->objects.terminates);
+        for (size_t i = 0; policy_action_words[i]; i++)
+                cr_expect(policy_object_action(p, policy_action_words[i]), "%s", policy_action_words[i]);
+        cr_expect_not(policy_object_action(p, "creation"));
+}
+
+/* O-15, O-25: each member is read, and a list of actions is complete. */
+Test(policy_file, objects) {
+        static const char text[] = V ",\"objects\":{\"max\":7,\"depth\":2,\"fanout\":3,\"actions\":[\"dormancy\",\"execution\"],\"on_denied\":\"terminate\"}}",
+                          none[] = V ",\"objects\":{\"actions\":[]}}";
+        _cleanup_policy_ Policy *p = NULL, *q = NULL;
+        Diag d = {0};
+
+        cr_assert_eq(policy_parse(text, sizeof(text) - 1, "p", &p, &d), 0, "%s", d.text);
+        cr_expect(p->objects.max == 7 && p->objects.depth == 2 && p->objects.fanout == 3 && p->objects.terminates);
+        cr_assert_eq(policy_parse(none, sizeof(none) - 1, "p", &q, &d), 0, "%s", d.text);
+        for (size_t i = 0; policy_action_words[i]; i++) {
+                const char *action = policy_action_words[i];
+
+                cr_expect_eq(policy_object_action(p, action), strcmp(action, "dormancy") == 0 || strcmp(action, "execution") == 0, "%s", action);
+                cr_expect_not(policy_object_action(q, action), "%s", action);
+        }
 }
 
 /* A skill's row replaces when it has a digest, and only narrows when it has none. */
