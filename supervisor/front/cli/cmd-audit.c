@@ -70,10 +70,10 @@ int audit_failed(const Store *s, int r, const Diag *d) {
 }
 
 static json_t *audit_to_json(const AuditReport *a, int r) {
-        json_t *o = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "version", 1, "intact", r == 0, "origin",
+        json_t *o = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "version", 1, "intact", r == 0, "origin",
                               a->origin, "entries", json_u64(a->entries), "slots", json_u64(a->slots), "versions",
                               json_u64(a->versions), "regions", json_u64(a->regions), "alive", json_u64(a->alive),
-                              "root", a->root);
+                              "objects", json_u64(a->objects), "root", a->root);
 
         if (o && r != 0)
                 json_object_set_new(o, "problem",

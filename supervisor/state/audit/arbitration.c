@@ -249,6 +249,8 @@ int arbitration_written(Audit *a, const json_t *o, const char *name, SlotRow *sl
 int arbitration_owed(Audit *a, const json_t *o) {
         if (!a->owed || (o && strcmp(json_str(o, "type"), "slot.written") == 0 && json_object_get(o, "arbitrated")))
                 return 0;
+        if (o && strcmp(json_str(o, "type"), "object.woken") == 0) /* objects that waited for the verdict */
+                return 0;
         return audit_fails(a, o != NULL, "a verdict is not carried out", o ? json_str(o, "type") : "no more entries",
                            "slot.written of the proposal %" PRIu64, a->owed->won.seq);
 }

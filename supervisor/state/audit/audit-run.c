@@ -254,6 +254,7 @@ int audit_run(Store *s, AuditReport *ret) {
         map_deinit(&a.skills);
         map_deinit(&a.arbiters);
         map_deinit(&a.payloads);
+        map_deinit(&a.objects);
         cursor_free(a.hashes);
         cursor_free(a.bodies);
         return r;

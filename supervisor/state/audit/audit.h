@@ -16,7 +16,7 @@ enum {
 
 typedef struct AuditReport {
         char origin[128];
-        uint64_t entries, slots, versions, regions, alive; /* folded until the end, or until the failure */
+        uint64_t entries, slots, versions, regions, alive, objects; /* folded until the end, or until the failure */
         char root[HASH_HEX_MAX];
         /* The first failure. */
         bool at_entry;  /* seq is set */

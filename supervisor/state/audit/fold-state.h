@@ -49,6 +49,7 @@ typedef struct Audit {
         Txn *txn;
         Map regions, slots, skills, arbiters; /* FoldedRegion; SlotRow; FoldedSkill; FoldedArbitration by slot */
         Map payloads; /* of erased.c */
+        Map objects;  /* of entries.c */
         const FoldedArbitration *owed; /* the next entry must carry out its verdict; borrowed, or NULL */
         MerkleEdge edge;
         char last_time[32];
@@ -83,6 +84,9 @@ int fold_slot_takes_proposal(Audit *a, const json_t *o, const char *name, SlotRo
 /* tables.c: for each registration of a skill; after all entries. */
 int skills_fold(Audit *a, const json_t *o);
 int tables_check(Audit *a);
+/* entries.c: for each event about an object; after all entries. */
+int entries_fold(Audit *a, const json_t *o, const char *type);
+int entries_check(Audit *a);
 /* arbitration.c */
 int arbitration_defined(Audit *a, const char *name, const json_t *rule);
 int arbitration_gathered(Audit *a, const json_t *o, const char *name, const FoldedRegion *r, const FoldedHeld *h);

@@ -407,5 +407,7 @@ int fold_entry(Audit *a, const json_t *o, Bytes entry, bool canonical) {
                 return skills_fold(a, o);
         if (strcmp(type, "gate.evaluated") == 0)
                 return fold_gate(a, o, region);
+        if (strncmp(type, "object.", 7) == 0)
+                return entries_fold(a, o, type);
         return strncmp(type, "slot.", 5) == 0 ? fold_slot(a, o, type) : 0;
 }

@@ -243,5 +243,6 @@ int tables_check(Audit *a) {
                 ?: tables_count(a, TABLE_GATHER, gathered)
                 ?: tables_count(a, TABLE_VERDICT, a->n_verdicts)
                 ?: tables_check_regions(a)
-                ?: skills_check(a);
+                ?: skills_check(a)
+                ?: entries_check(a);
 }

@@ -82,11 +82,13 @@ Test(open, a_store_of_version_2_stays_one) {
         bool newest = true;
         uint8_t version[8];
         MDB_txn *txn;
+        Bytes v;
         Txn *t;
 
         store_fixture_init(&f, STORE_WRITE);
         cr_assert_eq(mdb_txn_begin(f.store->env, NULL, 0, &txn), 0);
-        cr_assert_eq(mdb_drop(txn, f.store->dbi[TABLE_VERDICT], 1), 0);
+        for (Table later = TABLE_VERDICT; later < TABLE_COUNT_; later++)
+                cr_assert_eq(mdb_drop(txn, f.store->dbi[later], 1), 0);
         cr_assert_eq(mdb_txn_commit(txn), 0);
         t = store_fixture_begin(&f, true);
         be64_put(version, 2);
@@ -94,9 +96,22 @@ Test(open, a_store_of_version_2_stays_one) {
         store_fixture_commit(&f, t);
         store_fixture_close(&f);
 
+        store_fixture_open(&f, STORE_READ);
+        t = store_fixture_begin(&f, false);
+        for (Table later = TABLE_VERDICT; later < TABLE_COUNT_; later++) {
+                uint64_t n = 1;
+
+                cr_expect_eq(table_get(t, later, BYTES_STR("x"), &v), -ENOENT, "%s", table_name(later));
+                cr_expect_eq(table_rows(t, later, &n), 0, "%s", table_name(later));
+                cr_expect_eq(n, 0, "%s", table_name(later));
+        }
+        store_abort(t);
+        store_fixture_close(&f);
+
         store_fixture_open(&f, STORE_WRITE);
         t = store_fixture_begin(&f, true);
-        cr_expect_eq(table_put(t, TABLE_VERDICT, BYTES_STR("x"), BYTES_STR("y")), 0);
+        for (Table later = TABLE_VERDICT; later < TABLE_COUNT_; later++)
+                cr_expect_eq(table_put(t, later, BYTES_STR("x"), BYTES_STR("y")), 0, "%s", table_name(later));
         cr_expect_eq(store_is_newest(t, &newest), 0);
         cr_expect_not(newest);
         cr_expect_eq(store_made_newest(t), 0);
@@ -126,7 +141,7 @@ Test(open, a_newer_lethe_comes_while_it_is_open) {
 
 /* What a Lethe of version 1 left: no tables of records. Who reads finds them empty, who writes makes them, and what the redo file has is kept. */
 Test(open, a_store_of_version_1_goes_on) {
-        static const char *const dropped[] = {"scope", "rec", "change", "ref", "rref", "term", "doc", "wait", "unapplied", "run", "note"};
+        static const char *const dropped[] = {"scope", "rec", "change", "ref", "rref", "term", "doc", "wait", "unapplied", "run", "note", "object", "due", "wake"};
         _cleanup_store_fixture_ StoreFixture f;
         uint8_t version[8];
         uint64_t n;
