@@ -74,6 +74,9 @@ void job_free(Job *j) {
         closep(&j->cancel);
         json_decref(j->id);
         json_decref(j->params);
+        if (j->object)
+                objects_place_free(j->server);
+        json_decref(j->object);
         json_decref(j->receipt);
         json_decref(j->result);
         shared_policy_drop(j->policy);
@@ -208,4 +211,23 @@ int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_err
         c->n_jobs++;
         *ret = j;
         return 0;
+}
+
+Job *job_of_object(Server *s, json_t *begun) {
+        const struct ucred self = {.pid = getpid(), .uid = geteuid(), .gid = getegid()};
+        Job *j = calloc(1, sizeof(*j));
+
+        if (!j)
+                return NULL;
+        *j = (Job){.server = s, .op = JOB_OBJECT, .streams = {-1, -1, -1}, .cancel = -1, .n_fds = JOB_FDS,
+                   .flows = {{.fd = -1}, {.fd = -1}, {.fd = -1}}};
+        pthread_mutex_init(&j->lock, NULL);
+        j->peer = peer_use(s, &self);
+        j->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (!j->peer || j->cancel < 0) {
+                job_free(j);
+                return NULL;
+        }
+        j->object = json_incref(begun);
+        return j;
 }

@@ -6,6 +6,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/path-lookup.h"
+#include "perform/perform.h"
 #include "request/resolve-request.h"
 #include "store/hooks.h"
 
@@ -440,6 +441,38 @@ static void job_run_with_policy(Job *j) {
                 job_run_make_answer(j, code, refusal);
 }
 
+/* The outcome goes into the object's memory, not to a client. */
+static void job_run_object(Job *j) {
+        const char *id = json_text(json_object_get(j->object, "object")) ?: "";
+        RunOptions o = {
+                .policy = j->policy->policy,
+                .turn = j->policy->turn,
+                .spawner = j->server->spawner,
+                .groups = j->server->groups,
+                .quiet = true,
+                .streams = j->streams,
+                .begun = job_run_begun,
+                .place = job_place,
+                .judging = job_judging,
+                .ordered = job_run_ordered,
+                .unwanted = &j->unwanted,
+                .userdata = j,
+        };
+        Diag d = {};
+        int e;
+
+        j->options = &o;
+        job_run_begin_start(j);
+        e = perform_begun(&o, j->server->store, j->object, j->cancel, &j->result, &d);
+        job_run_end_start(j);
+        j->options = NULL;
+        if (e != 0)
+                j->error = diag(&j->why, SERVE_E_INTERNAL, "object %s: its execution has no outcome yet: %s", id,
+                                *d.text ? d.text : store_strerror(e));
+        if (e != 0)
+                log_error("%s", j->why.text);
+}
+
 void job_run(Job *j, int no_folder) {
         const char *cwd = j->peer->foreign ? "/" : job_run_param(j, "cwd") ?: "/";
         int e;
@@ -449,6 +482,8 @@ void job_run(Job *j, int no_folder) {
         job_judging(j, true); /* when its turn has come, not when requested */
         if (no_folder > 0)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "unshare: %s", strerror(no_folder));
+        else if (j->op == JOB_OBJECT)
+                job_run_object(j);
         else if (strcmp(cwd, "/") != 0 && (e = lookup_chdir(cwd)) < 0)
                 j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s", DIAG_QUOTED(cwd),
                                 lookup_strerror(e));

@@ -36,6 +36,7 @@
 #define QUEUED_STANDARD 1024
 #define CLIENTS_STANDARD 4096
 #define DRAIN_STANDARD_USEC 30000000
+#define OBJECTS_STANDARD 4
 #define FDS_OF_QUEUED (SERVE_STREAMS + 1)
 /* Descriptors of the daemon, of guards and groups between two regions, of starting regions, of unfinished requests. */
 #define FDS_LEAST 384 /* a zygote's own stand from ZYGOTE_FD_OWN on */
@@ -52,6 +53,7 @@ static const char help[] =
         "  --max-running N       invocations at once (default: 1024)\n"
         "  --max-queued N        waiting invocations; more are refused (default: 1024)\n"
         "  --max-clients N       connections (default: 4096)\n"
+        "  --max-objects N       executions of objects at once (default: 4)\n"
         "  --drain TIME          how long SIGTERM waits for running invocations (default: 30s)\n"
         "  --reload              have the daemon that answers there read its policy again; ends when nothing\n"
         "                        is left of earlier grants but invocations that ran already\n"
@@ -100,7 +102,8 @@ static int main_parse(int argc, char **argv, ServeOptions *o) {
                       {"private", .flag = &o->private_},
                       {"max-running", .number = &o->max_running, .most = 100000},
                       {"max-queued", .number = &o->max_queued, .most = 1000000},
-                      {"max-clients", .number = &o->max_clients, .most = 100000}};
+                      {"max-clients", .number = &o->max_clients, .most = 100000},
+                      {"max-objects", .number = &o->max_objects, .most = 100000}};
         struct option options[ARRAY_SIZE(others) + 3] = {{"drain", required_argument, NULL, DRAIN},
                                                          {"help", no_argument, NULL, 'h'}};
         int c;
@@ -288,7 +291,11 @@ static int main_serve(Server *s, Diag *d) {
         if (e == 0)
                 e = sessions_start(s);
         if (e == 0)
-                e = server_listen(s, d) ?: server_look_after(s) ?: server_confine(d);
+                e = server_listen(s, d)
+                                ?: server_look_after(s)
+                                ?: objects_watch(s, d)
+                                ?: server_confine(d)
+                                ?: objects_start(s);
         if (e != 0)
                 return e;
         s->started_usec = clock_mono_usec();
@@ -310,6 +317,7 @@ int main(int argc, char **argv) {
                 .options = {.max_running = RUNNING_STANDARD,
                             .max_queued = QUEUED_STANDARD,
                             .max_clients = CLIENTS_STANDARD,
+                            .max_objects = OBJECTS_STANDARD,
                             .drain_usec = DRAIN_STANDARD_USEC},
                 .hooks = &hooks,
                 .listener = -1,
@@ -352,6 +360,7 @@ int main(int argc, char **argv) {
         secrets_set_socket(socket);
         store_set_fault_exit(EXIT_OURS, EXIT_OURS);
         e = main_serve(&s, &d);
+        objects_end(&s);
         server_close(&s);
         server_end_discarder(&s);
         if (s.n_threads == 0 && s.store)
@@ -360,6 +369,7 @@ int main(int argc, char **argv) {
                 main_fail("%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
         if (s.n_threads > 0)
                 _exit(EXIT_OURS); /* running threads still use the memory to be freed */
+        objects_free(&s);
         pool_free(s.pool);
         spawner_free(s.spawner);
         groups_close(s.store, s.groups);

@@ -44,7 +44,7 @@ static int method_do_status(Client *c, const json_t *id, json_t *params, json_t 
         Server *s = c->server;
 
         *ret = json_pack(
-                "{s:i, s:s, s:i, s:s, s:s?, s:s?, s:b, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o}",
+                "{s:i, s:s, s:i, s:s, s:s?, s:s?, s:b, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:i, s:o}",
                 "protocol", SERVE_PROTOCOL_VERSION, "version", LETHE_VERSION, "pid", (int)getpid(), "store",
                 s->store_path, "socket", s->options.socket, "policy", s->policy->policy->path, "stopping",
                 s->stopping, "uptime_usec", json_u64(clock_mono_usec() - s->started_usec), "clients",
@@ -52,7 +52,8 @@ static int method_do_status(Client *c, const json_t *id, json_t *params, json_t 
                 json_u64(s->options.max_running), "max_queued", json_u64(s->options.max_queued), "served",
                 json_u64(s->n_served), "refused", json_u64(s->n_refused), "ending", method_count_ending(s),
                 "ready_guards", json_u64(spawner_ready_guards(s->spawner)), "ready_regions",
-                json_u64(pool_count(s->pool)));
+                json_u64(pool_count(s->pool)), "objects", (int)objects_running(s), "max_objects",
+                json_u64(s->options.max_objects));
         return 0;
 }
 
@@ -165,9 +166,9 @@ static json_t *method_show_job(Job *j) {
         for (size_t i = 0; i < j->n_regions; i++)
                 json_array_append_new(regions, json_string(j->regions[i]));
         pthread_mutex_unlock(&j->lock);
-        return json_pack("{s:o, s:s, s:i, s:o}", "regions", regions, "state",
+        return json_pack("{s:o, s:s, s:i, s:o, s:O*}", "regions", regions, "state",
                          j->state == JOB_QUEUED ? "queued" : "running", "pid", (int)j->peer->pid, "uid",
-                         json_u64(j->peer->uid));
+                         json_u64(j->peer->uid), "object", json_object_get(j->object, "object"));
 }
 
 static int method_do_ps(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {

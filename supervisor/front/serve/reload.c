@@ -86,6 +86,7 @@ static int reload_take(Server *s, Policy *p) {
         pool_reload(s->pool, p, now->turn);
         shared_policy_drop(before);
         jobs_judge_queued(s);
+        objects_policy_changed(s);
         return 0;
 }
 

@@ -34,6 +34,7 @@ typedef struct Client Client;
 typedef struct Peer Peer;
 typedef struct Job Job;
 typedef struct Session Session;
+typedef struct Waker Waker; /* objects.h */
 
 /* Output for the answer: the first SERVE_CAPTURE_MAX bytes, as long as the account of all clients has room. */
 typedef struct Capture {
@@ -52,7 +53,7 @@ typedef struct SharedPolicy {
         unsigned turn;          /* how often the policy was read again before */
 } SharedPolicy;
 
-typedef enum JobOp { JOB_RUN, JOB_SESSION_OPEN, JOB_SESSION_CARRY, JOB_SESSION_CLOSE } JobOp;
+typedef enum JobOp { JOB_RUN, JOB_SESSION_OPEN, JOB_SESSION_CARRY, JOB_SESSION_CLOSE, JOB_OBJECT } JobOp;
 typedef enum JobState { JOB_QUEUED, JOB_RUNNING, JOB_OVER } JobState;
 
 /* A standard stream over the client's connection: the front's end of a socket pair; the job has the opposite end. */
@@ -79,6 +80,7 @@ struct Job {
         struct CognitionProposal *proposal; /* owned, or NULL */
         json_t *id;             /* of the request, owned */
         json_t *params;         /* owned; checked by job_check() */
+        json_t *object;         /* owned: of JOB_OBJECT, the execution that has begun; else NULL */
         pthread_t thread;       /* the front's, while running */
         RunOptions *options;    /* the thread's own, borrowed, while running */
         int streams[SERVE_STREAMS];
@@ -167,6 +169,7 @@ typedef struct ServeOptions {
         const char *store, *anchor, *policy, *socket;
         uint64_t max_running, max_queued, max_clients, drain_usec;
         uint64_t max_fds;       /* descriptors for all running jobs */
+        uint64_t max_objects;   /* executions of objects at once */
         bool replace, reload;
         bool private_;          /* hosts sessions for those who found no daemon: no socket but that in the store */
 } ServeOptions;
@@ -226,6 +229,7 @@ struct Server {
         pthread_mutex_t sessions_lock, adopt_lock;
         pthread_cond_t sessions_changed;
         LIST_HEAD(, Session) sessions;
+        Waker *waker;           /* NULL: objects are not woken here */
         pthread_t keeper;       /* ends idle sessions */
         bool keeping, sessions_stop;
         bool hosted;            /* the front's: a session was there */
@@ -334,6 +338,8 @@ void discard_connection(Server *s, int fd); /* of another user; takes fd over */
 int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_error, Diag *reterr);
 SharedPolicy *shared_policy_new(Policy *p, unsigned turn); /* takes p; NULL: out of memory, p is freed */
 void shared_policy_drop(SharedPolicy *p);
+/* The job of an execution that perform_begin() began, without a client; NULL: out of memory or descriptors. */
+Job *job_of_object(Server *s, json_t *begun);
 /* The thread begins, or ends, judging the job by the policy in force. */
 void job_judging(void *job, bool on);
 unsigned job_queued_fds(const Job *j); /* held while queued: its streams, and the descriptors of its messages */
@@ -369,6 +375,19 @@ void job_run(Job *j, int no_folder); /* no_folder: errno, when the thread has no
 int job_thread_start(Job *j);
 /* Overwrites remains of returned functions right below the caller's stack. */
 void job_wipe_near(void);
+
+/* objects.c. objects_watch(): before server_confine(); objects_start(): after. Return 0 or -errno. */
+int objects_watch(Server *s, Diag *reterr);
+int objects_start(Server *s);
+void objects_policy_changed(Server *s);
+void objects_recover(Server *s); /* executions whose supervisor died; after recover_all() */
+void objects_stop(Server *s); /* no cycle begins any more; executions go on */
+void objects_end(Server *s);  /* waits for the waker's thread */
+void objects_free(Server *s);
+/* objects-run.c */
+void objects_place_free(Server *s); /* an execution is over */
+unsigned objects_running(const Server *s); /* executions begun and not over */
+SharedPolicy *objects_policy_use(Server *s); /* the policy in force; from any thread */
 
 /* confine.c: after all is made that needs the given-up rights. Returns 0 or -errno with a message. */
 int server_confine(Diag *reterr);

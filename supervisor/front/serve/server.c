@@ -177,6 +177,8 @@ static void *server_recover(void *arg) {
         if (e != 0)
                 log_warning("regions of a dead supervisor are not recovered yet: %s",
                             *d.text ? d.text : store_strerror(e));
+        if (e == 0)
+                objects_recover(s);
         server_renew(s);
         if (s->groups)
                 cgroup_pool_trim(s->groups, clock_mono_usec() - MIN(LOOK_AFTER_USEC, clock_mono_usec()));
@@ -265,6 +267,7 @@ void server_stop(Server *s, const char *why) {
                 return;
         }
         s->stopping = true;
+        objects_stop(s);
         log_note("ends: %s; %u run, %u wait", why, s->n_running, s->n_queued);
         sd_notify(false, "STOPPING=1");
         server_unlisten(s);
@@ -294,7 +297,7 @@ static void server_end_private(Server *s) {
 
 void server_may_end(Server *s) {
         server_end_private(s);
-        if (!s->stopping || s->n_threads > 0 || s->n_queued > 0)
+        if (!s->stopping || s->n_threads > 0 || s->n_queued > 0 || objects_running(s) > 0)
                 return;
         if (server_all_told(s))
                 sd_event_exit(s->event, 0);

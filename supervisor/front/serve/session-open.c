@@ -144,6 +144,7 @@ int session_job(Job *j, SkillRequest *a, Diag *reterr) {
         case JOB_SESSION_CLOSE:
                 return session_close(j, reterr);
         case JOB_RUN:
+        case JOB_OBJECT:
         default:
                 return -EINVAL;
         }

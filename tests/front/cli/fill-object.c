@@ -11,18 +11,15 @@ static int sign(void *s, const void *msg, size_t n, uint8_t ret[static ENTRY_SIG
 }
 
 static json_t *data_of(EntryKind kind, const char *other, const char *absent, const char *text) {
-        switch (kind) {
-        case ENTRY_INSTANTIATED:
+        if (kind == ENTRY_INSTANTIATED)
                 return json_pack("{s:{s:{s:s}}, s:{}}", "intent", "do", "skill", "x", "context");
-        case ENTRY_DELEGATION:
+        if (kind == ENTRY_DELEGATION)
                 return json_pack("{s:{s:{s:{s:s}}, s:{s:{s:s}}}, s:{}, s:i}", "children", other, "do", "skill", "x", absent, "do", "skill", text, "gather", "serial", 1);
-        case ENTRY_CHILD:
+        if (kind == ENTRY_CHILD)
                 return json_pack("{s:s, s:s, s:b, s:i}", "child", absent, "status", text, "late", 1, "serial", 1);
-        case ENTRY_DORMANT:
+        if (kind == ENTRY_DORMANT)
                 return json_pack("{s:{s:{s:s}}, s:s, s:i}", "trigger", "prerequisite", "slot", "go", "reason", text, "not_before", 0);
-        default:
-                return json_object();
-        }
+        return json_object();
 }
 
 static int fill(Txn *t, const char *id, const char *other, const char *absent, const char *text, Diag *d) {
