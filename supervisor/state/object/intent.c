@@ -3,6 +3,7 @@
 #include "object/intent-form.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define INTENT_CLASS_MAX 64
 #define INTENT_NOTE_MAX 1024
@@ -168,6 +169,38 @@ static int intent_read_constraint(const Form *f, const FormPlace *at, const json
         return e;
 }
 
+typedef struct IntentSorted {
+        char *text;
+        json_t *v; /* borrowed */
+} IntentSorted;
+
+static int intent_compare(const void *a, const void *b) {
+        return strcmp(((const IntentSorted *)a)->text, ((const IntentSorted *)b)->text);
+}
+
+/* In the order of their canonical texts: their order says nothing, and must not look like a change. */
+static int intent_sort_constraints(const json_t *list, json_t **ret) {
+        IntentSorted rows[INTENT_CONSTRAINTS_MAX] = {0};
+        const size_t n = json_array_size(list);
+        _cleanup_json_ json_t *to = json_array();
+        int e = to ? 0 : -ENOMEM;
+        size_t bytes;
+
+        for (size_t i = 0; e == 0 && i < n; i++) {
+                rows[i].v = json_array_get(list, i);
+                e = json_canonical(rows[i].v, &rows[i].text, &bytes);
+        }
+        if (e == 0)
+                qsort(rows, n, sizeof(*rows), intent_compare);
+        for (size_t i = 0; i < n; i++) {
+                e = e ?: form_add(to, json_incref(rows[i].v));
+                free(rows[i].text);
+        }
+        if (e == 0)
+                *ret = TAKE_PTR(to);
+        return e;
+}
+
 static int intent_read_constraints(const Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
         _cleanup_json_ json_t *to = json_array();
         json_t *item;
@@ -180,9 +213,7 @@ static int intent_read_constraints(const Form *f, const FormPlace *at, const jso
                 e = e ?: intent_read_constraint(f, FORM_ITEM(at, i), item, &constraint);
                 e = e ?: form_add(to, constraint);
         }
-        if (e == 0)
-                *ret = TAKE_PTR(to);
-        return e;
+        return e ?: intent_sort_constraints(to, ret);
 }
 
 /* The constraint "skills" holds for the whole of the intent, with all that it delegates. */

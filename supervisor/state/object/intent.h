@@ -14,7 +14,8 @@
  *   DURATION    text of a number and its unit: us, ms, s, m, h or d
  *
  * Complete form of a constraint deadline: {"deadline": usec} is a time (json_u64(); text of a date is read, too), and
- * {"deadline_usec": n} is a time after "created" of the context. Lists of names are sorted. All texts are without U+0000.
+ * {"deadline_usec": n} is a time after "created" of the context. Lists of names and
+ * constraints are sorted: their order says nothing. All texts are without U+0000.
  *
  * context: {"scope": {"skills": [NAME...]|"*", "reads": [...]|"*", "writes": [...]|"*", "depth": n, "fanout": n},
  *   "policy": text (digest of the policy at creation), "by": "uid:1000", "node", "created": usec,

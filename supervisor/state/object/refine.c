@@ -125,6 +125,9 @@ static int refine_narrow_do(const Form *f, const FormPlace *at, const json_t *be
         Diag why;
         const Form quiet = {.reterr = &why};
 
+        if (refine_steps(after) > INTENT_STEPS_MAX)
+                return form_bad(f, FORM_AT(at, "steps"), NULL, "%zu steps: at most %d are allowed", refine_steps(after),
+                                INTENT_STEPS_MAX);
         for (size_t i = 0; i < refine_steps(after); i++) {
                 const json_t *has = refine_step(after, i);
                 const FormPlace *here = json_object_get(after, "steps") ? FORM_ITEM(FORM_AT(at, "steps"), i) : at;

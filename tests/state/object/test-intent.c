@@ -42,6 +42,8 @@ static const struct {
         {"slots_write, none", CONSTRAINTS("{'slots_write':[]}"), "constraints", "[{'slots_write':[]}]"},
         {"skills", CONSTRAINTS("{'skills':['b','a']}"), "constraints", "[{'skills':['a','b']}]"},
         {"note", CONSTRAINTS("{'note':'never on Fridays'},{'note':'never on Fridays'}"), "constraints", "[{'note':'never on Fridays'},{'note':'never on Fridays'}]"},
+        {"constraints, sorted", CONSTRAINTS("{'skills':['a']},{'note':'y'},{'note':'x'},{'deadline':9}"), "constraints",
+         "[{'deadline':9},{'note':'x'},{'note':'y'},{'skills':['a']}]"},
         {"wait", "{'do':{'wait':{'elapsed':{'for':'1s'}}}}", "do", "{'wait':{'elapsed':{'for_usec':1000000}}}"},
         {"steps", "{'do':{'steps':[{'skill':'a'},{'wait':{'elapsed':{'at':1}}}]}}", "do", "{'steps':[{'skill':'a','args':[]},{'wait':{'elapsed':{'at':1}}}]}"},
         {"gather, by default", "{'do':{'delegate':[" CHILD "]}}", "do/gather", "{'mode':'all'}"},
