@@ -53,6 +53,7 @@ int cmd_object_create(ActionArgs *a) {
         n.scope = scope;
         n.meta = meta;
         n.policy = policy->ref;
+        n.max_objects = policy->objects.max;
         r = action_begin(a, true) ?: action_end(a, object_create(a->t, &n, id, &seq, &a->d));
         return r ?: action_tell(a, json_pack("{s:s}", "object", id), "%s", id);
 }
@@ -172,6 +173,8 @@ static int object_run_one(ActionArgs *a, const ObjectRun *k, const char *id, uin
         int r = perform_cycle(&k->run, k->store, id, action_who(), k->signals, &answer, &d), signalled;
 
         signalled = object_signalled(k, answer);
+        if (r == ENGINE_E_TERMINATED || r == ENGINE_E_CONFLICT) /* another process was faster */
+                return signalled;
         if (r > 0 && r < PERFORM_E_STORE) {
                 fprintf(stderr, "lethe object: %s: ", id);
                 diag_print(stderr, d.text);

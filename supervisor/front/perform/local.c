@@ -3,7 +3,6 @@
 #include "perform/perform.h"
 
 #include "base/clock.h"
-#include "object/intent.h"
 #include "object/select.h"
 #include "object/trigger.h"
 #include "request/resolve-request.h"
@@ -17,6 +16,7 @@ typedef struct LocalView {
         ObjectState state;
         char *skill, *entry; /* of the step; owned; NULL: the step has none, or nobody asks */
         ObjectAction action; /* of the step */
+        bool asks;           /* somebody looks at the verdict */
         bool interrupted;    /* an execution of this node, whose performer is dead */
 } LocalView;
 
@@ -55,13 +55,12 @@ static int local_copy(const json_t *text, char **ret) {
 
 static int local_see_step(const ObjectMemory *m, LocalView *v) {
         const json_t *step = local_step(m);
-        bool asks;
-        int r = local_asks(m, &asks);
+        int r = local_asks(m, &v->asks);
 
         v->action = json_object_get(step, "delegate") ? ACTION_DELEGATION
                     : json_object_get(step, "wait")   ? ACTION_DORMANCY
                                                       : ACTION_EXECUTION;
-        if (r < 0 || !asks)
+        if (r < 0 || !v->asks)
                 return r;
         return local_copy(json_object_get(step, "skill"), &v->skill) ?: local_copy(json_object_get(step, "entry"), &v->entry);
 }
@@ -100,6 +99,14 @@ static int local_see(Store *s, const char *id, LocalView *v, Diag *reterr) {
         return r == 0 ? local_is_interrupted(t, s, &row, &m, &v->interrupted) : r;
 }
 
+/* Whether "objects" of the policy forbids the action of the step. */
+static bool local_forbids(const Policy *p, const LocalView *v, Diag *ret) {
+        if (!v->asks || policy_object_action(p, object_action_name(v->action)))
+                return false;
+        diag(ret, 0, "objects.actions of the policy does not allow %s", object_action_name(v->action));
+        return true;
+}
+
 /* Whether the policy refuses the step's skill. A skill that is missing or unusable here is no refusal: it is an outcome of
  * the execution, which tells that this node lacks the capability (O-49). */
 static bool local_refuses(Store *s, const Policy *p, const LocalView *v, Diag *ret) {
@@ -122,13 +129,16 @@ int perform_local(Store *s, const Policy *p, const char *id, json_t **ret, Diag 
 
         if (r != 0)
                 return r;
-        denied = local_refuses(s, p, &v, &why);
-        for (ObjectAction a = ACTION_NONE + 1; a < ACTION_COUNT_; a++)
-                if (json_object_set_new(allows, object_action_name(a), json_boolean(!(denied && a == ACTION_EXECUTION))) < 0)
+        denied = local_forbids(p, &v, &why) || local_refuses(s, p, &v, &why);
+        for (ObjectAction a = ACTION_NONE + 1; a < ACTION_COUNT_; a++) {
+                const bool may = policy_object_action(p, object_action_name(a)) && !(denied && a == v.action);
+
+                if (json_object_set_new(allows, object_action_name(a), json_boolean(may)) < 0)
                         return -ENOMEM;
-        policy = json_pack("{s:s, s:s, s:s*, s:s, s:i, s:i, s:O}", "ref", p->ref, "verdict", denied ? "denied" : "allowed",
-                           "rule", denied ? why.text : NULL, "on_denied", "dormant", "depth", INTENT_DEPTH_MOST, "fanout",
-                           INTENT_CHILDREN_MAX, "allows", allows);
+        }
+        policy = json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:O}", "ref", p->ref, "verdict", denied ? "denied" : "allowed",
+                           "rule", denied ? why.text : NULL, "on_denied", p->objects.terminates ? "terminate" : "dormant",
+                           "depth", json_u64(p->objects.depth), "fanout", json_u64(p->objects.fanout), "allows", allows);
         o = json_pack("{s:o, s:s, s:O, s:o, s:s?}", "now", json_u64(clock_real_usec()), "node", store_origin(s), "policy",
                       policy, "n", json_u64(v.n), "skill", v.skill);
         if (!policy || !o || (v.interrupted && json_object_set_new(o, "interrupted", json_true()) < 0))

@@ -320,7 +320,8 @@ static Policy *policy_new(const char *text, size_t n) {
                 return NULL;
         *p = (Policy){.max_regions = POLICY_MAX_REGIONS_STANDARD,
                       .max_sessions = POLICY_MAX_SESSIONS_STANDARD,
-                      .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD}};
+                      .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD},
+                      .objects = policy_objects_standard()};
         snprintf(p->ref, sizeof(p->ref), "sha256:%s", hash_hex(text, n, hex));
         return p;
 }

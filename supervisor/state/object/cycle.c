@@ -35,6 +35,7 @@ static int cycle_open(Cycle *y, Txn *t, const char *id, const ObjectCycle *c, Di
         const json_t *policy = json_object_get(c->local, "policy");
         int r = append_open(t, id, &y->a, reterr);
 
+        y->before = y->a.memory.n;
         if (r == 0 && y->a.row.state == OBJECT_TERMINATED)
                 r = diag(reterr, ENGINE_E_TERMINATED, "object %s is terminated, and has no further cycle: `lethe object history "
                          "%s` shows what was done, and a new object may begin with the same intent", id, id);
@@ -42,7 +43,6 @@ static int cycle_open(Cycle *y, Txn *t, const char *id, const ObjectCycle *c, Di
                 r = object_eligible(&y->a.row, reterr);
         if (r != 0)
                 return r;
-        y->before = y->a.memory.n;
         y->local = json_copied(c->local);
         y->policy = json_object();
         for (size_t i = 0; y->policy && i < ARRAY_SIZE(members); i++)

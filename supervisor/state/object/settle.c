@@ -6,6 +6,7 @@
 #include "store/hooks.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 static const json_t *settle_started(const Appending *a) {
         return json_object_get(a->memory.fold, "started");
@@ -132,6 +133,7 @@ int object_outcome(Txn *t, const char *id, const char *trace, const char *region
         _cleanup_json_ json_t *checked = NULL, *policy = NULL, *data = json_pack("{s:s*, s:O*}", "region", region, "next",
                                                                                  next);
         ExecutionRow x = {0};
+        char who[32];
         int r = data ? append_open(t, id, &a, reterr) : -ENOMEM;
 
         if (r != 0)
@@ -148,6 +150,8 @@ int object_outcome(Txn *t, const char *id, const char *trace, const char *region
         policy = json_pack("{s:O, s:s}", "ref", json_object_get(a.memory.fold, "policy"), "verdict", "allowed");
         if (r < 0)
                 return r;
+        snprintf(who, sizeof(who), "%s", json_str(a.memory.context, "by"));
+        a.who = who; /* for whom the skill ran */
         a.trace = trace;
         a.policy = policy; /* of `started`; NULL when that had none */
         a.now_usec = clock_real_usec();
