@@ -82,6 +82,8 @@ static int trigger_holds_event(const json_t *v, const TriggerView *view, json_t 
 
         json_array_foreach(json_object_get(view->facts, "events"), i, event) {
                 seen = json_object_get(event, "match");
+                if (json_is_null(seen)) /* as rows have it */
+                        seen = NULL;
                 if (!json_equal(json_object_get(event, "type"), json_object_get(v, "type")) || !match != !seen ||
                     (match && !json_equal(match, seen)))
                         continue;
