@@ -14,6 +14,7 @@ import time
 
 
 import bench_bound
+import bench_object
 import bench_plot
 import bench_serve
 
@@ -503,7 +504,13 @@ def cognition(args, work):
     return rows
 
 
-PARTS = (launch, languages, session, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition)
+def objects(args, work):
+    """A cycle without a skill beside a slot write, and 8 clients beside PostgreSQL, in the same turns."""
+    return bench_object.cycle_beside_slot(args, work, lines, table) + bench_object.steps_beside_postgres(args, work, lines, table)
+
+
+objects.__name__ = "object"
+PARTS = (launch, languages, session, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition, objects)
 
 
 def main():

@@ -51,7 +51,10 @@ packages_for() {
                 echo clang libclang-rt-dev
                 ;;
         bench)
-                echo python3 util-linux bubblewrap firejail crun runc runsc libsqlite3-dev
+                echo python3 util-linux bubblewrap firejail crun runc runsc libsqlite3-dev strace
+                ;;
+        postgres)
+                echo postgresql libpq5
                 ;;
         *)
                 die "no such set of packages: $1"

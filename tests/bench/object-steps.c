@@ -1,0 +1,195 @@
+/* Runs: benchmarks. Several clients at once, each step on the disk before its client goes on: cycles of objects through the group commit, each client with an
+ * object of its own, and what a step takes where PostgreSQL keeps the state of workflows: a row inserted when it begins and updated with its result when it
+ * ends. Two ways there: both statements in one transaction, which is the least, and each in its own, because the work is between them. In turns, in one
+ * process, on one file system.
+ *
+ *   object-steps DIR ROUNDS CLIENTS [SOCKET-FOLDER]     (a round: a quarter of a second of each way; without a folder: Lethe alone)
+ *
+ * libpq is loaded at run time: no build needs it. Statements are prepared, which is the fastest that libpq has. */
+#include "object-bench.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define CLIENTS_MAX 64
+#define WINDOW_NSEC 250000000U
+#define RESULT "{\"kind\":\"success\",\"latency_usec\":1200,\"value\":{\"file\":\"report.md\",\"bytes\":4096}}"
+
+/* As in libpq-fe.h. */
+typedef struct PGconn PGconn;
+typedef struct PGresult PGresult;
+enum { CONNECTION_OK_ = 0, COMMAND_OK_ = 1 };
+static struct {
+        PGconn *(*connectdb)(const char *);
+        int (*status)(const PGconn *);
+        char *(*error)(const PGconn *);
+        PGresult *(*exec)(PGconn *, const char *);
+        PGresult *(*prepare)(PGconn *, const char *, const char *, int, const unsigned *);
+        PGresult *(*exec_prepared)(PGconn *, const char *, int, const char *const *, const int *, const int *, int);
+        int (*result)(const PGresult *);
+        void (*clear)(PGresult *);
+        void (*finish)(PGconn *);
+} pq;
+
+typedef enum Way { WAY_LETHE, WAY_ONE, WAY_TWO, WAYS_ } Way;
+static const char *const names[] = {"Lethe, a cycle", "PostgreSQL, insert and update in one transaction", "PostgreSQL, insert, then update"};
+
+typedef struct Client {
+        pthread_t thread;
+        Way way;
+        size_t index, n, room; /* steps so far, of all rounds */
+        uint64_t *nsec;        /* of each step */
+        BenchObject object;
+        PGconn *conn;
+} Client;
+
+static Store *store;
+static _Atomic uint64_t until;
+
+static void libpq_load(void) {
+        void *lib = dlopen("libpq.so.5", RTLD_NOW);
+        const struct {
+                void *at;
+                const char *name;
+        } calls[] = {{&pq.connectdb, "PQconnectdb"}, {&pq.status, "PQstatus"}, {&pq.error, "PQerrorMessage"}, {&pq.exec, "PQexec"}, {&pq.prepare, "PQprepare"},
+                     {&pq.exec_prepared, "PQexecPrepared"}, {&pq.result, "PQresultStatus"}, {&pq.clear, "PQclear"}, {&pq.finish, "PQfinish"}};
+
+        if (!lib)
+                bench_fail("libpq.so.5", dlerror());
+        for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+                void *f = dlsym(lib, calls[i].name);
+
+                if (!f)
+                        bench_fail(calls[i].name, "not in libpq");
+                memcpy(calls[i].at, &f, sizeof f);
+        }
+}
+
+static void pg_done(const Client *c, PGresult *r) {
+        if (pq.result(r) != COMMAND_OK_)
+                bench_fail("PostgreSQL", pq.error(c->conn));
+        pq.clear(r);
+}
+
+static void pg_open(Client *c, const char *folder) {
+        char where[4096];
+
+        snprintf(where, sizeof where, "host='%s' dbname=postgres user=bench", folder);
+        c->conn = pq.connectdb(where);
+        if (pq.status(c->conn) != CONNECTION_OK_)
+                bench_fail("PostgreSQL", pq.error(c->conn));
+        pg_done(c, pq.exec(c->conn, "SET client_min_messages = warning"));
+        if (c->way == WAY_ONE && c->index == 0)
+                pg_done(c, pq.exec(c->conn, "CREATE TABLE IF NOT EXISTS step (workflow text, n bigint, begun timestamptz NOT NULL DEFAULT now(), ended timestamptz,"
+                                            " input text NOT NULL, result text, PRIMARY KEY (workflow, n))"));
+        pg_done(c, pq.prepare(c->conn, "begin", "INSERT INTO step (workflow, n, input) VALUES ($1, $2, $3)", 3, NULL));
+        pg_done(c, pq.prepare(c->conn, "end", "UPDATE step SET ended = now(), result = $3 WHERE workflow = $1 AND n = $2", 3, NULL));
+}
+
+static void pg_step(const Client *c) {
+        char workflow[32], n[32];
+        const char *values[] = {workflow, n, RESULT};
+
+        snprintf(workflow, sizeof workflow, "%d-%zu", (int)c->way, c->index);
+        snprintf(n, sizeof n, "%zu", c->n);
+        if (c->way == WAY_ONE)
+                pg_done(c, pq.exec(c->conn, "BEGIN"));
+        pg_done(c, pq.exec_prepared(c->conn, "begin", 3, values, NULL, NULL, 0));
+        pg_done(c, pq.exec_prepared(c->conn, "end", 3, values, NULL, NULL, 0));
+        if (c->way == WAY_ONE)
+                pg_done(c, pq.exec(c->conn, "COMMIT"));
+}
+
+static void *steps(void *arg) {
+        Client *c = arg;
+
+        while (bench_nsec() < atomic_load(&until)) {
+                uint64_t begun = bench_nsec();
+
+                if (c->way == WAY_LETHE) {
+                        Txn *t = bench_begin(store);
+
+                        (void)bench_cycle(t, store, &c->object);
+                        bench_commit(t);
+                } else
+                        pg_step(c);
+                if (c->n == c->room && !(c->nsec = reallocarray(c->nsec, c->room = c->room ? c->room * 2 : 1024, sizeof *c->nsec)))
+                        bench_fail("memory", "none left");
+                c->nsec[c->n++] = bench_nsec() - begun;
+        }
+        return NULL;
+}
+
+/* Returns the nanoseconds until the last client was done. */
+static uint64_t window(Client *c, size_t n) {
+        uint64_t begun = bench_nsec();
+
+        atomic_store(&until, begun + WINDOW_NSEC);
+        for (size_t i = 0; i < n; i++)
+                if (pthread_create(&c[i].thread, NULL, steps, &c[i]) != 0)
+                        bench_fail("thread", "cannot be made");
+        for (size_t i = 0; i < n; i++)
+                pthread_join(c[i].thread, NULL);
+        return bench_nsec() - begun;
+}
+
+static void print(Client *c, size_t n, uint64_t took) {
+        char name[80];
+        uint64_t *all;
+        size_t total = 0;
+
+        for (size_t i = 0; i < n; i++)
+                total += c[i].n;
+        all = calloc(total + 1, sizeof *all);
+        if (!all)
+                bench_fail("memory", "none left");
+        total = 0;
+        for (size_t i = 0; i < n; i++) {
+                memcpy(all + total, c[i].nsec, c[i].n * sizeof *all);
+                total += c[i].n;
+                free(c[i].nsec);
+        }
+        snprintf(name, sizeof name, "%s, %zu client%s", names[c->way], n, n > 1 ? "s" : "");
+        bench_print_rate(name, all, total, 1, (double)total / ((double)took / 1e9));
+        free(all);
+}
+
+int main(int argc, char **argv) {
+        size_t rounds = argc >= 4 ? strtoul(argv[2], NULL, 10) : 0, n = argc >= 4 ? strtoul(argv[3], NULL, 10) : 0;
+        const char *socket = argc == 5 ? argv[4] : NULL;
+        Way ways = socket ? WAYS_ : WAY_ONE;
+        static Client clients[WAYS_][CLIENTS_MAX];
+        uint64_t took[WAYS_] = {0};
+        Diag d = {};
+        Txn *t;
+
+        if (rounds == 0 || n == 0 || n > CLIENTS_MAX) {
+                fprintf(stderr, "usage: object-steps DIR ROUNDS CLIENTS [SOCKET-FOLDER]\n");
+                return 2;
+        }
+        if (store_open(argv[1], STORE_SUPERVISE, &store, &d) != 0)
+                bench_fail(argv[1], d.text);
+        if (socket)
+                libpq_load();
+        t = bench_begin(store);
+        for (Way way = 0; way < ways; way++)
+                for (size_t i = 0; i < n; i++) {
+                        clients[way][i] = (Client){.way = way, .index = i};
+                        if (way == WAY_LETHE)
+                                bench_object(t, &clients[way][i].object);
+                        else
+                                pg_open(&clients[way][i], socket);
+                }
+        bench_commit(t);
+        for (size_t round = 0; round < rounds; round++)
+                for (Way way = 0; way < ways; way++)
+                        took[(round + way) % ways] += window(clients[(round + way) % ways], n);
+        for (Way way = 0; way < ways; way++) {
+                print(clients[way], n, took[way]);
+                for (size_t i = 0; way != WAY_LETHE && i < n; i++)
+                        pq.finish(clients[way][i].conn);
+        }
+        store_free(store);
+        return 0;
+}

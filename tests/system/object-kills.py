@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+"""SIGKILL at any moment of a cycle with effects: of the command at each call that writes, of the command, the daemon, and each process of a region at random
+moments. Each effect is there exactly once (a slot's version and a record of memory for each success, and none for anything else), every object goes on, the
+store is whole. LETHE_OBJECT_KILLS: how many (20). TAP.
+
+usage: object-kills.py LETHE root|user
+"""
+import collections
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "front", "cli"))
+from account import use  # noqa: E402
+
+use(sys.argv[2])
+
+from tap import DIR, LETHE, Skip, case, check, main, processes_below, same, wait_for  # noqa: E402
+from node import Node, check_chain, kinds, outcomes  # noqa: E402
+from orphans import adopt, none_left  # noqa: E402
+
+KILLS = int(os.environ.get("LETHE_OBJECT_KILLS", "20"))
+SEED = int(os.environ.get("LETHE_TEST_SEED", str(int(time.time()))))
+OBJECTS = 3
+M = "knowledge_projections"
+# Two effects of one execution. A second record of one number would be refused, and the outcome would be no success.
+TALLY = """import sys
+import lethe
+slot = "tally.%s" % sys.argv[1]
+try:
+    n = lethe.read(slot)
+except lethe.LetheError as e:
+    if e.code != "no_value":
+        raise
+    n = 0
+lethe.memory_save("knowledge_projections", {"title": "tally", "text": "number %d" % (n + 1)}, id="tally-%s-%d" % (sys.argv[1], n + 1), expect=0)
+lethe.write(slot, n + 1, expect=n)
+print(n + 1)
+"""
+# Calls of the command's own thread that a state on the disk, a region or an answer hangs on.
+POINTS = ("pwrite64", "pwritev", "write", "fdatasync", "fsync", "msync", "ftruncate", "sendmsg", "clone3", "clone", "vfork", "waitid", "openat", "unlinkat", "epoll_wait",
+          "ppoll", "poll")
+node = Node("node")
+slots = ["tally.%d" % i for i in range(OBJECTS)]
+node.skill("tally", TALLY, reads=slots, writes=slots, slots={s: {"type": "integer"} for s in slots},
+           memory=[{"scope": "default", "read": [M], "write": [M]}])
+os.chmod(DIR, 0o755)
+adopt()
+objects = []
+
+
+def intent(i):
+    return {"do": {"skill": "tally", "args": [str(i)]}, "until": "never",
+            "with": {"rest": {"elapsed": {"for": "1ms"}}, "pace": {"base": "1ms", "min": "1ms", "max": "5ms"}, "timeout": "20s"}}
+
+
+def records(i):
+    found, after = [], []
+    while True:
+        page = node.json("memory", "list", "--json", "--limit", "1000", *after)
+        found += [r["id"] for r in page["records"] if r["id"].startswith("tally-%d-" % i)]
+        if page.get("next") is None:
+            return found
+        after = ["--after", page["next"]]
+
+
+def effects_once(i, *what):
+    """How many successes the object has. O-38: each has the slot's version and the record of its number, and nothing else has any."""
+    id = objects[i]
+    history = node.history(id)
+    check_chain(id, history, *what)
+    done = [e["trace"] for e in history if e["kind"] == "outcome" and e["outcome"]["kind"] == "success"]
+    same(len(set(done)), len(done), id, "a trace that succeeded twice", *what)
+    versions = node.json("slot", "history", "tally.%d" % i, "--json") if done or node.run("slot", "get", "tally.%d" % i).code == 0 else []
+    versions = versions["versions"] if isinstance(versions, dict) else versions
+    same(len(versions), len(done), id, "versions of the slot, and successes", *what)
+    regions = {e["data"].get("region") for e in history if e["kind"] == "outcome" and e["outcome"]["kind"] == "success"}
+    same({v["region"] for v in versions}, regions, id, "regions that wrote, and those that succeeded", *what)
+    return len(done)
+
+
+def settle():
+    """What a killed command left is recovered by the next one; nothing of it runs on."""
+    for id in objects:
+        node.must("object", "cycle", id, env={"LETHE_SERVE": "0"})
+    none_left("after a kill", time.monotonic() + 120)
+
+
+def before_execution(id):
+    """Cycles until the next one executes."""
+    for _ in range(200):
+        did = node.cycle(id, env={"LETHE_SERVE": "0"})
+        if did["action"] == "reentry":
+            return
+        time.sleep(0.002)
+    raise AssertionError("%s never comes to an execution: %s" % (id, did))
+
+
+def points():
+    """(call, how often) of a cycle that executes and of nothing that follows it."""
+    before_execution(objects[0])
+    path = DIR + "/trace"
+    p = subprocess.run(["strace", "-o", path, LETHE, "object", "cycle", objects[0]], env=dict(node.env, LETHE_SERVE="0"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE)
+    if p.returncode != 0 and b"ptrace" in p.stderr:
+        raise Skip("strace cannot trace here: %s" % p.stderr[-200:])
+    same(p.returncode, 0, p.stderr)
+    same(json.loads(p.stdout)["action"], "execution")
+    with open(path, encoding="utf-8", errors="replace") as f:
+        n = collections.Counter(m.group(1) for m in (re.match(r"([a-z_0-9]+)\(", line) for line in f) if m)
+    return [(call, k) for call in POINTS for k in range(1, n[call] + 1)]
+
+
+@case
+def objects_with_effects_are_there():
+    scope = {"skills": ["tally"], "reads": slots, "writes": slots, "depth": 0, "fanout": 1}
+    objects.extend(node.create(intent(i), scope) for i in range(OBJECTS))
+    for i, id in enumerate(objects):
+        before_execution(id)
+        effects_once(i, "before any kill")
+
+
+@case
+def killed_at_each_call_that_writes():  # O-36 O-37 O-38: the place is chosen, the kill is certain
+    all_points = points()
+    chosen = all_points if KILLS >= 2 * len(all_points) else [all_points[k * len(all_points) // max(1, KILLS // 2)] for k in range(KILLS // 2)]
+    killed = 0
+    for k, (call, when) in enumerate(chosen):
+        i = k % OBJECTS
+        before_execution(objects[i])
+        before = effects_once(i, "before the kill at %s %d" % (call, when))
+        p = subprocess.run(["strace", "-o", "/dev/null", "-e", "trace=" + call, "-e", "inject=%s:signal=SIGKILL:when=%d" % (call, when), LETHE, "object", "cycle", objects[i]],
+                           env=dict(node.env, LETHE_SERVE="0"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        killed += p.returncode != 0
+        settle()
+        after = effects_once(i, "after the kill at %s %d" % (call, when), p.stderr[-300:])
+        check(before <= after <= before + 2, "at %s %d: %d successes, then %d" % (call, when, before, after))
+        check(p.returncode != 0 or after > before, "at %s %d: told as done, and not kept" % (call, when), p.stdout)
+    print("# %d kills at %d of %d places of a cycle" % (killed, len(chosen), len(all_points)), flush=True)
+    check(killed > 0, "nothing was killed")
+
+
+def victim(chance, pid):
+    """The process itself, or one of a region below it."""
+    below = processes_below(pid)
+    return chance.choice([("main", pid)] + ([chance.choice(below)[::-1], chance.choice(below)[::-1]] if below else []))
+
+
+def kill(chance, pid, killed):
+    what, which = victim(chance, pid)
+    try:
+        os.kill(which, signal.SIGKILL)
+    except ProcessLookupError:
+        what = "nobody"
+    killed[what] += 1
+    return what
+
+
+@case
+def killed_at_random_moments_of_the_command():  # O-36 O-38
+    chance, killed = random.Random(SEED), collections.Counter()
+    for k in range((KILLS + 3) // 4):
+        i = chance.randrange(OBJECTS)
+        before_execution(objects[i])
+        p = subprocess.Popen([LETHE, "object", "cycle", objects[i]], env=dict(node.env, LETHE_SERVE="0"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(chance.random() * chance.choice((0.02, 0.1, 0.3)))
+        what = kill(chance, p.pid, killed)
+        p.communicate()
+        settle()
+        effects_once(i, "seed %d, kill %d of %s" % (SEED, k, what))
+    print("# seed %d; killed: %s" % (SEED, ", ".join("%s %d" % x for x in sorted(killed.items()))), flush=True)
+
+
+@case
+def killed_at_random_moments_of_the_daemon_while_others_evaluate():  # O-36 O-43: the daemon and commands that do not ask it, at the same objects
+    chance, killed = random.Random(SEED + 1), collections.Counter()
+    for k in range((KILLS + 3) // 4):
+        if node.daemon is None:
+            node.start()
+        other = subprocess.Popen([LETHE, "object", "cycle", chance.choice(objects)], env=dict(node.env, LETHE_SERVE="0"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        time.sleep(chance.random() * chance.choice((0.03, 0.3)))
+        what = kill(chance, node.daemon.pid, killed)
+        other.communicate()
+        if what == "main":
+            node.stop(signal.SIGKILL)
+        for i in range(OBJECTS):
+            effects_once(i, "seed %d, kill %d of %s" % (SEED + 1, k, what))
+    print("# seed %d; killed: %s" % (SEED + 1, ", ".join("%s %d" % x for x in sorted(killed.items()))), flush=True)
+
+
+@case
+def every_object_goes_on():  # O-36: with the daemon alone, nobody asks
+    before = [effects_once(i) for i in range(OBJECTS)]
+    if node.daemon is None:
+        node.start()
+    for i in range(OBJECTS):
+        wait_for(lambda: outcomes(node.history(objects[i])).count("success") >= before[i] + 2, "two more successes of %s" % objects[i], every=0.1)
+    node.stop()
+    for i in range(OBJECTS):
+        done = effects_once(i, "at the end")
+        same(sorted(records(i)), sorted("tally-%d-%d" % (i, k) for k in range(1, done + 1)), "records of memory")
+        same(node.must("slot", "get", "tally.%d" % i).strip(), str(done))
+
+
+@case
+def the_store_is_whole():  # O-7 O-46
+    node.whole(objects)
+    for id in objects:
+        history = node.history(id)
+        print("# %s: %d entries, %s" % (id, len(history), dict(collections.Counter(outcomes(history)))), flush=True)
+        check("terminated" not in kinds(history), id)
+
+
+main()

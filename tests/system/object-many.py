@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+"""Very many dormant objects: what they take on the disk and in memory, what a daemon does while nothing is due, when those wake that are, and how long an event
+takes that wakes a thousand. Prints what depends on the machine, and checks what may not: nobody wakes early, twice, or not at all, and sleep appends nothing.
+LETHE_OBJECT_MANY: how many (2000); LETHE_OBJECT_REST: seconds at rest (5). TAP.
+
+usage: object-many.py LETHE OBJECT-FILL root|user
+"""
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "front", "cli"))
+from account import use  # noqa: E402
+
+use(sys.argv[3])
+
+from tap import DIR, case, check, main, same, wait_for  # noqa: E402
+from node import Node, kinds  # noqa: E402
+
+FILL = os.path.abspath(sys.argv[2])
+MANY = int(os.environ.get("LETHE_OBJECT_MANY", "2000"))
+REST = float(os.environ.get("LETHE_OBJECT_REST", "5"))
+WOKEN = min(1000, MANY // 2)  # by one event
+DUE = 20
+FAR = 4000000000 * 1000000  # the year 2096
+os.chmod(DIR, 0o755)
+node = Node("node")
+woken, figures = [], {}
+
+
+def fill(*argv):
+    begun = time.monotonic()
+    p = subprocess.run([FILL, node.store, *map(str, argv)], env=dict(node.env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    same(p.returncode, 0, p.stderr)
+    return p.stdout.split(), time.monotonic() - begun
+
+
+def on_disk():
+    return os.stat(node.store + "/data.mdb").st_blocks * 512
+
+
+def resident():
+    with open("/proc/%d/status" % node.daemon.pid, encoding="utf-8") as f:
+        fields = dict(line.split(":", 1) for line in f.read().splitlines())
+    return {k: int(fields[k].split()[0]) * 1024 for k in ("RssAnon", "RssFile")}
+
+
+def ticks(pid):
+    with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:15]))
+
+
+def size():
+    """Entries of the ledger."""
+    return int(node.must("checkpoint").splitlines()[1])
+
+
+def usec(entry):
+    return int(entry["time"])
+
+
+def tell(text):
+    print("# " + text, flush=True)
+
+
+@case
+def many_objects_fall_asleep():  # O-29 O-30
+    node.must("slot", "define", "go", "--schema", node.file({"type": "integer"}))
+    before = on_disk()
+    _, took = fill(MANY - WOKEN, FAR)
+    figures["disk"] = on_disk() - before
+    woken.extend(fill(WOKEN, "event", "go")[0])
+    same(len(set(woken)), WOKEN)
+    tell("%d objects in %.1f s; data.mdb grew by %d bytes for each" % (MANY - WOKEN, took, figures["disk"] // (MANY - WOKEN)))
+
+
+@case
+def nothing_happens_while_nothing_is_due():  # O-32 O-33: a daemon at rest appends nothing
+    node.start()
+    begun = resident()
+    wait_for(lambda: ticks_settled(), "a daemon that has started", every=0.2)
+    entries, used = size(), ticks(node.daemon.pid)
+    time.sleep(REST)
+    used = ticks(node.daemon.pid) - used
+    same(size(), entries, "entries of the ledger after %g s of rest" % REST)
+    now = resident()
+    tell("at rest: %d ticks of processor time in %g s, %.3f %%" % (used, REST, 100.0 * used / os.sysconf("SC_CLK_TCK") / REST))
+    tell("the daemon: %d bytes of its own, %d of files; %.1f of its own for each object (at the start %d)" % (now["RssAnon"], now["RssFile"], now["RssAnon"] / MANY,
+                                                                                                            begun["RssAnon"]))
+
+
+last = [None]
+
+
+def ticks_settled():
+    now = ticks(node.daemon.pid)
+    settled, last[0] = now == last[0], now
+    return settled
+
+
+@case
+def those_that_are_due_wake_at_their_time_and_not_before():  # O-31 O-34
+    first = (time.time_ns() // 1000) + 3000000
+    due = {node.create({"do": {"wait": {"elapsed": {"at": first + k * 100000}}}}): first + k * 100000 for k in range(DUE)}
+    late = []
+    for id, at in due.items():
+        wait_for(lambda: node.show(id)["state"] == "terminated", "the end of %s" % id, every=0.05)
+        history = node.history(id)
+        same(kinds(history), ["instantiated", "evaluation", "dormant", "reentry", "evaluation", "terminated"], id)
+        late.append(usec(history[3]) - at)
+        check(late[-1] >= 0, "%s woke %d us before its time" % (id, -late[-1]))
+    late.sort()
+    tell("wake-up after the due time, of %d: median %.1f ms, most %.1f ms" % (DUE, late[DUE // 2] / 1e3, late[-1] / 1e3))
+
+
+@case
+def one_event_wakes_all_that_wait_for_it_and_nobody_else():  # O-30 O-31 O-34: settled in the commit of the event
+    node.must("slot", "put", "go", "1")
+    cause = node.lines("log", "--json", "--type", "slot.written")[-1]
+    for id in woken:
+        wait_for(lambda: node.show(id)["state"] == "terminated", "the end of %s" % id, every=0.02)
+    last_end = first_end = None
+    for id in woken:
+        history = node.history(id)
+        same(kinds(history), ["instantiated", "evaluation", "dormant", "reentry", "evaluation", "terminated"], id)
+        check("event" in history[3]["data"]["trigger"], id, history[3])
+        end = usec(history[-1])
+        last_end, first_end = max(end, last_end or end), min(end, first_end or end)
+    named = [id for e in node.lines("log", "--json", "--type", "object.woken") if str(e["by"]) == str(cause["seq"]) for id in e["objects"]]
+    same(sorted(named), sorted(woken), "named by object.woken")
+    tell("%d objects woken by one event: the first ended %.1f ms before the last" % (WOKEN, (last_end - first_end) / 1e3))
+
+
+@case
+def the_others_sleep_on_as_they_fell_asleep():  # O-29 O-33
+    node.stop()
+    rows = node.objects()
+    same(len(rows), MANY + DUE)
+    asleep = [o for o in rows.values() if o["state"] == "dormant"]
+    same(len(asleep), MANY - WOKEN)
+    same({int(o["n"]) for o in asleep}, {3}, "entries of each")
+    node.whole(woken[:3])
+
+
+main()
