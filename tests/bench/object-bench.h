@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "object/object.h"
+#include "object/select.h"
 
 #include <string.h>
 

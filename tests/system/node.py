@@ -62,7 +62,7 @@ class Node:
         return self.json("object", "create", "--intent", self.file(intent), *(["--scope", json.dumps(scope)] if scope else []), "--json")["object"]
 
     def cycle(self, id, **kw):
-        return json.loads(self.must("object", "cycle", id, **kw))
+        return json.loads(self.must("object", "cycle", id, "--json", **kw))
 
     def history(self, id):
         return self.lines("object", "history", id, "--json")

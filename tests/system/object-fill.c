@@ -4,6 +4,7 @@
 //   object-fill STORE N event NAME    each sleeps until the slot NAME is written; prints the ids
 #include "base/clock.h"
 #include "object/object.h"
+#include "object/select.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -87,14 +87,14 @@ def effects_once(i, *what):
 def settle():
     """What a killed command left is recovered by the next one; nothing of it runs on."""
     for id in objects:
-        node.must("object", "cycle", id, env={"LETHE_SERVE": "0"})
+        node.must("object", "cycle", id)
     none_left("after a kill", time.monotonic() + 120)
 
 
 def before_execution(id):
     """Cycles until the next one executes."""
     for _ in range(200):
-        did = node.cycle(id, env={"LETHE_SERVE": "0"})
+        did = node.cycle(id)
         if did["action"] == "reentry":
             return
         time.sleep(0.002)
@@ -105,7 +105,7 @@ def points():
     """(call, how often) of a cycle that executes and of nothing that follows it."""
     before_execution(objects[0])
     path = DIR + "/trace"
-    p = subprocess.run(["strace", "-o", path, LETHE, "object", "cycle", objects[0]], env=dict(node.env, LETHE_SERVE="0"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    p = subprocess.run(["strace", "-o", path, LETHE, "object", "cycle", "--json", objects[0]], env=node.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE)
     if p.returncode != 0 and b"ptrace" in p.stderr:
         raise Skip("strace cannot trace here: %s" % p.stderr[-200:])
@@ -134,8 +134,8 @@ def killed_at_each_call_that_writes():  # O-36 O-37 O-38: the place is chosen, t
         i = k % OBJECTS
         before_execution(objects[i])
         before = effects_once(i, "before the kill at %s %d" % (call, when))
-        p = subprocess.run(["strace", "-o", "/dev/null", "-e", "trace=" + call, "-e", "inject=%s:signal=SIGKILL:when=%d" % (call, when), LETHE, "object", "cycle", objects[i]],
-                           env=dict(node.env, LETHE_SERVE="0"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = subprocess.run(["strace", "-o", "/dev/null", "-e", "trace=" + call, "-e", "inject=%s:signal=SIGKILL:when=%d" % (call, when), LETHE, "object", "cycle", "--json", objects[i]],
+                           env=node.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         killed += p.returncode != 0
         settle()
         after = effects_once(i, "after the kill at %s %d" % (call, when), p.stderr[-300:])
@@ -167,7 +167,7 @@ def killed_at_random_moments_of_the_command():  # O-36 O-38
     for k in range((KILLS + 3) // 4):
         i = chance.randrange(OBJECTS)
         before_execution(objects[i])
-        p = subprocess.Popen([LETHE, "object", "cycle", objects[i]], env=dict(node.env, LETHE_SERVE="0"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = subprocess.Popen([LETHE, "object", "cycle", "--json", objects[i]], env=node.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(chance.random() * chance.choice((0.02, 0.1, 0.3)))
         what = kill(chance, p.pid, killed)
         p.communicate()
@@ -182,7 +182,7 @@ def killed_at_random_moments_of_the_daemon_while_others_evaluate():  # O-36 O-43
     for k in range((KILLS + 3) // 4):
         if node.daemon is None:
             node.start()
-        other = subprocess.Popen([LETHE, "object", "cycle", chance.choice(objects)], env=dict(node.env, LETHE_SERVE="0"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        other = subprocess.Popen([LETHE, "object", "cycle", "--json", chance.choice(objects)], env=node.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE)
         time.sleep(chance.random() * chance.choice((0.03, 0.3)))
         what = kill(chance, node.daemon.pid, killed)

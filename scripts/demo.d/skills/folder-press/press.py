@@ -40,7 +40,7 @@ def convert(name):
             sys.exit("markdown_py ended with %d" % made.returncode)
         place(made.stdout, page(name))
     lethe.memory_save("knowledge_projections", {"title": name, "text": text}, id=hashlib.sha256(name.encode()).hexdigest()[:16], expect=0)
-    lethe.result({"value": {"file": name, "page": os.path.basename(page(name)), "bytes": os.path.getsize(page(name))}})
+    lethe.result({"file": name, "page": os.path.basename(page(name)), "bytes": os.path.getsize(page(name))})
     print(name)
 
 
