@@ -80,7 +80,7 @@ int form_begin(const Form *f, const FormPlace *root, const json_t *v, json_t **r
         if (e == 0 && n > INTENT_BYTES_MAX)
                 return form_bad(f, root, NULL, "%zu bytes: at most %d are allowed", n, INTENT_BYTES_MAX);
         e = e ?: json_parse(text, n, INTENT_BYTES_MAX, INTENT_JSON_DEPTH + 1, ret, f->reterr);
-        return e > 0 ? OBJECT_E_INTENT : e;
+        return e == JSON_E_DEPTH ? OBJECT_E_INTENT : e > 0 ? -ENOMEM : e; /* canonical text is JSON */
 }
 
 int form_end(const Form *f, const FormPlace *root, const json_t *v) {
