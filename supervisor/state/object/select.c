@@ -70,12 +70,45 @@ static TriggerView select_view(const Selection *s, uint64_t since, const json_t 
                 .now_usec = s->now, .since_usec = since, .counts = counts, .facts = select_facts(s), .policy = s->policy};
 }
 
+uint64_t select_deadline_usec(const Selection *s) {
+        const json_t *constraint;
+        uint64_t first = UINT64_MAX, v;
+        size_t i;
+
+        json_array_foreach(json_object_get(s->m->intent, "constraints"), i, constraint) {
+                if (json_get_u64(json_object_get(constraint, "deadline"), &v) == 0)
+                        first = MIN(first, v);
+                if (json_get_u64(json_object_get(constraint, "deadline_usec"), &v) == 0)
+                        first = MIN(first, memory_add(json_number(s->m->context, "created"), v));
+        }
+        return first;
+}
+
+/* The deadline wakes the object, too, whatever it waits for. A trigger without room for a further part stays as it is.
+ * Takes trigger; NULL: out of memory. */
+static json_t *select_or_deadline(const Selection *s, json_t *trigger) {
+        _cleanup_json_ json_t *old = trigger, *parts = NULL, *either = NULL, *complete = NULL;
+        uint64_t deadline = select_deadline_usec(s);
+        int r;
+
+        if (!trigger || deadline >= JSON_TIME_MAX)
+                return TAKE_PTR(old);
+        parts = json_object_get(trigger, "any") ? json_copy(json_object_get(trigger, "any")) : json_pack("[O]", trigger);
+        either = json_pack("{s:O}", "any", parts);
+        if (!either ||
+            json_array_append_new(parts, json_pack("{s:{s:o}}", "elapsed", "at", json_u64(deadline))) < 0)
+                return NULL;
+        r = trigger_complete(either, s->m->object, &complete, NULL);
+        return r < 0 ? NULL : r > 0 ? TAKE_PTR(old) : TAKE_PTR(either);
+}
+
 /* A trigger that holds when the object falls asleep wakes it after the least pace: nobody spins. */
 int select_dormancy(Selection *s, const char *reason, json_t *trigger, json_t *backoff) {
-        _cleanup_json_ json_t *holds = NULL, *counts = json_object(), *taken = trigger, *wait = backoff;
+        _cleanup_json_ json_t *holds = NULL, *counts = json_object(), *wait = backoff;
+        _cleanup_json_ json_t *taken = select_or_deadline(s, trigger);
         TriggerView view = select_view(s, s->now, counts);
         uint64_t not_before = 0;
-        int r = trigger && counts ? trigger_holds(trigger, &view, &holds) : -ENOMEM;
+        int r = taken && counts ? trigger_holds(taken, &view, &holds) : -ENOMEM;
 
         if (r < 0)
                 return r;
@@ -99,6 +132,17 @@ static int select_running(Selection *s) {
         return select_none(s, json_is_true(json_object_get(s->local, "interrupted")) ? "interrupted" : "running", NULL);
 }
 
+static int select_limits(Selection *s) {
+        uint64_t attempts = json_number(s->with, "attempts");
+        const char *reason = NULL;
+
+        if (s->now >= select_deadline_usec(s))
+                reason = "deadline";
+        else if (attempts > 0 && json_number(s->m->fold, "attempts") >= attempts)
+                reason = "attempts";
+        return reason ? select_take(s, ACTION_TERMINATION, reason, json_pack("{s:s}", "reason", reason)) : 0;
+}
+
 /* O-32..O-34; a denied policy is looked at after the reentry. */
 static int select_dormant(Selection *s) {
         const json_t *dormant = json_object_get(s->m->fold, "dormant");
@@ -109,6 +153,8 @@ static int select_dormant(Selection *s) {
 
         if (s->m->state != OBJECT_DORMANT)
                 return 0;
+        if (s->now >= select_deadline_usec(s))
+                return select_limits(s);
         if (not_before > s->now && s->now >= since) /* a clock that was set back holds nobody */
                 return select_none(s, "asleep",
                                    json_pack("[{s:{s:o}, s:o}]", "elapsed", "at", json_u64(not_before), "until",
@@ -147,31 +193,6 @@ static int select_until(Selection *s) {
                 return r;
         return select_take(s, ACTION_TERMINATION, "satisfied",
                            json_pack("{s:s, s:O*}", "reason", "satisfied", "evidence", evidence));
-}
-
-uint64_t select_deadline_usec(const Selection *s) {
-        const json_t *constraint;
-        uint64_t first = UINT64_MAX, v;
-        size_t i;
-
-        json_array_foreach(json_object_get(s->m->intent, "constraints"), i, constraint) {
-                if (json_get_u64(json_object_get(constraint, "deadline"), &v) == 0)
-                        first = MIN(first, v);
-                if (json_get_u64(json_object_get(constraint, "deadline_usec"), &v) == 0)
-                        first = MIN(first, memory_add(json_number(s->m->context, "created"), v));
-        }
-        return first;
-}
-
-static int select_limits(Selection *s) {
-        uint64_t attempts = json_number(s->with, "attempts");
-        const char *reason = NULL;
-
-        if (s->now >= select_deadline_usec(s))
-                reason = "deadline";
-        else if (attempts > 0 && json_number(s->m->fold, "attempts") >= attempts)
-                reason = "attempts";
-        return reason ? select_take(s, ACTION_TERMINATION, reason, json_pack("{s:s}", "reason", reason)) : 0;
 }
 
 static int select_children(Selection *s) {
@@ -265,67 +286,5 @@ int select_action(const ObjectMemory *m, const json_t *local, Selected *ret, Dia
                 return r < 0 ? r : -EINVAL; /* no rule for the step: memory_apply() takes no such intent */
         *ret = out;
         out = (Selected){0};
-        return 0;
-}
-
-/* Adds the names of `more` to the lists of `needs`. */
-static int select_merge(json_t *needs, const json_t *more) {
-        const char *list;
-        json_t *values, *v, *has;
-        size_t i, k;
-
-        json_object_foreach((json_t *)more, list, values) {
-                if (json_is_true(values) && json_object_set(needs, list, values) < 0)
-                        return -ENOMEM;
-                json_array_foreach(values, i, v) {
-                        json_t *to = json_object_get(needs, list);
-
-                        json_array_foreach(to, k, has)
-                                if (json_equal(has, v))
-                                        break;
-                        if (k == json_array_size(to) && json_array_append(to, v) < 0)
-                                return -ENOMEM;
-                }
-        }
-        return 0;
-}
-
-static int select_add_trigger(json_t *needs, const json_t *trigger, uint64_t since) {
-        _cleanup_json_ json_t *more = NULL;
-        uint64_t due;
-        int r = trigger ? trigger_needs(trigger, since, &more, &due) : 0;
-
-        return r < 0 || !more ? r : select_merge(needs, more);
-}
-
-int select_needs(const ObjectMemory *m, json_t **ret_needs) {
-        const json_t *dormant = json_object_get(m->fold, "dormant"), *until = json_object_get(m->intent, "until");
-        const json_t *step = memory_step(m->intent, json_number(m->fold, "step"));
-        _cleanup_json_ json_t *needs = json_pack("{s:[], s:[], s:[], s:b}", "slots", "objects", "events", "policy", 0);
-        _cleanup_json_ json_t *more = NULL, *proposed = NULL;
-        int r = needs ? 0 : -ENOMEM;
-
-        if (r == 0 && m->state == OBJECT_DORMANT)
-                r = select_add_trigger(needs, json_object_get(dormant, "trigger"), json_number(dormant, "since"));
-        if (r == 0 && m->state != OBJECT_DORMANT && json_is_object(until) && !json_object_get(until, "success"))
-                r = condition_needs(until, &more);
-        if (r == 0 && more)
-                r = select_merge(needs, more);
-        if (r == 0 && select_may(m, "sleep") && json_object_get(json_object_get(m->fold, "next"), "sleep"))
-                r = trigger_complete(json_object_get(json_object_get(m->fold, "next"), "sleep"), m->object, &proposed, NULL);
-        r = MIN(r, 0); /* selection refuses a bad proposal itself */
-        if (r == 0 && m->state != OBJECT_DORMANT) {
-                const json_t *const may_sleep_on[] = {
-                        json_object_get(step, "wait"),
-                        json_object_get(json_object_get(m->intent, "with"), "rest"),
-                        proposed,
-                };
-
-                for (size_t i = 0; r == 0 && i < ARRAY_SIZE(may_sleep_on); i++)
-                        r = select_add_trigger(needs, may_sleep_on[i], m->time_usec);
-        }
-        if (r < 0)
-                return r;
-        *ret_needs = TAKE_PTR(needs);
         return 0;
 }

@@ -94,6 +94,9 @@ static const struct {
         {"before the deadline", DO(",\"constraints\":[{\"deadline\":\"1m\"}]"), NULL, "+59", NULL, NULL, NULL, NULL, NULL, ACTION_EXECUTION, "step", "\"timeout_usec\":1000000"},
         {"the deadline", DO(",\"constraints\":[{\"deadline\":\"1m\"}]"), NULL, "+60", NULL, NULL, NULL, NULL, NULL, ACTION_TERMINATION, "deadline", NULL},
         {"a deadline at a time", DO(",\"constraints\":[{\"note\":\"x\"},{\"deadline\":1700000001000000}]"), NULL, "+1", NULL, NULL, NULL, NULL, NULL, ACTION_TERMINATION, "deadline", NULL},
+        {"the deadline wakes", DO(",\"until\":\"never\",\"constraints\":[{\"deadline\":\"1m\"}]"), NULL, "success", NULL, NULL, NULL, NULL, NULL, ACTION_DORMANCY, "rest", "\"trigger\":{\"any\":[{\"elapsed\":{\"for_usec\":60000000}},{\"elapsed\":{\"at\":1700000060000000}}]}"},
+        {"the deadline of a sleeper", "{\"do\":{\"wait\":{\"any\":[{\"outcomes\":{\"kind\":\"input\",\"n\":1}}]}},\"constraints\":[{\"deadline\":\"1m\"}]}", NULL, "cycle +60", NULL, NULL, NULL, NULL, NULL, ACTION_TERMINATION, "deadline", NULL},
+        {"a sleeper before the deadline", "{\"do\":{\"wait\":{\"any\":[{\"outcomes\":{\"kind\":\"input\",\"n\":1}}]}},\"constraints\":[{\"deadline\":\"1m\"}]}", NULL, "cycle +59", NULL, NULL, NULL, NULL, NULL, ACTION_NONE, "asleep", NULL},
         {"attempts", WITH("{\"attempts\":2}"), NULL, "failure +9 timeout", NULL, NULL, NULL, NULL, NULL, ACTION_TERMINATION, "attempts", NULL},
         {"a success between", WITH("{\"attempts\":2}"), NULL, "failure success failure", NULL, NULL, NULL, NULL, NULL, ACTION_DORMANCY, "rest", NULL},
         /* rule 7, O-22..O-25, O-45 */
