@@ -8,6 +8,21 @@
 #include <stdio.h>
 #include <string.h>
 
+/* jansson 2.14 calls a failed allocation an invalid token, or leaves a character out of a string and goes on. */
+static __thread bool json_failed;
+
+static void *json_malloc(size_t n) {
+        void *p = malloc(n);
+
+        if (!p)
+                json_failed = true;
+        return p;
+}
+
+__attribute__((constructor)) static void json_notice_failures(void) {
+        json_set_alloc_funcs(json_malloc, free);
+}
+
 /* The deepest nesting of brackets outside strings; a separate scan, because jansson's limit is fixed at 2048. */
 static unsigned json_nesting(const char *s, size_t n) {
         unsigned depth = 0, most = 0;
@@ -53,7 +68,12 @@ int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth,
         if (depth > max_depth)
                 return diag(reterr, JSON_E_DEPTH, "JSON nested %u deep: at most %u levels are allowed", depth,
                             max_depth);
+        json_failed = false;
         j = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &err);
+        if (json_failed) {
+                json_decref(j);
+                return -ENOMEM;
+        }
         if (!j) {
                 enum json_error_code code = json_error_code(&err);
                 char shown[400];
@@ -122,5 +142,5 @@ static void json_wipe_free(void *p) {
 }
 
 void json_wipe_freed(void) {
-        json_set_alloc_funcs(malloc, json_wipe_free);
+        json_set_alloc_funcs(json_malloc, json_wipe_free);
 }
