@@ -129,3 +129,57 @@ Test(export, tile_paths) {
                 cr_assert_str_eq(path, rows[i].path);
         }
 }
+
+// O-9: the key of a node is read in the one form in which it is written
+Test(note, vkeys) {
+        char vkey[VKEY_MAX], longest[NOTE_NAME_MAX + 1], name[NOTE_NAME_MAX], keyid[NOTE_KEYID_MAX], again[VKEY_MAX];
+        uint8_t pk[32], key[32];
+        char note[NOTE_MAX];
+        Checkpoint c;
+        Diag d = {0};
+
+        make(&c, pk, note);
+        memset(longest, 'x', NOTE_NAME_MAX);
+        for (size_t n = NOTE_NAME_MAX - 1; n <= NOTE_NAME_MAX; n++) {
+                longest[n] = 0;
+                cr_assert_eq(note_name_valid(longest), n < NOTE_NAME_MAX, "%zu bytes", n);
+                longest[n] = 'x';
+        }
+        longest[NOTE_NAME_MAX - 1] = 0;
+        for (size_t i = 0; i < 2; i++) {
+                const char *of = i == 0 ? c.origin : longest;
+
+                note_vkey(of, pk, vkey);
+                cr_assert_eq(note_vkey_parse(vkey, name, key, &d), 0, "%s: %s", vkey, d.text);
+                cr_assert_str_eq(name, of);
+                cr_assert_eq(memcmp(key, pk, sizeof(key)), 0);
+                cr_assert_eq(memcmp(vkey + strlen(of) + 1, note_keyid(of, pk, keyid), 8), 0);
+                for (size_t at = 0; at < strlen(vkey); at++) {
+                        for (int bit = 0; bit < 8; bit++) {
+                                memcpy(again, vkey, sizeof(again));
+                                again[at] ^= (char)(1 << bit);
+                                cr_assert_eq(note_vkey_parse(again, name, key, NULL), NOTE_E_FORM, "byte %zu bit %d: %s", at, bit, again);
+                        }
+                        memcpy(again, vkey, sizeof(again));
+                        again[at] = 0;
+                        cr_assert_eq(note_vkey_parse(again, name, key, NULL), NOTE_E_FORM, "cut at %zu", at);
+                }
+        }
+}
+
+Test(note, vkeys_of_another_form) {
+        static const char *const rows[] = {
+                "", "+", "++", "a", "a+", "a+00000000", "a+00000000+", "+00000000+AQ==", "a b+00000000+AQ==", "a+00000000+AQ==",
+                "a\n+00000000+AQ==", "\xc3\xb6+00000000+AQ==", "a+0000000+AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                char name[NOTE_NAME_MAX];
+                uint8_t key[32];
+                Diag d = {0};
+
+                cr_expect_eq(note_vkey_parse(rows[i], name, key, &d), NOTE_E_FORM, "%s", rows[i]);
+                cr_expect(*d.text, "%s", rows[i]);
+        }
+        cr_expect(note_name_valid("lethe/0123") && !note_name_valid("") && !note_name_valid("a+b") && !note_name_valid("a b") && !note_name_valid("a\x7f"));
+}
