@@ -28,6 +28,9 @@ static void objects_arm(Waker *w) {
         const uint64_t at = MIN(w->due_usec, TIME_MOST);
         struct itimerspec t = {.it_value = {.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000 * 1000)}};
 
+        if (w->due_usec == w->armed_usec)
+                return;
+        w->armed_usec = w->due_usec;
         if (w->due_usec == UINT64_MAX)
                 t.it_value = (struct timespec){0};
         else if (at == 0)
@@ -35,14 +38,11 @@ static void objects_arm(Waker *w) {
         timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-/* Takes all events of inotify: a sequence of writes is one event. Returns whether there was any. */
+/* Takes the events of inotify: a sequence of writes is one event. Returns whether there was any. */
 static bool objects_take_changes(Waker *w) {
         char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-        bool any = false;
 
-        while (w->changes >= 0 && read(w->changes, events, sizeof(events)) > 0)
-                any = true;
-        return any;
+        return w->changes >= 0 && read(w->changes, events, sizeof(events)) > 0;
 }
 
 static int objects_msec(uint64_t at, uint64_t now) {
@@ -67,8 +67,8 @@ static void objects_wait(Waker *w, uint64_t *change) {
                         continue; /* EINTR */
                 if (p[1].revents)
                         eventfd_read(w->wake, &n);
-                if (p[2].revents && read(w->timer, &n, sizeof(n)) < 0)
-                        log_debug("objects: timer: %s", strerror(errno)); /* EAGAIN: the timer was set anew */
+                if (p[2].revents && read(w->timer, &n, sizeof(n)) > 0)
+                        w->armed_usec = UINT64_MAX; /* the timer is over */
                 if (p[0].revents || p[1].revents || p[2].revents)
                         return;
                 if (p[3].revents)
@@ -151,6 +151,7 @@ int objects_watch(Server *s, Diag *reterr) {
         if (!w)
                 return -ENOMEM;
         *w = (Waker){.server = s, .changes = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .retry = UINT64_MAX,
+                     .armed_usec = UINT64_MAX,
                      .begun = json_array(), .held = json_object(), .waiting = json_object()};
         s->waker = w;
         snprintf(w->who, sizeof(w->who), "uid:%u", (unsigned)getuid());

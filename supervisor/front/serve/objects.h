@@ -32,6 +32,7 @@ struct Waker {
         json_t *held;           /* {ID: [until, delay]}: a cycle failed, or found nothing to do though it was due */
         json_t *waiting;        /* {ID: true}: an execution without a free place */
         uint64_t due_usec;      /* CLOCK_REALTIME: the earliest row after the last look that is not held */
+        uint64_t armed_usec;    /* CLOCK_REALTIME: of the timer */
         uint64_t retry;         /* the earliest `until` of rows that were seen held */
         uint64_t delay, until;  /* after the store failed as a whole: no look before; 0: it works */
         uint64_t pace;          /* least time between two looks after changes */

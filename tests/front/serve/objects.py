@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 """Objects of `lethe serve`: what is due is woken, by time and by what happened, and executions are jobs of the daemon. TAP.
 
-usage: objects.py LETHE root|user
+usage: objects.py LETHE root|user [FILL-OBJECT]
 """
 import json
 import os
 import signal
 import subprocess
+import sys
 
 from served import Daemon, nothing_is_left
-from tap import DIR, ENV, LETHE, ask_daemon, case, check, lethe, log, main, same, wait_for
+from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, case_when, check, lethe, log, main, same, wait_for
 
 os.chmod(DIR, 0o711)
 POLICY, GATES = os.path.join(DIR, "policy.json"), os.path.join(DIR, "gates")
@@ -282,14 +283,25 @@ def a_daemon_that_ends_waits_for_what_runs():  # O-36
     same(lethe("object", "end", later).code, 0)
 
 
-def waker_sleeps(pid):
-    """How often the daemon's waker went to sleep."""
+def waker_ran(pid):
+    """Nanoseconds that the daemon's waker had a processor."""
     for task in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/status" % (pid, task), encoding="utf-8") as f:
-            text = f.read()
-        if "lethe-waker" in text.splitlines()[0]:
-            return int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+        with open("/proc/%d/task/%s/comm" % (pid, task), encoding="utf-8") as f:
+            if f.read() != "lethe-waker\n":
+                continue
+        with open("/proc/%d/task/%s/schedstat" % (pid, task), encoding="utf-8") as f:
+            return int(f.read().split()[0])
     raise AssertionError("no waker")
+
+
+def wait_still(pid):
+    """Until the waker did nothing at all for more than a second."""
+    seen = []
+
+    def is_still():
+        seen.append(waker_ran(pid))
+        return len(seen) > 1 and seen[-1] == seen[-2]
+    wait_for(is_still, "that the waker sleeps on", every=1.5)
 
 
 @case
@@ -297,17 +309,11 @@ def a_sleeping_object_costs_nothing():  # O-32
     with Daemon() as d:
         name = waits_for({"any": [{"elapsed": {"for": "1d"}}, slot_is("other", version=1000)]})
         wait_state("dormant", name)
-        seen = []
-
-        def is_still():
-            seen.append(waker_sleeps(d.pid))
-            return len(seen) > 1 and seen[-1] == seen[-2]
-        wait_for(is_still, "that the waker sleeps on", every=1.5)
+        wait_still(d.pid)
         put("other")  # wakes it in vain: it is armed again, and sleeps on
         wait_for(lambda: [e for e in log("--type", "object.armed") if e["object"] == name] != [], "that it is armed again")
         entries = kinds(name)
-        seen.clear()
-        wait_for(is_still, "that the waker sleeps on", every=1.5)
+        wait_still(d.pid)
         same(kinds(name), entries)
         same(lethe("object", "end", name).code, 0)
 
@@ -323,4 +329,18 @@ def the_metrics_have_it():
 
 
 case(nothing_is_left)
+
+
+@case_when(len(sys.argv) > 3)
+def one_that_cannot_go_on_stops_no_other():  # O-53; its memory is no chain that could be: the store's audit is no longer clean
+    same(subprocess.run([os.path.abspath(sys.argv[3]), STORE, "none"], env=ENV, check=False).returncode, 0)
+    bad = ["%026d" % n for n in (1, 2)]
+    with Daemon() as d:
+        good = [create({"skill": "quick"}), waits_for({"elapsed": {"for": "100ms"}})]
+        wait_state("terminated", *good)
+        wait_still(d.pid)  # no loop: the next try comes after more than a second
+        same([kinds(n) for n in bad], [["instantiated", "evaluation", "delegation", "child", "dormant"]] * 2)
+    same([d.p.said.count("object %s: no cycle: " % n) for n in bad], [1, 1], d.p.said)
+
+
 main()
