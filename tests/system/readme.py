@@ -21,12 +21,14 @@ SECTIONS = [
     (README, ("Use it",), False),
     (README, ("What became of its memory",), False),
     (README, ("A session of three turns",), True),
+    (README, ("Objects",), False),
     (MAN + "/lethe-memory.7.scd", ("FINDING", "DIGESTING", "DELETING"), True),
     (MAN + "/lethe-belief.7.scd", ("PROMOTING",), True),
     (MAN + "/lethe-ccs.1.scd", ("EXAMPLE",), True),
     (MAN + "/lethe-session.1.scd", ("EXAMPLE",), True),
+    (MAN + "/lethe-object.1.scd", ("EXAMPLE",), False),
 ] + [(MAN + "/lethe-cookbook.7.scd", (name,), False) for name in ("PROGRAMS OF A VOLUME", "A SERVER", "A BROKEN BUDGET", "A REGION BY NAME", "A CERTIFICATE")]
-MASKS = [(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID"), (r"\b[0-9a-f]{16,64}\b", "HEX"), (r"\d{4}-\d\d-\d\dT[0-9:]+Z", "TIME"), (r"\d+ bytes before, \d+ after", "SIZES"),
+MASKS = [(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID"), (r"\b[0-9a-f]{16,64}\b", "HEX"), (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "TIME"), (r"\d+ bytes before, \d+ after", "SIZES"),
          (r"removed \(\d+ bytes\)", "SIZES"), (r"\buid:\d+", "WHO")]
 # What a kernel that clears what it frees adds to it: no class is left to be named, and the grade is another.
 KERNEL = [(r'"not_covered":\[[^]]*\]', '"not_covered":[]'), (r"\n +not covered: [^\n]*", ""), (r"\bcleared(_early|_kernel)?\b", "cleared")]

@@ -70,8 +70,9 @@ static int object_why_gather(ActionArgs *a, const Policy *p, json_t **ret) {
                 if (r != 0)
                         return r > PERFORM_E_STORE ? -EIO : r;
         }
-        o = json_pack("{s:s, s:s, s:o, s:O, s:o, s:o*, s:O*, s:O*, s:O*}", "object", row.object, "state",
-                      object_state_name(row.state), "n", json_u64(row.n), "intent", m.intent, "tried",
+        o = json_pack("{s:s, s:s, s:o, s:O, s:O, s:o, s:o*, s:O*, s:O*, s:O*}", "object", row.object, "state",
+                      object_state_name(row.state), "n", json_u64(row.n), "intent", m.intent, "step",
+                      json_object_get(m.fold, "step"), "tried",
                       object_why_tried(history), "not_eligible", why ? json_string(why) : NULL, "dormant", dormant, "ended",
                       json_object_get(m.fold, "ended"), "negative", json_object_get(m.fold, "negative"));
         if (!o || (next && (json_object_del(next, "perform"), json_object_set(o, "next", next) < 0)) ||
@@ -135,9 +136,12 @@ static int object_why_print_sleep(const json_t *o) {
 }
 
 static int object_why_print(const json_t *o) {
-        const json_t *next = json_object_get(o, "next");
+        const json_t *next = json_object_get(o, "next"), *todo = json_object_get(json_object_get(o, "intent"), "do"),
+                     *steps = json_object_get(todo, "steps"), *step = json_array_get(steps, cli_u64(o, "step"));
         _cleanup_buf_ Buf b = {0};
-        int r = cmd_object_say_todo(&b, json_object_get(json_object_get(o, "intent"), "do"));
+        int r = step ? buf_printf(&b, "step %" PRIu64 " of %zu: ", cli_u64(o, "step") + 1, json_array_size(steps)) : 0;
+
+        r = r ?: cmd_object_say_todo(&b, step ?: todo);
 
         if (r != 0)
                 return r;

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 from account import use
 
@@ -346,6 +347,7 @@ def a_killed_cycle_has_its_effect_once():  # O-36, O-37, O-38
         wait_for(lambda: p.poll() is not None or "started" in kinds(o), "the execution has begun")
         if i % 2:
             wait_for(lambda: p.poll() is not None or any(name == "python3" for _, name in processes_below(p.pid)), "the skill runs")
+        time.sleep(i % 10 * 0.004)
         p.kill()
         end(p)
         for _ in range(64):
