@@ -79,8 +79,10 @@ int form_begin(const Form *f, const FormPlace *root, const json_t *v, json_t **r
                 return form_bad(f, root, NULL, "a number beyond 2^53-1");
         if (e == 0 && n > INTENT_BYTES_MAX)
                 return form_bad(f, root, NULL, "%zu bytes: at most %d are allowed", n, INTENT_BYTES_MAX);
-        e = e ?: json_parse(text, n, INTENT_BYTES_MAX, INTENT_JSON_DEPTH + 1, ret, f->reterr);
-        return e == JSON_E_DEPTH ? OBJECT_E_INTENT : e > 0 ? -ENOMEM : e; /* canonical text is JSON */
+        if (e != 0)
+                return e;
+        e = json_parse(text, n, INTENT_BYTES_MAX, INTENT_JSON_DEPTH, ret, f->reterr);
+        return e > 0 ? -ENOMEM : e; /* canonical text is JSON; jansson reports some failed allocations without a word */
 }
 
 int form_end(const Form *f, const FormPlace *root, const json_t *v) {
