@@ -74,6 +74,9 @@ FOES = "isolation/scrub/foes.py"
 HELD_START, NOT_HELD = "no name and no content that is held holds a start", "the same without a server that holds runs"
 SERVES_NOBODY = "an_interpreter_with_a_thread_or_something_shared_serves_nobody"
 
+OBJECT_APPLY, OBJECT_CHILDREN, OBJECT_NEXT = (f"supervisor/state/object/{x}.c" for x in ("memory-apply", "memory-delegation", "select-next"))
+OBJECT_MEMORY, OBJECT_SELECT = "state/object/test-object-memory", "state/object/test-object-select"
+
 MUTATIONS = [
     # --- system calls
     Mutation("filter: keyrings", [allow("add_key", "keyctl", "request_key")], "key-add"),
@@ -992,6 +995,33 @@ MUTATIONS = [
     Mutation("loop: a turn that did not end with 0 has no decision (C-35)", [("supervisor/front/invoke/record.c",
              "if (!r->io.out.kept || !end->keep || r->outcome != OUTCOME_EXITED || r->status != 0 || *discards)", "if (!r->io.out.kept)")],
              "a turn that fails has no decision and the session goes on", cases="loop.py"),
+    # --- objects: what an entry, a skill's proposal, a child and an input cannot do
+    Mutation("objects: an entry that does not follow is refused", [("supervisor/state/object/memory.c", "        if (!legal)\n", "        if (0)\n")], "moves", runner=OBJECT_MEMORY),
+    Mutation("objects: an entry follows the entry before by its hash", [("supervisor/state/object/memory.c", "if (memcmp(e->prev, m->head, ENTRY_HASH_BYTES) != 0)", "if (0)")],
+             "chain", runner=OBJECT_MEMORY),
+    Mutation("objects: an intent stays in its scope from the first entry on", [(OBJECT_APPLY, "                r = intent_within(complete, json_object_get(context, \"scope\"), reterr);\n", "")],
+             "bad_beginnings", runner=OBJECT_MEMORY),
+    Mutation("objects: a mutation only refines", [(OBJECT_APPLY, "r = intent_refine_check(m->intent, after, json_str(data, \"how\"), json_object_get(m->context, \"scope\"), reterr);", "r = 0;")],
+             "mutations", runner=OBJECT_MEMORY),
+    Mutation("objects: a delegation has no more children than the scope", [(OBJECT_CHILDREN, "if (json_number(scope, \"depth\") < 1 || n > json_number(scope, \"fanout\"))", "if (0)")],
+             "bad_delegations", runner=OBJECT_MEMORY),
+    Mutation("objects: a late answer is marked late", [(OBJECT_CHILDREN, "json_is_true(late_said) != late", "0")], "late_answers", runner=OBJECT_MEMORY),
+    Mutation("objects: a child answers once", [(OBJECT_CHILDREN, "                json_object_del(ever, id);\n                r = memory_put", "                r = memory_put")],
+             "late_answers", runner=OBJECT_MEMORY),
+    Mutation("objects: a checkpoint is the fold of the entries before", [("supervisor/state/object/memory.c", "                r = outcome_same(now, json_object_get(memory_data(e), \"fold\"));", "                r = 1;")],
+             "checkpoints", runner=OBJECT_MEMORY),
+    Mutation("objects: a fold has bounds", [(OBJECT_APPLY, "i + MEMORY_COUNTS_MAX > n", "n < SIZE_MAX")], "bounds", runner=OBJECT_MEMORY),
+    Mutation("objects: an input is no proposal", [("supervisor/state/object/memory.c", "        case ENTRY_INPUT: /*", "        case ENTRY_INPUT:\n"
+             "                memory_put(m, \"next\", json_incref(json_object_get(memory_data(e), \"input\"))); /*")], "rules", runner=OBJECT_SELECT),
+    Mutation("objects: a skill proposes what with.may names", [(OBJECT_NEXT, "if (!select_may(s->m, p->member))", "if (0)")], "rules", runner=OBJECT_SELECT),
+    Mutation("objects: a proposal cannot ask for slots beyond the scope", [(OBJECT_NEXT, "        if (!may)\n", "        if (0)\n")], "rules", runner=OBJECT_SELECT),
+    Mutation("objects: a proposed child stays in the scope", [(OBJECT_NEXT, "        r = intent_within(complete, scope, why) ?:", "        r ="),
+             (OBJECT_NEXT, "                r = intent_scope_of_child(scope, child, &inner);", "                r = 0;")], "rules", runner=OBJECT_SELECT),
+    Mutation("objects: an unknown verdict is no permission", [("supervisor/state/object/select.c", "if (strcmp(json_str(s->policy, \"verdict\"), \"allowed\") == 0)", "if (strcmp(json_str(s->policy, \"verdict\"), \"denied\") != 0)")],
+             "rules", runner=OBJECT_SELECT),
+    Mutation("objects: what another node cannot do is no matter here", [("supervisor/state/object/select.c", "strcmp(json_str(negative, \"node\"), s->node) == 0 &&", "")], "rules", runner=OBJECT_SELECT),
+    Mutation("objects: a trigger that is always true does not spin", [("supervisor/state/object/select.c", "        if (r > 0)\n                not_before", "        if (0)\n                not_before")],
+             "rules", runner=OBJECT_SELECT),
 ]
 
 
