@@ -146,8 +146,7 @@ Test(object_faults, each_allocation) {
         whole(&f, sleeper, true, "after all allocations", point);
         cr_expect(point > 500 && point < 20000, "%u allocations", point);
         cr_expect_lt(others + borne, point / 4, "%u, %u", others, borne);
-        printf("# %u allocations, %u of them reported as a broken text, %u borne\n", point, others, borne);
-        fflush(stdout);
+        wake_say("%u allocations, %u of them reported as a broken text, %u borne", point, others, borne);
 }
 
 // O-36, O-43: a commit that fails, wherever, leaves the object as it was or as it became, and never in between

@@ -479,8 +479,7 @@ Test(object, growth) {
         }
         store_fixture_compact(&f);
         cr_assert_eq(stat(file, &after), 0);
-        printf("# %d dormant objects of 3 entries: %.0f bytes of data.mdb each\n", MANY, (double)(after.st_size - before.st_size) / MANY);
-        fflush(stdout);
+        wake_say("%d dormant objects of 3 entries: %.0f bytes of data.mdb each", MANY, (double)(after.st_size - before.st_size) / MANY);
         t = store_fixture_begin(&f, false);
         {
                 uint64_t alive = 0;

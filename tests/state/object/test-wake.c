@@ -193,8 +193,7 @@ Test(wake, a_thousand_in_the_commit_of_the_write) {
         cr_expect_eq(ids, CROWD);
         wake_same(t, "after");
         store_abort(t);
-        printf("# a slot write that wakes %d objects, with its commit: %.1f ms\n", CROWD, (double)usec / 1000);
-        fflush(stdout);
+        wake_say("a slot write that wakes %d objects, with its commit: %.1f ms", CROWD, (double)usec / 1000);
 }
 
 // O-30: more than fit into one entry are woken in pieces, each once
@@ -346,8 +345,7 @@ Test(wake, costs_nothing_without_objects) {
         began = clock_mono_usec();
         for (int i = 0; i < LOOKS; i++)
                 cr_assert_eq(wake_on_event(t, 1, "slot.written", entry), 0);
-        printf("# the look of an event without waiting objects: %.0f ns\n", (double)(clock_mono_usec() - began) * 1000 / LOOKS);
-        fflush(stdout);
+        wake_say("the look of an event without waiting objects: %.0f ns", (double)(clock_mono_usec() - began) * 1000 / LOOKS);
         store_abort(t);
 }
 

@@ -9,6 +9,19 @@
 #include "tests/support/store-fixture.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+
+/* A measure for people: Criterion shows it without --tap. */
+_printf_(1, 2) static inline void wake_say(const char *fmt, ...) {
+        va_list ap;
+
+        va_start(ap, fmt);
+        fputs("# ", stdout);
+        vprintf(fmt, ap);
+        putchar('\n');
+        va_end(ap);
+        fflush(stdout);
+}
 
 /* The id of object number i. */
 static inline const char *wake_id(unsigned i, char ret[static REGION_ID_MAX]) {
