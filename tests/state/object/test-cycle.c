@@ -3,6 +3,9 @@
 #include "audit/audit.h"
 #include "engine/fold.h"
 #include "tests/state/object/cycle-fixture.h"
+#include "tests/state/store/write-log.h"
+
+#include <pthread.h>
 
 #define RUN "{\"do\": {\"skill\": \"x\"}}"
 
@@ -351,4 +354,186 @@ Test(cycle, proposals_are_wishes) {
                 cr_assert_str_eq(json_str(o, "action"), rows[i].action, "%s: %s", rows[i].name, json_str(o, "reason"));
                 sound(&n, id, rows[i].name);
         }
+}
+
+// O-11, O-31: a clock that jumps by a year, between any two steps, loses no object and repeats no effect.
+Test(cycle, clocks_that_jump_by_a_year) {
+        enum { STARTED, ASLEEP, BACKOFF };
+        static const struct {
+                const char *name;
+                int at;      /* where the clock jumps */
+                bool back;
+                const char *action;
+        } rows[] = {
+                {"forward in an execution", STARTED, false, "execution"}, /* the backoff is over */
+                {"back in an execution", STARTED, true, "dormancy"},
+                {"forward in a sleep", ASLEEP, false, "reentry"},
+                {"back in a sleep", ASLEEP, true, "none"},
+                {"forward in a backoff", BACKOFF, false, "reentry"},
+                {"back in a backoff", BACKOFF, true, "none"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_json_ json_t *o = NULL, *first = NULL;
+                uint64_t was;
+                _cleanup_node_ Node n;
+                char id[REGION_ID_MAX];
+
+                node_init(&n);
+                was = n.now;
+                node_create(&n, rows[i].at == ASLEEP ? "{\"do\": {\"steps\": [{\"wait\": {\"elapsed\": {\"for\": \"1h\"}}}, {\"skill\": \"x\"}]}}" : RUN, id);
+                cr_assert_eq(node_cycle(&n, id, &first), 0, "%s", n.s.d.text);
+                if (rows[i].at == BACKOFF) {
+                        node_perform(&n, id, first, NULL, FAILURE, NULL);
+                        cr_assert_str_eq(node_act(&n, id), "dormancy", "%s", rows[i].name);
+                }
+                n.now = rows[i].back ? was - YEAR : was + YEAR;
+                if (rows[i].at == STARTED)
+                        node_perform(&n, id, first, "n", FAILURE, NULL);
+                cr_assert_eq(node_cycle(&n, id, &o), 0, "%s: %s", rows[i].name, n.s.d.text);
+                cr_assert_str_eq(json_str(o, "action"), rows[i].action, "%s: %s", rows[i].name, json_str(o, "reason"));
+                n.now = was + 2 * YEAR; /* the right time, in the end */
+                if (strcmp(rows[i].action, "execution") == 0)
+                        node_perform(&n, id, o, "n", SUCCESS, NULL);
+                else {
+                        if (strcmp(rows[i].action, "reentry") != 0)
+                                cr_assert_str_eq(node_act(&n, id), "reentry", "%s", rows[i].name);
+                        node_execute(&n, id, "n", SUCCESS, NULL);
+                }
+                cr_assert_str_eq(node_act(&n, id), "termination", "%s", rows[i].name);
+                cr_assert_eq(node_versions(&n, "n"), 1, "%s", rows[i].name);
+                sound(&n, id, rows[i].name);
+        }
+}
+
+typedef struct Racer {
+        Node *n;
+        const char *id;
+        pthread_barrier_t *together;
+        bool began; /* this one got the execution */
+        int r;
+} Racer;
+
+static void *race(void *arg) {
+        _cleanup_json_ json_t *local = NULL, *o = NULL;
+        char trace[REGION_ID_MAX];
+        Racer *a = arg;
+        Txn *t = NULL;
+        Diag d;
+
+        local = node_local(a->n);
+        region_id_new(clock_real_usec(), trace);
+        pthread_barrier_wait(a->together);
+        a->r = store_begin(a->n->s.store, true, &t, &d);
+        if (a->r == 0)
+                a->r = object_cycle(t, a->id, &(ObjectCycle){.local = local, .who = WHO, .trace = trace}, &o, &d);
+        if (a->r == 0)
+                a->r = store_commit(t, &d);
+        else if (t)
+                store_abort(t);
+        a->began = a->r == 0 && json_object_get(o, "perform");
+        return NULL;
+}
+
+// O-43, O-53: of many that evaluate one object at once, one begins its execution; the others see that it runs.
+Test(cycle, one_of_many_evaluators_begins) {
+        enum { RACERS = 8 };
+        pthread_barrier_t together;
+        _cleanup_node_ Node n;
+
+        node_init(&n);
+        pthread_barrier_init(&together, NULL, RACERS);
+        for (int round = 0; round < 20; round++) {
+                pthread_t thread[RACERS];
+                Racer racer[RACERS];
+                char id[REGION_ID_MAX];
+                int began = 0;
+
+                node_create(&n, RUN, id);
+                for (int i = 0; i < RACERS; i++) {
+                        racer[i] = (Racer){.n = &n, .id = id, .together = &together};
+                        cr_assert_eq(pthread_create(&thread[i], NULL, race, &racer[i]), 0);
+                }
+                for (int i = 0; i < RACERS; i++) {
+                        pthread_join(thread[i], NULL);
+                        cr_assert_eq(racer[i].r, 0, "round %d", round);
+                        began += racer[i].began;
+                }
+                cr_assert_eq(began, 1, "round %d: %d evaluators began the execution", round, began);
+                cr_assert_eq(node_entries(&n, id), 3, "round %d", round);
+                sound(&n, id, "race");
+        }
+        pthread_barrier_destroy(&together);
+}
+
+/* Objects in the store. */
+static uint64_t objects(Node *n) {
+        Txn *t = store_fixture_begin(&n->s, false);
+        char id[REGION_ID_MAX];
+        uint64_t k = 0;
+        int r = object_row_next(t, NULL, id);
+
+        for (; r == 0; k++)
+                r = object_row_next(t, id, id);
+        cr_assert_eq(r, -ENOENT);
+        store_abort(t);
+        return k;
+}
+
+// O-19, O-36: a disk that is full in the middle of a cycle leaves all of its entries or none; the object goes on.
+Test(cycle, a_full_disk_in_a_cycle) {
+        static const struct {
+                const char *intent, *kinds[2]; /* before and after the cycle */
+                uint64_t more;                 /* objects that it creates */
+        } rows[] = {
+                {RUN, {"instantiated", "instantiated evaluation started"}, 0},
+                {"{\"do\": {\"delegate\": [{\"do\": {\"skill\": \"x\"}}, {\"do\": {\"skill\": \"y\"}}, {\"do\": {\"skill\": \"z\"}}]}}",
+                 {"instantiated", "instantiated evaluation delegation"}, 3},
+                {"{\"do\": {\"wait\": {\"elapsed\": {\"for\": \"1h\"}}}}", {"instantiated", "instantiated evaluation dormant"}, 0},
+        };
+        static const int errors[] = {ENOSPC, EIO};
+        unsigned points = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows) * ARRAY_SIZE(errors); i++)
+                for (unsigned point = 1;; point++) {
+                        const size_t row = i / ARRAY_SIZE(errors);
+                        _cleanup_free_ char *kinds = NULL, *name = NULL;
+                        _cleanup_json_ json_t *local = NULL, *o = NULL;
+                        _cleanup_node_ Node n;
+                        char id[REGION_ID_MAX], file[PATH_MAX], trace[REGION_ID_MAX];
+                        bool committed, happened;
+                        Txn *t = NULL;
+                        int r;
+
+                        cr_assert_geq(asprintf(&name, "row %zu, point %u, error %d", row, point, errors[i % ARRAY_SIZE(errors)]), 0);
+                        node_init(&n);
+                        node_create(&n, rows[row].intent, id);
+                        local = node_local(&n);
+                        region_id_new(n.now, trace);
+                        snprintf(file, sizeof(file), "%.4000s/data.mdb", n.s.dir);
+                        lengthen(file);
+                        fail_after(file, point, errors[i % ARRAY_SIZE(errors)], point % 2);
+                        r = store_begin(n.s.store, true, &t, &n.s.d);
+                        cr_assert_eq(r, 0, "%s: %s", name, n.s.d.text);
+                        r = object_cycle(t, id, &(ObjectCycle){.local = local, .who = WHO, .trace = trace}, &o, &n.s.d);
+                        cr_assert_eq(r, 0, "%s: %s", name, n.s.d.text);
+                        committed = store_commit(t, &n.s.d) == 0;
+                        happened = fail_happened();
+                        fail_after(file, 0, 0, false);
+                        cr_assert(committed || happened, "%s: %s", name, n.s.d.text);
+                        node_restart(&n);
+                        kinds = node_kinds(&n, id);
+                        /* an unacknowledged commit may be there: whole, and never half */
+                        if (committed || strcmp(kinds, rows[row].kinds[0]) != 0)
+                                cr_assert_str_eq(kinds, rows[row].kinds[1], "%s", name);
+                        cr_assert_eq(objects(&n), strcmp(kinds, rows[row].kinds[0]) == 0 ? 1 : 1 + rows[row].more, "%s: children without their delegation, or none of them", name);
+                        sound(&n, id, name);
+                        n.died = true;
+                        cr_assert_str_neq(node_act(&n, id), "", "%s: the object does not go on", name);
+                        sound(&n, id, name);
+                        if (!happened)
+                                break;
+                        points++;
+                }
+        cr_assert_geq(points, 12, "only %u failure points were met", points);
 }
