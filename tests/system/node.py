@@ -64,6 +64,10 @@ class Node:
     def cycle(self, id, **kw):
         return json.loads(self.must("object", "cycle", id, "--json", **kw))
 
+    def next_action(self, id):
+        """What a cycle would do now."""
+        return self.json("object", "why", id, "--json").get("next", {}).get("action")
+
     def history(self, id):
         return self.lines("object", "history", id, "--json")
 

@@ -94,9 +94,9 @@ def settle():
 def before_execution(id):
     """Cycles until the next one executes."""
     for _ in range(200):
-        did = node.cycle(id)
-        if did["action"] == "reentry":
+        if node.next_action(id) == "execution":
             return
+        did = node.cycle(id)
         time.sleep(0.002)
     raise AssertionError("%s never comes to an execution: %s" % (id, did))
 
@@ -118,7 +118,7 @@ def points():
 
 @case
 def objects_with_effects_are_there():
-    scope = {"skills": ["tally"], "reads": slots, "writes": slots, "depth": 0, "fanout": 1}
+    scope = {"skills": ["tally"], "reads": "*", "writes": "*", "depth": 0, "fanout": 1}
     objects.extend(node.create(intent(i), scope) for i in range(OBJECTS))
     for i, id in enumerate(objects):
         before_execution(id)

@@ -212,7 +212,11 @@ def every_result_was_gathered_or_marked_late():  # O-26 O-27 O-28
     for id, (node, row) in there.items():
         history = node.history(id)
         children = [c for e in history if e["kind"] == "delegation" for c in e["data"]["children"]]
-        told = [e["data"]["child"] for e in history if e["kind"] == "child"]
+        # A child that has not answered when its aggregate closes is told as such; its answer comes behind, and is late.
+        missed = [e["data"]["child"] for e in history if e["kind"] == "child" and e["data"]["status"] == "non_response"]
+        late = [e["data"]["child"] for e in history if e["kind"] == "child" and e["data"]["late"]]
+        told = [e["data"]["child"] for e in history if e["kind"] == "child" and e["data"]["status"] != "non_response"]
+        same(sorted(missed), sorted(late), id, "those without an answer in time, and the late answers")
         same(sorted(told), sorted(set(told)), id, "an answer counts once")
         same(sorted(children), sorted(told), id, "children, and their answers")
         answered.update(told)
