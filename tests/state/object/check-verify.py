@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 """Files that the supervisor's code writes, before the verifier that is none of ours: both say the same, also of damaged files. TAP.
 
-usage: check-verify.py MAKE-BUNDLE VERIFY-BUNDLE
+usage: check-verify.py MAKE-BUNDLE VERIFY-BUNDLE OBJECT.MD
 """
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
 
-MAKE, VERIFY = sys.argv[1:3]
+MAKE, VERIFY, PAGE = sys.argv[1:4]
 DIR = tempfile.mkdtemp()
 FILE = os.path.join(DIR, "object")
 HEAD, INTENT, CONTEXT, KEYS, SCHEMAS, EMPTY, FIRST = range(7)
@@ -111,7 +112,27 @@ def any_damage():
             assert not ours and not theirs, (i, at, what, ours, theirs, words)
 
 
-CASES = [whole, each_damage, any_damage]
+def by_hand():
+    """O-7, O-40: the commands of schema/object.md verify each entry of the page's example, and refuse it with another byte."""
+    with open(PAGE, encoding="utf-8") as f:
+        page = f.read()
+    example = re.search(r"```\n(lethe-object/1\n.*?)```", page, re.S)[1]
+    lines = example.split("\n")
+    key = lines[KEYS].split("+", 2)[2].rstrip('"}')
+    commands = [b for b in re.findall(r"```\n(.*?)```", page, re.S) if "sed -n 7p FILE" in b or b.startswith("tail -c")]
+    assert len(commands) == 2, commands
+    for number in range(FIRST, len(lines) - 2):
+        script = "set -eu; cd \"$DIR\"\n" + "".join(commands).replace("sed -n 7p", f"sed -n {number + 1}p")
+        after = re.search(r'"prev":"(\w{64})"|^end \d+ (\w{64})$', lines[number + 1])
+        for damage in (False, True):
+            with open(os.path.join(DIR, "FILE"), "w", encoding="utf-8") as f:
+                f.write(example.replace('"time":1764256', '"time":1764257') if damage else example)
+            p = subprocess.run(["sh", "-c", script], env=dict(os.environ, DIR=DIR, KEY=key), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            assert (p.returncode != 0) == damage, (number, damage, p)
+            assert damage or p.stdout.split("\n")[-2].split()[0] == (after[1] or after[2]), (number, p.stdout)
+
+
+CASES = [by_hand, whole, each_damage, any_damage]
 print(f"1..{len(CASES)}")
 failed = False
 for number, one in enumerate(CASES, 1):

@@ -1,6 +1,10 @@
 #include "random-object.h"
+#include "base/hash.h"
+#include "base/io.h"
+#include "object/select.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -58,7 +62,28 @@ static void same_memory(const ObjectMemory *a, const ObjectMemory *b, uint64_t s
         cr_assert(strcmp(a->object, b->object) == 0 && a->n == b->n && a->state == b->state && memcmp(a->head, b->head, sizeof(a->head)) == 0);
 }
 
-// O-1, O-4, O-6, O-17, O-39, O-40: round trip to the byte over random objects and histories: file, entries, fold
+static json_t *selected(const ObjectMemory *m, const json_t *local) {
+        _cleanup_selected_ Selected s = {0};
+        Diag d;
+        int r = select_action(m, local, &s, &d);
+
+        return json_pack("{s:i, s:s, s:s*, s:O*, s:O*}", "r", r, "action", object_action_name(s.action), "reason", s.reason, "data", s.data, "unmet", s.unmet);
+}
+
+/* O-11, O-39: for now, later, and under another policy. */
+static void same_action(const ObjectMemory *a, const ObjectMemory *b, uint64_t now, uint64_t seed) {
+        for (unsigned i = 0; i < 6; i++) {
+                _cleanup_json_ json_t *local = json_pack(
+                        "{s:I, s:s, s:{s:s, s:s, s:s, s:i, s:i, s:{s:b, s:b, s:b}}, s:{s:{}, s:{}, s:[]}}", "now", (json_int_t)(now + i % 3 * 7200000000), "node",
+                        "lethe/0000000000000001", "policy", "ref", "sha256:00", "verdict", i < 3 ? "allowed" : "denied", "on_denied", "dormant", "depth", 8, "fanout", 64,
+                        "allows", "execution", 1, "delegation", 1, "mutation", 1, "facts", "slots", "objects", "events");
+                _cleanup_json_ json_t *x = selected(a, local), *y = selected(b, local);
+
+                cr_assert(local && x && json_equal(x, y), "object %d", (int)seed);
+        }
+}
+
+// O-1, O-4, O-6, O-17, O-39, O-40: round trip to the byte over random objects and histories: file, entries, fold, next action
 Test(bundle, round_trip) {
         size_t seen[ENTRY_KIND_COUNT_] = {0}, states[OBJECT_STATE_COUNT_] = {0};
 
@@ -76,6 +101,7 @@ Test(bundle, round_trip) {
                 cr_assert_eq(back.n, o.b.n);
                 cr_assert(json_equal(back.keys, o.b.keys) && json_equal(back.schemas, o.b.schemas));
                 same_memory(&back.memory, &o.b.memory, seed);
+                same_action(&back.memory, &o.b.memory, o.time_usec, seed);
                 for (size_t i = 0; i < back.n; i++)
                         seen[back.entries[i].kind]++;
                 states[back.memory.state]++;
@@ -469,4 +495,23 @@ Test(bundle, begins_with_the_first_entry) {
                 }
         }
         cr_expect(checkpoints > 0);
+}
+
+// O-40: the example of schema/object.md is a file, and as it says
+Test(bundle, example) {
+        _cleanup_object_bundle_ ObjectBundle b;
+        _cleanup_free_ char *page = NULL;
+        char *text, *end;
+        size_t n;
+        Diag d;
+
+        cr_assert_not_null(getenv("LETHE_OBJECT_MD"));
+        cr_assert_eq(io_read_file(AT_FDCWD, getenv("LETHE_OBJECT_MD"), 1 << 20, &page, &n), 0);
+        text = strstr(page, "lethe-object/1\nintent ");
+        cr_assert_not_null(text);
+        end = strstr(text, "```");
+        cr_assert_not_null(end);
+        cr_assert_eq(parse(text, (size_t)(end - text), &b, &d), 0, "%s", d.text);
+        cr_expect_eq(b.memory.state, OBJECT_DORMANT);
+        cr_expect_eq(b.n, 3);
 }
