@@ -4,6 +4,7 @@
 #include "object/memory.h"
 #include "object/select.h"
 #include "record/event-types.h"
+#include "record/wake.h"
 
 #include <inttypes.h>
 
@@ -143,8 +144,10 @@ static int trigger_read_outcomes(Form *f, const FormPlace *at, const json_t *v, 
 }
 
 static int trigger_read_match(const Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+        _cleanup_free_ char *text = NULL;
         const char *key, *s;
         json_t *item;
+        size_t n;
         int e = 0;
 
         if (!json_is_object(v))
@@ -163,7 +166,10 @@ static int trigger_read_match(const Form *f, const FormPlace *at, const json_t *
                 if (e != 0)
                         return e;
         }
-        return json_object_size(v) == 0 ? 0 : form_put(to, "match", json_incref((json_t *)v));
+        e = json_canonical(v, &text, &n); /* a row of table `wake` */
+        if (e == 0 && n > WAKE_MATCH_MAX)
+                e = form_bad(f, at, NULL, "%zu bytes: at most %d are allowed", n, WAKE_MATCH_MAX);
+        return e < 0 || json_object_size(v) == 0 ? e : e ?: form_put(to, "match", json_incref((json_t *)v));
 }
 
 static int trigger_read_event(Form *f, const FormPlace *at, const json_t *v, json_t *to) {

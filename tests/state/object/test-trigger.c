@@ -129,6 +129,8 @@ static const struct {
         {"event with a fraction", "{'event':{'type':'slot.read','match':{'a':1.5}}}", "event.match.a", "must be text"},
         {"event with nine members", "{'event':{'type':'slot.read','match':{'a':1,'b':1,'c':1,'d':1,'e':1,'f':1,'g':1,'h':1,'i':1}}}", "event.match",
          "at most 8"},
+        {"event with a large match", "{'event':{'type':'slot.read','match':{'a':'" LONG128 "','b':'" LONG128 "','c':'" LONG128 "','d':'" LONG128 "'}}}", "event.match",
+         "at most 512"},
         {"event with a nameless member", "{'event':{'type':'slot.read','match':{'':1}}}", "event.match.", "1 to 64 bytes"},
         {"event with a long name", "{'event':{'type':'slot.read','match':{'" LONG128 "':1}}}", "event.match." , "1 to 64 bytes"},
         {"policy of nothing", "{'policy':{}}", "policy", "exactly one member"},
