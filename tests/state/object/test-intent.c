@@ -1,6 +1,9 @@
 /* Runs: tests. The grammar of intents and trust scopes: each member with its default, bounds and errors (O-1..O-3, O-23,
  * O-25). */
 #include "tests/state/object/intent-fixture.h"
+#include "base/io.h"
+
+#include <fcntl.h>
 
 #define DO "'do':{'skill':'a'}"
 #define WITH(text) "{" DO ",'with':{" text "}}"
@@ -430,4 +433,37 @@ Test(object_intent, the_scope_of_a_child) {
                 if (out)
                         cr_expect_eq(intent_scope_within(out, scope, NULL), 0, "%s", rows[i].what);
         }
+}
+
+/* The examples of schema/object.md are good, and its list of types is the list of the source. */
+Test(object_intent, the_examples_of_the_documentation) {
+        _cleanup_json_ json_t *intent = completed("{" DO "}");
+        _cleanup_free_ char *text = NULL;
+        char path[4096];
+        size_t n, seen = 0;
+
+        snprintf(path, sizeof(path), "%s/object.md", getenv("LETHE_SCHEMA_DIR"));
+        cr_assert_eq(io_read_file(AT_FDCWD, path, 1 << 20, &text, &n), 0, "%s", path);
+        for (char *p = text, *end; (p = strstr(p, "\n```json\n")); p = end) {
+                _cleanup_json_ json_t *v = NULL, *out = NULL, *again = NULL;
+                Diag d = {0};
+                int e;
+
+                p += strlen("\n```json\n");
+                end = strstr(p, "\n```");
+                cr_assert(end, "%s", p);
+                cr_assert_eq(json_parse(p, (size_t)(end - p), 1 << 20, 64, &v, &d), 0, "%.*s: %s", (int)(end - p), p, d.text);
+                if (json_object_get(v, "version")) /* an entry, not written by people */
+                        continue;
+                seen++;
+                e = json_object_get(v, "do")       ? intent_complete(v, NULL, &out, &d)
+                    : json_object_get(v, "fanout") ? intent_scope_complete(v, intent, &out, &d)
+                                                   : trigger_complete(v, NULL, &out, &d);
+                cr_expect_eq(e, 0, "%.*s: %s", (int)(end - p), p, d.text);
+        }
+        cr_expect_geq(seen, 5);
+#define EVENT_TYPE(type, detail)                                                                                           \
+        cr_expect(strncmp(type, "object.", 7) == 0 ? !strstr(text, "`" type "`") : strstr(text, "`" type "`") != NULL, "%s", type);
+#include "record/event-types.def"
+#undef EVENT_TYPE
 }
