@@ -175,6 +175,8 @@ static int scope_names_within(const Form *f, const FormPlace *at, const json_t *
         json_t *item;
         size_t i;
 
+        if (!json_is_array(v) && !json_text_is(v, "*")) /* an entry of another node may hold anything */
+                return form_bad(f, at, v, "must be a list of names, or \"*\"");
         if (json_text_is(outer, "*"))
                 return 0;
         if (json_text_is(v, "*"))
@@ -189,13 +191,14 @@ int intent_scope_within(const json_t *scope, const json_t *outer, Diag *reterr) 
         static const char *const lists[] = {"skills", "reads", "writes"}, *const numbers[] = {"depth", "fanout"};
         const Form f = {.reterr = reterr};
         const FormPlace *root = FORM_ROOT("scope");
+        uint64_t n;
         int e = 0;
 
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(lists); i++)
                 e = scope_names_within(&f, FORM_AT(root, lists[i]), json_object_get(scope, lists[i]),
                                        json_object_get(outer, lists[i]));
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(numbers); i++)
-                if (json_number(scope, numbers[i]) > json_number(outer, numbers[i]))
+                if (json_get_u64(json_object_get(scope, numbers[i]), &n) < 0 || n > json_number(outer, numbers[i]))
                         e = form_bad(&f, FORM_AT(root, numbers[i]), json_object_get(scope, numbers[i]),
                                      "the scope around it allows %" PRIu64, json_number(outer, numbers[i]));
         return scope_code(e);

@@ -366,6 +366,10 @@ Test(object_intent, a_scope_within_another) {
                 {"all reads", SCOPE("[]", "'*'", "[]", "0", "0"), "reads", "the scope around it is a list"},
                 {"deeper", SCOPE("[]", "[]", "[]", "3", "0"), "depth", "allows 2"},
                 {"wider", SCOPE("[]", "[]", "[]", "0", "9"), "fanout", "allows 8"},
+                {"no scope", "'*'", "skills", "must be a list of names"},
+                {"an empty one", "{}", "skills", "must be a list of names"},
+                {"without writes", "{'skills':[],'reads':[],'depth':0,'fanout':0}", "writes", "must be a list of names"},
+                {"a depth below 0", SCOPE("[]", "[]", "[]", "-1", "0"), "depth", "allows 2"},
         };
         _cleanup_json_ json_t *outer = quoted(SCOPE("['a','b']", "['r']", "'*'", "2", "8"));
 
