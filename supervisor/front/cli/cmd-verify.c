@@ -12,8 +12,9 @@ static const char verify_help[] =
         "Usage: lethe verify [--json] [--store DIR]\n\n"
         "Does the checks of `lethe audit`: pages, entries, and the tables beside a fold of the ledger, byte\n"
         "for byte. Then checks pending requests, events without a projection, whether each change has a\n"
-        "region or a person, and runs and notes. Reads each copy of a skill or program again, and compares\n"
-        "the copy with the digest in its name. Prints the first broken check.\n\n" HELP_STORE
+        "region or a person, runs and notes, and objects: chains, signatures, and effects without an entry.\n"
+        "Reads each copy of a skill or program again, and compares the copy with the digest in its name.\n"
+        "Prints the first broken check.\n\n" HELP_STORE
         "  --json            a JSON object with all findings\n"
         "  -h, --help        print the help\n\n"
         "Exit status: 0 all checks hold; 1 a check does not; 2 usage, or no answer; 4 no room on the disk.\n";

@@ -29,8 +29,10 @@ int audit_run(Store *s, AuditReport *ret);
 /* Compares all tables with the fold of the ledger, after an audit_run() without failure. Returns the same. */
 int audit_fold(Store *s, AuditReport *ret, Diag *reterr);
 /* Compares the data that people and skills read with the ledger (G-56). In a read transaction:
- * {"version":1,"intact":bool,"first":null|{"check","what"…},"entries","rows","differ","waits","unapplied":[…]}. Checks,
+ * {"version":1,"intact":bool,"first":null|{"check","what"…},"entries","rows","differ","waits","unapplied":[…],
+ * "objects": of object_verify_all()}. Checks,
  * in order: projections are the fold of the ledger; no event waits for its projection; each pending item has its
- * request; each event with a change has a region or a person; runs and notes agree with the ledger. Returns 0,
+ * request; each event with a change has a region or a person; runs and notes agree with the ledger; the entries of objects
+ * hold, and each effect of an execution has its entry (O-46). Returns 0,
  * STORE_E_*, -errno. */
 int audit_state(Txn *t, json_t **ret, Diag *reterr);

@@ -5,6 +5,7 @@
 #include "engine/project.h"
 #include "engine/wait.h"
 #include "ledger/ledger.h"
+#include "object/transfer.h"
 #include "record/object-row.h"
 #include "record/rows.h"
 #include "store/hooks.h"
@@ -273,6 +274,21 @@ static int state_check_causes(Txn *t, json_t *found) {
         return state_each_entry(t, "", state_check_cause, found);
 }
 
+/* Chains, signatures and folds of all objects, and effects of their executions without an entry (O-7, O-46). */
+static int state_check_objects(Txn *t, json_t *found) {
+        _cleanup_json_ json_t *all = NULL;
+        const json_t *first;
+        Diag d;
+        int r = object_verify_all(t, &all, &d);
+
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        if (json_object_set(found, "objects", all) < 0)
+                return -ENOMEM;
+        first = json_array_get(json_object_get(all, "findings"), 0);
+        return first ? state_note(found, "object", "%s: %s", json_str(first, "code"), json_str(first, "message")) : 0;
+}
+
 int audit_state(Txn *t, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *found = json_pack("{s:i, s:b, s:n}", "version", 1, "intact", 1, "first");
         static const struct {
@@ -281,7 +297,8 @@ int audit_state(Txn *t, json_t **ret, Diag *reterr) {
         } checks[] = {{"unapplied", state_check_unapplied},
                       {"pending", state_check_waits},
                       {"cause", state_check_causes},
-                      {"run", state_check_runs}};
+                      {"run", state_check_runs},
+                      {"object", state_check_objects}};
         int r = found ? state_check_fold(t, found, reterr) : -ENOMEM;
 
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(checks); i++) {
