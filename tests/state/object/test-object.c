@@ -1,6 +1,7 @@
 #include "audit/audit.h"
 #include "object/append.h"
 #include "object/trigger.h"
+#include "store/hooks.h"
 #include "tests/state/object/wake-fixture.h"
 
 #include <errno.h>
@@ -453,6 +454,85 @@ Test(object, of_a_parent) {
         cr_expect_eq(wake_due_of(t, "01000000000000000000000002"), 0);
         wake_same(t, "after");
         store_abort(t);
+}
+
+static int sign_with_store(void *userdata, const void *msg, size_t n, uint8_t ret[static ENTRY_SIG_BYTES]) {
+        return store_sign(userdata, msg, n, ret);
+}
+
+/* A second entry of the object, wrong in one way, recorded as if it were right. */
+static void record_wrong(StoreFixture *f, Txn *t, const char *id, const char *how) {
+        _cleanup_object_row_ ObjectRow row = {0};
+        _cleanup_entry_ Entry e = ENTRY_NULL;
+        _cleanup_buf_ Buf line = {0};
+        char keyid[ENTRY_KEYID_LEN + 1], head[HASH_HEX_MAX];
+        uint8_t prev[32] = {1};
+        bool moves = strcmp(how, "moves") == 0, cut = strcmp(how, "prev") == 0;
+
+        cr_assert_eq(object_get(t, id, &row, &f->d), 0);
+        append_keyid(f->store, keyid);
+        cr_assert_eq(entry_make(&(EntryNew){.object = strcmp(how, "object") == 0 ? "01000000000000000000000005" : id, .n = strcmp(how, "n") == 0 ? 2 : 1,
+                                            .time_usec = NOW, .prev = cut ? prev : row.head, .node = store_origin(f->store), .trace = id,
+                                            .kind = moves ? ENTRY_REENTRY : ENTRY_EVALUATION, .state = moves ? OBJECT_REENTRY : OBJECT_EVALUATION},
+                                keyid, sign_with_store, f->store, &e, &f->d), 0, "%s", f->d.text);
+        if (strcmp(how, "signature") == 0)
+                e.sig[7] ^= 1;
+        cr_assert_eq(entry_print(&e, &line), 0);
+        hex_encode(strcmp(how, "hash") == 0 ? prev : e.hash, 32, head);
+        cr_assert_eq(fold_slot_append(t, &(Event){.type = "object.entry", .who = "uid:0", .payload = line.data, .n_payload = line.n,
+                                                  .fields = json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s}", "object", id, "n", 1, "kind",
+                                                                      strcmp(how, "kind") == 0 ? "mutation" : entry_kind_name(e.kind), "state",
+                                                                      strcmp(how, "state") == 0 ? "dormant" : object_state_name(e.state), "head", head,
+                                                                      "keyid", keyid, "trace", id)}, NULL), 0);
+}
+
+// O-7, O-8, O-18: the audit folds the lines of entries a second time: a wrong line, and a wrong row, is found
+Test(object, the_audit_of_entries) {
+        static const struct {
+                const char *how, *what;
+        } bad[] = {
+                {"right", NULL},
+                {"prev", "does not follow the entry before"},
+                {"n", "another number"},
+                {"object", "another object"},
+                {"hash", "another hash"},
+                {"kind", "another kind, state or key"},
+                {"state", "another kind, state or key"},
+                {"moves", "moved as no object may"},
+                {"signature", "does not verify"},
+                {"row", "table object differs"},
+                {"no row", "table object"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+                _cleanup_store_fixture_ StoreFixture f;
+                char id[REGION_ID_MAX], key[REGION_ID_MAX + 3];
+                AuditReport report;
+                Bytes v;
+                Txn *t;
+                int r;
+
+                store_fixture_init(&f, STORE_WRITE);
+                t = store_fixture_begin(&f, true);
+                created(t, id);
+                memcpy(key, id, REGION_ID_MAX);
+                memcpy(key + REGION_ID_MAX, "row", 3);
+                if (strcmp(bad[i].how, "row") == 0) {
+                        _cleanup_free_ char *text = NULL;
+
+                        cr_assert_eq(table_get(t, TABLE_OBJECT, BYTES(key, sizeof(key)), &v), 0);
+                        text = strndup(v.p, v.n);
+                        memset(strstr(text, "\"head\":\"") + 8, '0', 64);
+                        cr_assert_eq(table_put(t, TABLE_OBJECT, BYTES(key, sizeof(key)), BYTES(text, strlen(text))), 0);
+                } else if (strcmp(bad[i].how, "no row") == 0)
+                        cr_assert_eq(table_del_prefix(t, TABLE_OBJECT, BYTES(id, REGION_ID_LEN)), 0);
+                else
+                        record_wrong(&f, t, id, bad[i].how);
+                store_fixture_commit(&f, t);
+                r = audit_run(f.store, &report);
+                cr_expect_eq(r, bad[i].what ? AUDIT_E_BROKEN : 0, "%s: %d %s %s", bad[i].how, r, report.what, report.found);
+                cr_expect(!bad[i].what || strstr(report.what, bad[i].what), "%s: %s", bad[i].how, report.what);
+        }
 }
 
 // O-54: what a dormant object costs on the disk

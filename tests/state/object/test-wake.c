@@ -474,6 +474,53 @@ Test(wake, of_a_random_history_is_the_fold) {
         }
 }
 
+/* Of the last row. */
+static void last_key(Txn *t, Table table, uint8_t key[static 512], size_t *ret_n) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        Bytes k, v;
+
+        *ret_n = 0;
+        cr_assert_eq(cursor_open(t, table, (Bytes){0}, &c), 0);
+        while (cursor_next(c, &k, &v) == 0)
+                memcpy(key, k.p, *ret_n = k.n);
+        cr_assert_gt(*ret_n, 0, "%s is empty", table_name(table));
+}
+
+// O-17: each sort of damage of each table is found by the comparison with the ledger, and mended
+Test(wake, each_damage_is_found) {
+        static const Table tables[] = {TABLE_OBJECT, TABLE_DUE, TABLE_WAKE};
+        static const char *const how[] = {"missing", "extra", "differs"};
+        _cleanup_store_fixture_ StoreFixture f;
+        char id[REGION_ID_MAX];
+        Txn *t;
+
+        store_fixture_init(&f, STORE_WRITE);
+        t = store_fixture_begin(&f, true);
+        wake_sleeper(t, wake_id(1, id), 7, "[[\"slot/a\",null]]");
+        store_fixture_commit(&f, t);
+        for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+                for (int damage = 0; damage < 3; damage++) {
+                        FoldResult fold;
+                        uint8_t key[512];
+                        size_t n;
+                        int r;
+
+                        t = store_fixture_begin(&f, true);
+                        last_key(t, tables[i], key, &n);
+                        key[n] = 'x';
+                        r = damage == 0   ? table_del(t, tables[i], BYTES(key, n))
+                            : damage == 1 ? table_put(t, tables[i], BYTES(key, n + 1), BYTES_STR("x"))
+                                          : table_put(t, tables[i], BYTES(key, n), BYTES_STR("x"));
+                        cr_assert_eq(r, 0);
+                        cr_assert_eq(engine_fold_compare(t, &fold, &f.d), 0, "%s", f.d.text);
+                        cr_assert(fold.how && strcmp(fold.how, how[damage]) == 0 && fold.table == tables[i] && fold.differ == 1, "%s %s: %s %lu",
+                                  table_name(tables[i]), how[damage], fold.how ? fold.how : "none", fold.differ);
+                        cr_assert_eq(engine_fold_rebuild(t, &fold, &f.d), 0, "%s", f.d.text);
+                        wake_same(t, "mended");
+                        store_abort(t);
+                }
+}
+
 /* Events that contradict the rows are refused, and leave nothing after the abort. */
 Test(wake, events_that_contradict_the_rows) {
         static const struct {
