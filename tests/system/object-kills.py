@@ -60,24 +60,25 @@ def intent(i):
 
 
 def records(i):
-    found, after = [], []
+    return [r["id"] for r in node.json("memory", "list", "--json")["records"] if r["id"].startswith("tally-%d-" % i)]
+
+
+def seen(i):
+    """Entries, and the slot's versions, of one moment: a daemon may be at work."""
     while True:
-        page = node.json("memory", "list", "--json", "--limit", "1000", *after)
-        found += [r["id"] for r in page["records"] if r["id"].startswith("tally-%d-" % i)]
-        if page.get("next") is None:
-            return found
-        after = ["--after", page["next"]]
+        history, slot = node.history(objects[i]), node.run("slot", "history", "tally.%d" % i, "--json")
+        versions = json.loads(slot.out)["history"] if slot.code == 0 else []
+        if len(node.history(objects[i])) == len(history):
+            return history, versions
 
 
 def effects_once(i, *what):
     """How many successes the object has. O-38: each has the slot's version and the record of its number, and nothing else has any."""
     id = objects[i]
-    history = node.history(id)
+    history, versions = seen(i)
     check_chain(id, history, *what)
     done = [e["trace"] for e in history if e["kind"] == "outcome" and e["outcome"]["kind"] == "success"]
     same(len(set(done)), len(done), id, "a trace that succeeded twice", *what)
-    versions = node.json("slot", "history", "tally.%d" % i, "--json") if done or node.run("slot", "get", "tally.%d" % i).code == 0 else []
-    versions = versions["versions"] if isinstance(versions, dict) else versions
     same(len(versions), len(done), id, "versions of the slot, and successes", *what)
     regions = {e["data"].get("region") for e in history if e["kind"] == "outcome" and e["outcome"]["kind"] == "success"}
     same({v["region"] for v in versions}, regions, id, "regions that wrote, and those that succeeded", *what)
