@@ -36,7 +36,8 @@ static int memory_begin_fold(ObjectMemory *m) {
 }
 
 int memory_take_first(ObjectMemory *m, const Entry *e, Diag *reterr) {
-        json_t *intent = json_object_get(memory_data(e), "intent"), *context = json_object_get(memory_data(e), "context");
+        json_t *intent = json_object_get(memory_data(e), "intent");
+        json_t *context = json_object_get(memory_data(e), "context");
         _cleanup_json_ json_t *complete = NULL;
         int r;
 
@@ -57,7 +58,8 @@ int memory_take_started(ObjectMemory *m, const Entry *e, Diag *reterr) {
         uint64_t deadline;
         json_t *started;
 
-        if (!json_text(json_object_get(data, "skill")) || json_get_u64(json_object_get(data, "deadline_usec"), &deadline) < 0)
+        if (!json_text(json_object_get(data, "skill")) ||
+            json_get_u64(json_object_get(data, "deadline_usec"), &deadline) < 0)
                 return diag(reterr, OBJECT_E_SYNTAX, "data of \"started\" must have a skill and deadline_usec");
         memory_drop(m, "next");
         started = json_pack("{s:O, s:O, s:o, s:o, s:o, s:O}", "trace", json_object_get(e->json, "trace"), "node",
@@ -277,13 +279,14 @@ static int memory_forget_negative(ObjectMemory *m, const char *node) {
 
 int memory_take_reentry(ObjectMemory *m, const Entry *e, Diag *reterr) {
         _cleanup_json_ json_t *dormant = json_incref(json_object_get(m->fold, "dormant"));
+        const json_t *step = memory_step(m->intent, json_number(m->fold, "step"));
         const char *reason = json_str(dormant, "reason");
         int r = 0;
 
         (void)reterr; /* each reentry is taken */
         memory_drop(m, "dormant");
         if (strcmp(reason, "wait") == 0)
-                r = json_object_get(memory_step(m->intent, json_number(m->fold, "step")), "wait") ? memory_step_done(m) : 0;
+                r = json_object_get(step, "wait") ? memory_step_done(m) : 0;
         else if (strcmp(reason, "rest") == 0)
                 r = memory_put(m, "rest", json_false());
         else if (strcmp(reason, "backoff") == 0)

@@ -54,7 +54,7 @@ static int memory_expect(ObjectMemory *m, const json_t *children, uint64_t seria
                                 oldest = of;
                 json_object_foreach_safe(ever, tmp, id, v)
                         if (json_get_u64(v, &of) < 0 || of == oldest)
-                                json_object_del(ever, id);
+                        json_object_del(ever, id);
         }
         return memory_put(m, "children_ever", json_incref(ever));
 }
@@ -75,8 +75,8 @@ static int memory_check_delegation(const ObjectMemory *m, const json_t *data, Di
                             INTENT_CHILDREN_MAX);
         if (json_number(scope, "depth") < 1 || n > json_number(scope, "fanout"))
                 return diag(reterr, OBJECT_E_SCOPE,
-                            "delegation: %zu children, but the trust scope has depth %" PRIu64 " and fanout %" PRIu64, n,
-                            json_number(scope, "depth"), json_number(scope, "fanout"));
+                            "delegation: %zu children, but the trust scope has depth %" PRIu64 " and fanout %" PRIu64,
+                            n, json_number(scope, "depth"), json_number(scope, "fanout"));
         if (mode == GATHER_MODES || (mode == GATHER_QUORUM &&
                                      (json_number(gather, "n") < 1 || json_number(gather, "n") > n)))
                 return diag(reterr, OBJECT_E_SYNTAX,
@@ -139,15 +139,17 @@ OutcomeKind memory_aggregate(const json_t *delegation, const Tally *t) {
 
         switch ((GatherMode)name_index(gather_modes, GATHER_MODES, json_str(delegation, "mode"))) {
         case GATHER_ALL:
-                return t->ended < t->all          ? OUTCOME_KIND_COUNT_
-                       : t->successes == t->all ? OUTCOME_KIND_SUCCESS
-                                                  : OUTCOME_KIND_PARTIAL;
+                if (t->ended < t->all)
+                        break;
+                return t->successes == t->all ? OUTCOME_KIND_SUCCESS : OUTCOME_KIND_PARTIAL;
         case GATHER_ANY:
-                return t->successes > 0 ? OUTCOME_KIND_SUCCESS : t->ended < t->all ? OUTCOME_KIND_COUNT_ : OUTCOME_KIND_FAILURE;
+                if (t->successes > 0)
+                        return OUTCOME_KIND_SUCCESS;
+                return t->ended < t->all ? OUTCOME_KIND_COUNT_ : OUTCOME_KIND_FAILURE;
         case GATHER_QUORUM:
-                return t->successes >= n                             ? OUTCOME_KIND_SUCCESS
-                       : t->successes + (t->all - t->ended) < n ? OUTCOME_KIND_FAILURE
-                                                                     : OUTCOME_KIND_COUNT_;
+                if (t->successes >= n)
+                        return OUTCOME_KIND_SUCCESS;
+                return t->successes + (t->all - t->ended) < n ? OUTCOME_KIND_FAILURE : OUTCOME_KIND_COUNT_;
         case GATHER_COLLECT:
         case GATHER_MODES:
                 break;

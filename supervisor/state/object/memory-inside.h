@@ -7,8 +7,8 @@
 
 #define JSON_TIME_MAX ((uint64_t)JSON_INTEGER_MOST) /* usec; triggers have numbers, and this is the year 2255 */
 
-/* Each of these works on a copy of the memory that is thrown away on failure; the fold is a shallow copy of its own, and
- * everything below is shared. */
+/* The work of memory_apply(), on a copy of the memory that a failure throws away. The fold is a shallow copy, and all
+ * below is shared. */
 int memory_take_first(ObjectMemory *m, const Entry *e, Diag *reterr);
 int memory_take_started(ObjectMemory *m, const Entry *e, Diag *reterr);
 int memory_take_mutation(ObjectMemory *m, const Entry *e, Diag *reterr);
@@ -28,7 +28,7 @@ typedef struct Tally { /* of the children of a delegation */
 Tally memory_tally(const json_t *children);
 /* O-26. OUTCOME_KIND_COUNT_: the aggregate is open. */
 OutcomeKind memory_aggregate(const json_t *delegation, const Tally *t);
-/* The names of members in order: that of a JSON object in memory depends on its history. *ret: owned, names borrowed. */
+/* The names of members, sorted: jansson's order depends on the history. *ret: owned, names borrowed. */
 int memory_keys(const json_t *o, const char ***ret, size_t *ret_n);
 
 /* The end of an attempt at the present step: its descriptor, and the run of non-successes. */
@@ -43,8 +43,8 @@ json_t *outcome_kept(const json_t *outcome, bool value);
 /* The canonical bytes of v, SIZE_MAX: none (numbers beyond the range). -ENOMEM as SIZE_MAX, too. */
 size_t outcome_bytes(const json_t *v);
 
-/* Equal in canonical form: an entry that was made just now may have 1.0 where the same entry, read again, has 1. Returns
- * 1, 0, -ENOMEM. */
+/* Equal in canonical form: a new entry may have 1.0 where the same entry, parsed again, has 1. Returns 1, 0,
+ * -ENOMEM. */
 int outcome_same(const json_t *a, const json_t *b);
 
 /* The actions of an intent, in their order: the elements of "steps", or "do" itself. */

@@ -65,8 +65,9 @@ static int memory_check_move(const ObjectMemory *m, const Entry *e, Diag *reterr
                 legal = object_state_can_move(m->state, to) &&
                         (to != OBJECT_EVALUATION || (m->state == OBJECT_EXECUTION) == (e->kind == ENTRY_OUTCOME));
         if (!legal)
-                return diag(reterr, OBJECT_E_MOVE, "entry %" PRIu64 " of object %s: \"%s\" does not follow the state %s%s",
-                            e->n, json_str(e->json, "object"), entry_kind_name(e->kind), object_state_name(m->state),
+                return diag(reterr, OBJECT_E_MOVE,
+                            "entry %" PRIu64 " of object %s: \"%s\" does not follow the state %s%s", e->n,
+                            json_str(e->json, "object"), entry_kind_name(e->kind), object_state_name(m->state),
                             m->state == OBJECT_TERMINATED ? ", which is final: only late answers of children do" : "");
         if (e->state != (note ? m->state : to))
                 return diag(reterr, OBJECT_E_MOVE,
@@ -120,8 +121,8 @@ static int memory_check_checkpoint(const ObjectMemory *m, const Entry *e, Diag *
                 return r;
         if (r == 0)
                 return diag(reterr, OBJECT_E_CHAIN,
-                            "entry %" PRIu64 " of object %s: the checkpoint is not the fold of the entries before", e->n,
-                            m->object);
+                            "entry %" PRIu64 " of object %s: the checkpoint is not the fold of the entries before",
+                            e->n, m->object);
         return 0;
 }
 
@@ -136,8 +137,9 @@ static int memory_advance(ObjectMemory *m, const Entry *e) {
         m->state = e->state;
         if (e->kind == ENTRY_CHECKPOINT)
                 m->checkpoint = m->n;
-        return json_text(ref) && json_string_length(ref) <= MEMORY_FOLD_REASON_MAX ? memory_put(m, "policy", json_incref(ref))
-                                                                              : 0;
+        if (!json_text(ref) || json_string_length(ref) > MEMORY_FOLD_REASON_MAX)
+                return 0;
+        return memory_put(m, "policy", json_incref(ref));
 }
 
 int memory_apply(ObjectMemory *m, const Entry *e, Diag *reterr) {
@@ -186,8 +188,8 @@ int memory_from_json(const json_t *v, const char *object, ObjectMemory *ret, Dia
                 return diag(reterr, OBJECT_E_SYNTAX, "fold: member \"version\" must be a number");
         if (version != MEMORY_VERSION)
                 return diag(reterr, OBJECT_E_VERSION,
-                            "fold: version %" PRIu64 " is not %d: read it with a newer version of this program", version,
-                            MEMORY_VERSION);
+                            "fold: version %" PRIu64 " is not %d: a newer version of the program reads this fold",
+                            version, MEMORY_VERSION);
         m.state = object_state_of(json_str(v, "state"));
         m.intent = json_object_get(v, "intent");
         m.context = json_object_get(v, "context");

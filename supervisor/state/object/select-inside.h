@@ -24,6 +24,8 @@ int select_step(Selection *s);
 int select_take(Selection *s, ObjectAction a, const char *reason, json_t *data);
 /* Dormancy on a trigger, which is taken. backoff: taken, or NULL. */
 int select_dormancy(Selection *s, const char *reason, json_t *trigger, json_t *backoff);
+/* Dormancy until the policy is another one, or termination where the policy says so (O-15). */
+int select_denied(Selection *s);
 /* Does the local policy allow the action? */
 bool select_allows(const Selection *s, ObjectAction a);
 /* How many children the policy and the trust scope allow. */

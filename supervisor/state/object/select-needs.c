@@ -36,6 +36,7 @@ static int select_add_trigger(json_t *needs, const json_t *trigger, uint64_t sin
 int select_needs(const ObjectMemory *m, json_t **ret_needs) {
         const json_t *dormant = json_object_get(m->fold, "dormant"), *until = json_object_get(m->intent, "until");
         const json_t *step = memory_step(m->intent, json_number(m->fold, "step"));
+        const json_t *sleep_on = json_object_get(json_object_get(m->fold, "next"), "sleep");
         _cleanup_json_ json_t *needs = json_pack("{s:[], s:[], s:[], s:b}", "slots", "objects", "events", "policy", 0);
         _cleanup_json_ json_t *more = NULL, *proposed = NULL;
         int r = needs ? 0 : -ENOMEM;
@@ -46,9 +47,9 @@ int select_needs(const ObjectMemory *m, json_t **ret_needs) {
                 r = condition_needs(until, &more);
         if (r == 0 && more)
                 r = select_merge(needs, more);
-        if (r == 0 && select_may(m, "sleep") && json_object_get(json_object_get(m->fold, "next"), "sleep"))
-                r = trigger_complete(json_object_get(json_object_get(m->fold, "next"), "sleep"), m->object, &proposed, NULL);
-        r = MIN(r, 0); /* selection refuses a bad proposal itself */
+        if (r == 0 && sleep_on && select_may(m, "sleep"))
+                r = trigger_complete(sleep_on, m->object, &proposed, NULL);
+        r = MIN(r, 0); /* selection refuses a bad proposal */
         if (r == 0 && m->state != OBJECT_DORMANT) {
                 const json_t *const may_sleep_on[] = {
                         json_object_get(step, "wait"),

@@ -50,7 +50,8 @@ static int select_check_reads(const json_t *reads, const json_t *v, Diag *why) {
 }
 
 static int select_next_delegate(Selection *s, const json_t *next, Diag *why) {
-        const json_t *list = json_object_get(next, "delegate"), *scope = json_object_get(s->m->context, "scope"), *child;
+        const json_t *list = json_object_get(next, "delegate"), *child;
+        const json_t *scope = json_object_get(s->m->context, "scope");
         _cleanup_json_ json_t *intent = json_pack("{s:{s:O, s:O*}}", "do", "delegate", list, "gather",
                                                   json_object_get(next, "gather"));
         _cleanup_json_ json_t *complete = NULL;
@@ -85,7 +86,8 @@ static int select_next_mutate(Selection *s, const json_t *next, Diag *why) {
                         : diag(why, OBJECT_E_INTENT, "mutate: \"intent\" must be an intent");
 
         if (r == 0 && reason && (!json_text(reason) || json_string_length(reason) > MEMORY_FOLD_REASON_MAX))
-                r = diag(why, OBJECT_E_INTENT, "mutate: \"why\" must be text of at most %d bytes", MEMORY_FOLD_REASON_MAX);
+                r = diag(why, OBJECT_E_INTENT, "mutate: \"why\" must be text of at most %d bytes",
+                         MEMORY_FOLD_REASON_MAX);
         if (r == 0)
                 r = intent_refine_check(s->m->intent, after, json_str(mutate, "how"),
                                         json_object_get(s->m->context, "scope"), why);
@@ -109,8 +111,10 @@ static int select_next_sleep(Selection *s, const json_t *next, Diag *why) {
 static int select_next_end(Selection *s, const json_t *next, Diag *why) {
         const json_t *reason = json_object_get(next, "end");
 
-        if (!json_text(reason) || json_string_length(reason) == 0 || json_string_length(reason) > MEMORY_FOLD_REASON_MAX)
-                return diag(why, OBJECT_E_INTENT, "end: the reason must be text of 1 to %d bytes", MEMORY_FOLD_REASON_MAX);
+        if (!json_text(reason) || json_string_length(reason) == 0 ||
+            json_string_length(reason) > MEMORY_FOLD_REASON_MAX)
+                return diag(why, OBJECT_E_INTENT, "end: the reason must be text of 1 to %d bytes",
+                            MEMORY_FOLD_REASON_MAX);
         return select_taken(select_take(
                 s, ACTION_TERMINATION, "ended",
                 json_pack("{s:s, s:s, s:O}", "reason", "ended", "by", "skill", "why", reason)));

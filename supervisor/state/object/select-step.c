@@ -1,18 +1,10 @@
-/* The last rules of selection: the present step, and its split (O-50). */
+/* The last rules of selection: the present step, or its halves (O-50). */
 #include "object/select-inside.h"
 
 #include "object/intent.h"
 
-/* Sleeps until the policy is another one, or allows the action (O-15). */
-static int select_denied(Selection *s, ObjectAction a) {
-        return select_dormancy(s, "denied",
-                               select_allows(s, a) ? json_pack("{s:{s:s}}", "policy", "not", s->ref)
-                                                   : json_pack("{s:{s:s}}", "policy", "allows", object_action_name(a)),
-                               NULL);
-}
-
-/* A remainder takes the place of args or of the input when an intent could have it there; it is the skill's own word, so
- * that nothing else of the step changes. *ret: the step, new. */
+/* A remainder takes the place of args or input, as far as an intent may have the same there. The remainder is a word of
+ * the skill: the rest of the step stays. *ret: the step, new. */
 static int select_with_remainder(const json_t *step, const json_t *remainder, json_t **ret) {
         _cleanup_json_ json_t *with = json_copied(step), *intent = NULL, *complete = NULL;
         bool list = json_is_array(remainder);
@@ -39,8 +31,6 @@ static int select_execution(Selection *s, const json_t *step) {
         uint64_t timeout = json_number(s->with, "timeout_usec"), end;
         int r;
 
-        if (!select_allows(s, ACTION_EXECUTION))
-                return select_denied(s, ACTION_EXECUTION);
         r = select_with_remainder(step, json_object_get(s->m->fold, "remainder"), &with);
         if (r < 0)
                 return r;
@@ -50,8 +40,8 @@ static int select_execution(Selection *s, const json_t *step) {
         end = MIN(end, JSON_TIME_MAX);
         return select_take(
                 s, ACTION_EXECUTION, "step",
-                json_pack("{s:O, s:O*, s:O*, s:O*, s:o, s:o, s:O, s:o}", "skill", json_object_get(with, "skill"), "entry",
-                          json_object_get(with, "entry"), "args", json_object_get(with, "args"), "input",
+                json_pack("{s:O, s:O*, s:O*, s:O*, s:o, s:o, s:O, s:o}", "skill", json_object_get(with, "skill"),
+                          "entry", json_object_get(with, "entry"), "args", json_object_get(with, "args"), "input",
                           json_object_get(with, "input"), "timeout_usec", json_u64(end > s->now ? end - s->now : 0),
                           "deadline_usec", json_u64(end), "step", json_object_get(s->m->fold, "step"), "attempt",
                           json_u64(memory_add(json_number(s->m->fold, "attempts"), 1))));
@@ -79,8 +69,8 @@ int select_step(Selection *s) {
                 return select_dormancy(s, "wait", json_incref(json_object_get(step, "wait")), NULL);
         if (!json_object_get(step, "delegate"))
                 return 0;
-        if (!select_allows(s, ACTION_DELEGATION) || json_array_size(json_object_get(step, "delegate")) > select_fanout(s))
-                return select_denied(s, ACTION_DELEGATION);
+        if (json_array_size(json_object_get(step, "delegate")) > select_fanout(s))
+                return select_denied(s);
         return select_delegation(s, again ? "again" : "step", step, json_is_true(json_object_get(again, "proposed")));
 }
 
@@ -96,7 +86,7 @@ static json_t *select_part(const json_t *list, size_t from, size_t to) {
         return part;
 }
 
-/* The intent with step number `at` in two halves of its args. NULL: out of memory. */
+/* The intent with the args of step number `at` in two halves. NULL: out of memory. */
 static json_t *select_halves(const json_t *intent, size_t at) {
         _cleanup_json_ json_t *after = json_copied((json_t *)intent), *steps = json_array();
         size_t n = memory_steps(intent);
@@ -139,6 +129,7 @@ int select_split(Selection *s) {
         const json_t *fold = s->m->fold, *intent = s->m->intent;
         size_t at = json_number(fold, "step");
         const json_t *args = json_object_get(memory_step(intent, at), "args");
+        const json_t *scope = json_object_get(s->m->context, "scope");
         _cleanup_json_ json_t *after = NULL;
         int r;
 
@@ -146,7 +137,7 @@ int select_split(Selection *s) {
             !select_allows(s, ACTION_MUTATION) || !select_can_split(args))
                 return 0;
         after = select_halves(intent, at);
-        r = after ? intent_refine_check(intent, after, "narrow", json_object_get(s->m->context, "scope"), NULL) : -ENOMEM;
+        r = after ? intent_refine_check(intent, after, "narrow", scope, NULL) : -ENOMEM;
         if (r != 0)
                 return r < 0 ? r : 0; /* no further step is possible */
         return select_take(s, ACTION_MUTATION, "timeout",

@@ -67,7 +67,12 @@ uint64_t select_fanout(const Selection *s) {
 
 static TriggerView select_view(const Selection *s, uint64_t since, const json_t *counts) {
         return (TriggerView){
-                .now_usec = s->now, .since_usec = since, .counts = counts, .facts = select_facts(s), .policy = s->policy};
+                .now_usec = s->now,
+                .since_usec = since,
+                .counts = counts,
+                .facts = select_facts(s),
+                .policy = s->policy,
+        };
 }
 
 uint64_t select_deadline_usec(const Selection *s) {
@@ -84,8 +89,8 @@ uint64_t select_deadline_usec(const Selection *s) {
         return first;
 }
 
-/* The deadline wakes the object, too, whatever it waits for. A trigger without room for a further part stays as it is.
- * Takes trigger; NULL: out of memory. */
+/* The trigger, or the deadline. A trigger without room for a further part is left alone. Takes trigger; NULL: out of
+ * memory. */
 static json_t *select_or_deadline(const Selection *s, json_t *trigger) {
         _cleanup_json_ json_t *old = trigger, *parts = NULL, *either = NULL, *complete = NULL;
         uint64_t deadline = select_deadline_usec(s);
@@ -93,7 +98,8 @@ static json_t *select_or_deadline(const Selection *s, json_t *trigger) {
 
         if (!trigger || deadline >= JSON_TIME_MAX)
                 return TAKE_PTR(old);
-        parts = json_object_get(trigger, "any") ? json_copy(json_object_get(trigger, "any")) : json_pack("[O]", trigger);
+        parts = json_object_get(trigger, "any") ? json_copy(json_object_get(trigger, "any"))
+                                                : json_pack("[O]", trigger);
         either = json_pack("{s:O}", "any", parts);
         if (!either ||
             json_array_append_new(parts, json_pack("{s:{s:o}}", "elapsed", "at", json_u64(deadline))) < 0)
@@ -102,10 +108,11 @@ static json_t *select_or_deadline(const Selection *s, json_t *trigger) {
         return r < 0 ? NULL : r > 0 ? TAKE_PTR(old) : TAKE_PTR(either);
 }
 
-/* A trigger that holds when the object falls asleep wakes it after the least pace: nobody spins. */
+/* A trigger that holds already when the object falls asleep counts after the least pace: no object spins. */
 int select_dormancy(Selection *s, const char *reason, json_t *trigger, json_t *backoff) {
         _cleanup_json_ json_t *holds = NULL, *counts = json_object(), *wait = backoff;
         _cleanup_json_ json_t *taken = select_or_deadline(s, trigger);
+        const json_t *pace = json_object_get(s->with, "pace");
         TriggerView view = select_view(s, s->now, counts);
         uint64_t not_before = 0;
         int r = taken && counts ? trigger_holds(taken, &view, &holds) : -ENOMEM;
@@ -113,7 +120,7 @@ int select_dormancy(Selection *s, const char *reason, json_t *trigger, json_t *b
         if (r < 0)
                 return r;
         if (r > 0)
-                not_before = MIN(memory_add(s->now, json_number(json_object_get(s->with, "pace"), "min_usec")), JSON_TIME_MAX);
+                not_before = MIN(memory_add(s->now, json_number(pace, "min_usec")), JSON_TIME_MAX);
         return select_take(s, ACTION_DORMANCY, reason,
                            json_pack("{s:O, s:s, s:o, s:O*}", "trigger", taken, "reason", reason, "not_before",
                                      json_u64(not_before), "backoff", wait));
@@ -155,7 +162,7 @@ static int select_dormant(Selection *s) {
                 return 0;
         if (s->now >= select_deadline_usec(s))
                 return select_limits(s);
-        if (not_before > s->now && s->now >= since) /* a clock that was set back holds nobody */
+        if (not_before > s->now && s->now >= since) /* unless the clock was set back */
                 return select_none(s, "asleep",
                                    json_pack("[{s:{s:o}, s:o}]", "elapsed", "at", json_u64(not_before), "until",
                                              json_u64(not_before)));
@@ -167,13 +174,37 @@ static int select_dormant(Selection *s) {
         return select_take(s, ACTION_REENTRY, "trigger", TAKE_PTR(holds));
 }
 
-/* O-15. */
-static int select_policy(Selection *s) {
-        if (strcmp(json_str(s->policy, "verdict"), "allowed") == 0)
-                return 0;
+/* What a denial does, in another state than dormant (O-15). Takes trigger. */
+static int select_denial(Selection *s, json_t *trigger) {
+        _cleanup_json_ json_t *taken = trigger;
+
         if (strcmp(json_str(s->policy, "on_denied"), "terminate") == 0)
                 return select_take(s, ACTION_TERMINATION, "policy", json_pack("{s:s}", "reason", "policy"));
-        return select_dormancy(s, "denied", json_pack("{s:{s:s}}", "policy", "not", s->ref), NULL);
+        return select_dormancy(s, "denied", TAKE_PTR(taken), NULL);
+}
+
+int select_denied(Selection *s) {
+        return select_denial(s, json_pack("{s:{s:s}}", "policy", "not", s->ref));
+}
+
+static int select_policy(Selection *s) {
+        return strcmp(json_str(s->policy, "verdict"), "allowed") == 0 ? 0 : select_denied(s);
+}
+
+/* The decision, judged by the policy's list of actions. A denial is a dormancy or a termination in any case. */
+static int select_judge(Selection *s) {
+        const ObjectAction a = s->out->action;
+        json_t *trigger;
+        bool ends = strcmp(json_str(s->policy, "on_denied"), "terminate") == 0;
+
+        if (a == ACTION_NONE || select_allows(s, a) || strcmp(s->out->reason, "policy") == 0 ||
+            (a == ACTION_DORMANCY && !ends))
+                return 0;
+        selected_deinit(s->out);
+        trigger = json_pack("{s:{s:s}}", "policy", "allows", object_action_name(a));
+        if (s->m->state == OBJECT_DORMANT && !ends)
+                return select_none(s, "denied", json_pack("[o]", trigger));
+        return select_denial(s, trigger);
 }
 
 /* O-35. */
@@ -229,7 +260,7 @@ static int select_negative(Selection *s) {
         return 0;
 }
 
-/* O-51, O-52. A clock that ran back does not make the delay longer. */
+/* O-51, O-52. A clock set back makes the delay no longer. */
 static int select_backoff(Selection *s) {
         const json_t *fold = s->m->fold;
         OutcomeKind k = outcome_kind_of(json_str(json_object_get(fold, "last"), "kind"));
@@ -278,12 +309,14 @@ int select_action(const ObjectMemory *m, const json_t *local, Selected *ret, Dia
                 return -EINVAL;
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(select_rules); i++)
                 r = select_rules[i](&s);
+        if (r > 0)
+                r = select_judge(&s) ?: r;
         if (r > 0 && s.refused && out.data &&
             json_object_set_new(out.data, "refused_next", json_string(s.refused)) < 0)
                 r = -ENOMEM;
         free(s.refused);
         if (r <= 0)
-                return r < 0 ? r : -EINVAL; /* no rule for the step: memory_apply() takes no such intent */
+                return r < 0 ? r : -EINVAL; /* a step of no kind: memory_apply() refuses such intents */
         *ret = out;
         out = (Selected){0};
         return 0;

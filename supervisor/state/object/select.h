@@ -23,23 +23,23 @@ typedef struct Selected {
 void selected_deinit(Selected *s);
 #define _cleanup_selected_ _cleanup_(selected_deinit)
 /* data of select_action():
- *   EXECUTION    that of ENTRY_STARTED: {"skill", "entry"?, "args", "input"?, "timeout_usec": of the execution,
- *                "deadline_usec": now + timeout_usec, "step", "attempt"}
- *   DELEGATION   {"delegate": [complete intents], "gather": complete, "serial", "proposed"?: true}: the performer makes the
- *                children, and puts "children": {ID: intent} in the place of "delegate"
- *   the others   that of their entry
+ *   EXECUTION    of ENTRY_STARTED: {"skill", "entry"?, "args", "input"?, "timeout_usec", "deadline_usec": now +
+ *                timeout_usec, "step", "attempt"}
+ *   DELEGATION   {"delegate": [complete intents], "gather": complete, "serial", "proposed"?: true}: the performer makes
+ *                the children, and puts "children": {ID: intent} in the place of "delegate"
+ *   further ones as in entry.h
  * Each may have "refused_next": why a proposal was not taken. */
 /* Does an entry `evaluation` come first, between the state and the entry of the action? */
 bool select_evaluates_first(ObjectState from, ObjectAction a);
 /* The order of the rules is in schema/object.md, "Selection". Returns 0, OBJECT_E_MOVE for a terminated object (O-20),
  * -errno. */
 int select_action(const ObjectMemory *m, const json_t *local, Selected *ret, Diag *reterr);
-/* What select_action() has to find in local "facts": as of trigger_needs(), of all triggers and conditions that it looks
- * at in this state. */
+/* Slots, objects and events that select_action() looks for in "facts" of local, in the present state: as of
+ * trigger_needs(). */
 int select_needs(const ObjectMemory *m, json_t **ret_needs);
 
-/* O-51: the delay after a non-success, usec: clamp(min, base * 2^(weight10/10) * (1 + latency/target), max), in integers
- * only, so that every node computes the same. */
+/* O-51: the delay after a non-success, usec: clamp(min, base * 2^(weight10/10) * (1 + latency/target), max), in
+ * integers only: equal on each node. */
 uint64_t backoff_delay_usec(const json_t *pace, uint64_t weight10, uint64_t latency_usec);
-/* Weights times ten: timeout and non_response 10, failure 7, partial 3, others as in schema/object.md. */
+/* Weights times ten: timeout and non_response 10, failure 7, partial 3, the rest as in schema/object.md. */
 unsigned backoff_weight10(OutcomeKind k);

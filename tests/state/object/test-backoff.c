@@ -70,7 +70,7 @@ Test(backoff, weights) {
                 cr_expect_eq(backoff_weight10(k), weights[k], "%s", outcome_kind_name(k));
 }
 
-static const char *const outcome_names[] = {"success",  "failure", "timeout",     "partial", "non_response",
+static const char *const outcome_names[] = {"success", "failure", "timeout", "partial", "non_response",
                                             "negative", "denied",  "interrupted", "fault"};
 
 // O-48: the kinds of outcomes

@@ -82,6 +82,12 @@ static const struct {
         {"denied and satisfied", DO(""), NULL, "success", NULL, NULL, "denied", NULL, NULL, ACTION_DORMANCY, "denied", NULL},
         {"no executions", DO(""), NULL, "", NULL, NULL, NULL, "{\"allows\":{\"execution\":false}}", NULL, ACTION_DORMANCY, "denied", "{\"policy\":{\"allows\":\"execution\"}}"},
         {"no delegations", DELEGATES("{}"), NULL, "", NULL, NULL, NULL, "{\"allows\":{\"delegation\":false}}", NULL, ACTION_DORMANCY, "denied", "{\"policy\":{\"allows\":\"delegation\"}}"},
+        {"no executions, for ever", DO(""), NULL, "", NULL, NULL, NULL, "{\"allows\":{\"execution\":false},\"on_denied\":\"terminate\"}", NULL, ACTION_TERMINATION, "policy", NULL},
+        {"no terminations", DO(""), NULL, "success", NULL, NULL, NULL, "{\"allows\":{\"termination\":false}}", NULL, ACTION_DORMANCY, "denied", "{\"policy\":{\"allows\":\"termination\"}}"},
+        {"no dormancy", WITH("{}"), NULL, "failure", NULL, NULL, NULL, "{\"allows\":{\"dormancy\":false}}", NULL, ACTION_DORMANCY, "backoff", NULL},
+        {"no dormancy, for ever", WITH("{}"), NULL, "failure", NULL, NULL, NULL, "{\"allows\":{\"dormancy\":false},\"on_denied\":\"terminate\"}", NULL, ACTION_TERMINATION, "policy", NULL},
+        {"no reentry", WITH("{}"), NULL, "failure cycle +2", NULL, NULL, NULL, "{\"allows\":{\"reentry\":false}}", NULL, ACTION_NONE, "denied", NULL},
+        {"no end of a sleeper", DO(",\"until\":\"never\",\"constraints\":[{\"deadline\":\"1m\"}]"), NULL, "failure cycle +60", NULL, NULL, NULL, "{\"allows\":{\"termination\":false}}", NULL, ACTION_NONE, "denied", NULL},
         {"few children", DELEGATES("{}"), NULL, "", NULL, NULL, NULL, "{\"fanout\":2}", NULL, ACTION_DORMANCY, "denied", "\"not\""},
         {"no depth", DELEGATES("{}"), NULL, "", NULL, NULL, NULL, "{\"depth\":0}", NULL, ACTION_DORMANCY, "denied", "\"not\""},
         /* rule 5, O-35 */
