@@ -77,6 +77,8 @@ SERVES_NOBODY = "an_interpreter_with_a_thread_or_something_shared_serves_nobody"
 OBJECT_APPLY, OBJECT_CHILDREN, OBJECT_NEXT = (f"supervisor/state/object/{x}.c" for x in ("memory-apply", "memory-delegation", "select-next"))
 OBJECT_MEMORY, OBJECT_SELECT = "state/object/test-object-memory", "state/object/test-object-select"
 
+INTENT, REFINE, TRIGGER = (f"state/object/test-object-{x}" for x in ("intent", "refine", "trigger"))
+
 MUTATIONS = [
     # --- system calls
     Mutation("filter: keyrings", [allow("add_key", "keyctl", "request_key")], "key-add"),
@@ -1023,6 +1025,38 @@ MUTATIONS = [
     Mutation("objects: what another node cannot do is no matter here", [("supervisor/state/object/select.c", "strcmp(json_str(negative, \"node\"), s->node) == 0 &&", "")], "rules", runner=OBJECT_SELECT),
     Mutation("objects: a trigger that is always true does not spin", [("supervisor/state/object/select.c", "        if (r > 0)\n                not_before", "        if (0)\n                not_before")],
              "rules", runner=OBJECT_SELECT),
+    # --- persistent objects: intents, scopes, triggers
+    Mutation("intent: a refinement drops no constraint (O-23)", [("supervisor/state/object/refine.c", "                if (k == json_array_size(rest))\n                        return form_bad(",
+             "                if (k == json_array_size(rest))\n                        continue;\n                if (0)\n                        return form_bad(")],
+             "what_each_kind_may_change,narrow_is_an_order_and_nothing_drops_a_constraint", runner=REFINE),
+    Mutation("intent: a refinement stays in the trust scope (O-23)", [("supervisor/state/object/refine.c", "        e = intent_within(after, scope, reterr);", "        e = 0;")],
+             "what_each_kind_may_change", runner=REFINE),
+    Mutation("intent: narrow goes one way (O-22)", [("supervisor/state/object/refine.c", "        return kind == 0   ? refine_narrow_intent(&f, root, before, after)", "        return kind == 0   ? 0")],
+             "what_each_kind_may_change,narrow_is_an_order_and_nothing_drops_a_constraint", runner=REFINE),
+    Mutation("intent: a skill beyond the scope is refused (O-25)", [("supervisor/state/object/intent-scope.c", "        return !skill || scope_has(w->allowed, skill)", "        return 1")],
+             "an_intent_within_its_scope", runner=INTENT),
+    Mutation("intent: delegations are as deep as the scope allows (O-25)", [("supervisor/state/object/intent-scope.c", "if (depth + 1 > deep)", "if (0)")],
+             "an_intent_within_its_scope,the_scope_of_a_child", runner=INTENT),
+    Mutation("intent: a child's scope is less deep than its parent's (O-25)", [("supervisor/state/object/intent-scope.c", "json_u64(depth - 1)", "json_u64(depth)")],
+             "the_scope_of_a_child", runner=INTENT),
+    Mutation("intent: a scope is within another name by name (O-25)", [("supervisor/state/object/intent-scope.c", "                if (!scope_has(outer, item))", "                if (0)")],
+             "a_scope_within_another", runner=INTENT),
+    Mutation("intent: all is not within a list (O-25)", [("supervisor/state/object/intent-scope.c", '        if (json_text_is(v, "*"))\n                return form_bad(f, at, v, "all,', '        if (0)\n                return form_bad(f, at, v, "all,')],
+             "a_scope_within_another", runner=INTENT),
+    Mutation("intent: what is no scope is within none (O-25)", [("supervisor/state/object/intent-scope.c", 'if (!json_is_array(v) && !json_text_is(v, "*"))', "if (0)")],
+             "a_scope_within_another", runner=INTENT),
+    Mutation("intent: the constraint skills holds for children (O-2)", [("supervisor/state/object/intent.c", "        e = e ?: intent_check_skills(f, at, to);\n", "")], "refused", runner=INTENT),
+    Mutation("intent: nesting is bounded (O-2)", [("supervisor/state/object/intent-form.c", "        if (depth > INTENT_JSON_DEPTH)", "        if (0)")], "bounds", runner=INTENT),
+    Mutation("trigger: no object waits for its own end (O-31)", [("supervisor/state/object/trigger.c", 'if (e == 0 && f->self && json_text_is(id, f->self))', "if (0)")], "refused", runner=TRIGGER),
+    Mutation("trigger: events of objects wake no object (O-31)", [("supervisor/state/object/trigger.c", 'if (e == 0 && s && strncmp(s, "object.", 7) == 0)', "if (0)")], "refused", runner=TRIGGER),
+    Mutation("trigger: an event that nothing records wakes nobody (O-31)", [("supervisor/state/object/trigger.c", "if (e == 0 && (!s || !event_type_known(s)))", "if (0)")], "refused", runner=TRIGGER),
+    Mutation("trigger: so many parts (O-31)", [("supervisor/state/object/trigger.c", "if (++f->nodes > TRIGGER_NODES_MAX)", "if (0)")], "bounds_of_nodes_and_depth", runner=TRIGGER),
+    Mutation("trigger: so deep (O-31)", [("supervisor/state/object/trigger.c", "        if (depth > TRIGGER_DEPTH_MAX)", "        if (0)")], "bounds_of_nodes_and_depth", runner=TRIGGER),
+    Mutation("trigger: a policy that denies allows nothing (O-15)", [("supervisor/state/object/trigger-holds.c", 'json_text_is(json_object_get(view->policy, "verdict"), "denied") ||', "0 ||")],
+             "a_denied_policy_allows_nothing", runner=TRIGGER),
+    Mutation("trigger: times do not wrap (O-30)", [("supervisor/state/object/trigger-needs.c", 'json_number(elapsed, "for_usec"), &t) ? UINT64_MAX : t;', 'json_number(elapsed, "for_usec"), &t) ? t : t;')],
+             "times_do_not_wrap", runner=TRIGGER),
+
     # --- persistent objects: entries and files
     Mutation("object: the signature of each entry is checked (O-7)", [("supervisor/state/object/bundle.c", "        return entry_verify(e, key, reterr);\n", "        return 0;\n")],
              "forged_entries,each_bit", runner="state/object/test-object-bundle"),
