@@ -75,6 +75,7 @@ HELD_START, NOT_HELD = "no name and no content that is held holds a start", "the
 SERVES_NOBODY = "an_interpreter_with_a_thread_or_something_shared_serves_nobody"
 
 OBJECT_APPLY, OBJECT_CHILDREN, OBJECT_NEXT = (f"supervisor/state/object/{x}.c" for x in ("memory-apply", "memory-delegation", "select-next"))
+OBJECT_ROW, OBJECT_WAKE, OBJECT_STORE = "supervisor/state/record/object-row.c", "state/object/test-object-wake", "state/object/test-object-object"
 OBJECT_MEMORY, OBJECT_SELECT = "state/object/test-object-memory", "state/object/test-object-select"
 
 INTENT, REFINE, TRIGGER = (f"state/object/test-object-{x}" for x in ("intent", "refine", "trigger"))
@@ -1087,6 +1088,32 @@ MUTATIONS = [
              "too_large", runner="state/object/test-object-bundle"),
     Mutation("json: what jansson could not allocate is told (O-40)", [("supervisor/base/json.c", "                json_failed = true;\n", "                ;\n")],
              "bundle", runner="state/object/test-object-no-memory"),
+    # --- objects: rows and wakes are settled with the event, and come from the ledger alone
+    Mutation("objects: a wake is settled in the commit of its cause", [("supervisor/state/record/event.c", " ?: wake_on_event(t, seq, e->type, whole ?: o);", ";")],
+             "a_thousand_in_the_commit_of_the_write", runner=OBJECT_WAKE),
+    Mutation("objects: a wake matches the members of the event", [("supervisor/state/record/wake.c", "if (!json_is_null(match) && !wake_matches(match, w->entry))", "if (0)")],
+             "by_what_it_waits_for", runner=OBJECT_WAKE),
+    Mutation("objects: other events are not lost by a wake", [(OBJECT_ROW, "if (object_row_is_event_key(pair) && !object_row_has_fired(c, pair, seen) &&", "if (0 &&")],
+             "by_what_it_waits_for", runner=OBJECT_WAKE),
+    Mutation("objects: keys and matches of rows have bounds", [("supervisor/state/record/wake.c", "if (r == -ERANGE || n > WAKE_MATCH_MAX)", "if (r == -ERANGE)")],
+             "beyond_the_bounds", runner=OBJECT_WAKE),
+    Mutation("objects: rows are compared with the fold of the ledger", [("supervisor/state/engine/project.c", "TABLE_OBJECT, TABLE_DUE,\n        TABLE_WAKE, ", "\n        ")],
+             "each_damage_is_found", runner=OBJECT_WAKE),
+    Mutation("objects: an event that contradicts the row is refused", [(OBJECT_ROW, "json_equal(json_object_get(c->entry, \"n\"), json_object_get(c->row, \"n\")) ? 0 : -EUCLEAN", "0")],
+             "events_that_contradict_the_rows", runner=OBJECT_WAKE),
+    Mutation("objects: the entries end at the head of the row (O-8)", [("supervisor/state/object/object-read.c", "memcmp(m.head, row->head, sizeof(m.head)) != 0 || ", "")],
+             "the_head_is_kept", runner=OBJECT_STORE),
+    Mutation("objects: no entry takes the place of another (O-6, O-43)", [(OBJECT_ROW, "n != (c->is_new ? 0 : had) ||", ""),
+             (OBJECT_ROW, "r = table_add(c->t, TABLE_OBJECT, BYTES(key, object_entry_key(c->id, n, key))", "r = table_put(c->t, TABLE_OBJECT, BYTES(key, object_entry_key(c->id, n, key))")],
+             "two_evaluators_of_one_head", runner=OBJECT_STORE),
+    Mutation("objects: polling appends nothing (O-33)", [("supervisor/state/object/append.c", "if (a->memory.state != OBJECT_DORMANT || a->row.due_usec > a->now_usec)", "if (a->memory.state != OBJECT_DORMANT)")],
+             "polling_grows_nothing", runner=OBJECT_STORE),
+    Mutation("objects: the audit checks the chain of entries (O-7)", [("supervisor/state/audit/entries.c", "(f->n > 0 && strcmp(prev, f->head) != 0)", "0")],
+             "the_audit_of_entries", runner=OBJECT_STORE),
+    Mutation("objects: the audit checks signatures of entries (O-7)", [("supervisor/state/audit/entries.c", "entry_verify(e, store_public_key(s), &d) : 0;", "0 : 0;")],
+             "the_audit_of_entries", runner=OBJECT_STORE),
+    Mutation("objects: a child's scope is within its parent's (O-25)", [("supervisor/state/object/object.c", "r = intent_scope_within(scope, n->outer, reterr);", "r = 0;")],
+             "refused_creations", runner=OBJECT_STORE),
 ]
 
 
