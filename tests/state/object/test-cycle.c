@@ -42,6 +42,41 @@ Test(cycle, a_life) {
         sound(&n, id, "a life");
 }
 
+// O-20, O-35: terminated is final: refused, and nothing is appended; still readable, verifiable and exportable.
+Test(cycle, terminated_is_final) {
+        static const char *const hows[] = {"satisfied", "requested", "requested while it sleeps", "requested in an execution"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(hows); i++) {
+                _cleanup_json_ json_t *o = NULL, *answer = NULL, *more = NULL, *input = json_integer(1);
+                _cleanup_buf_ Buf file = {0};
+                _cleanup_node_ Node n;
+                char id[REGION_ID_MAX];
+                uint64_t before;
+                Txn *t;
+
+                node_init(&n);
+                node_create(&n, i == 2 ? "{\"do\": {\"wait\": {\"elapsed\": {\"for\": \"1h\"}}}}" : RUN, id);
+                if (i == 0)
+                        node_execute(&n, id, NULL, SUCCESS, NULL);
+                if (i != 1)
+                        node_act(&n, id);
+                if (i > 0) {
+                        t = store_fixture_begin(&n.s, true);
+                        cr_assert_eq(node_end(&n, t, object_end(t, id, WHO, "requested", &answer, &n.s.d)), 0, "%s: %s", hows[i], n.s.d.text);
+                }
+                before = node_entries(&n, id);
+                cr_assert_eq(node_cycle(&n, id, &o), ENGINE_E_TERMINATED, "%s", hows[i]);
+                t = store_fixture_begin(&n.s, true);
+                cr_assert_eq(node_end(&n, t, object_input(t, id, WHO, "x", input, &more, &n.s.d)), ENGINE_E_TERMINATED, "%s", hows[i]);
+                t = store_fixture_begin(&n.s, true);
+                cr_assert_eq(node_end(&n, t, object_end(t, id, WHO, "again", &more, &n.s.d)), ENGINE_E_TERMINATED, "%s", hows[i]);
+                cr_assert_eq(node_entries(&n, id), before, "%s: an entry behind the end", hows[i]);
+                t = store_fixture_begin(&n.s, true);
+                cr_assert_eq(node_end(&n, t, object_export(t, id, false, WHO, &file, &n.s.d)), 0, "%s: %s", hows[i], n.s.d.text);
+                sound(&n, id, hows[i]);
+        }
+}
+
 // O-10, O-14, O-28, O-48: each kind of outcome is appended, and the next action follows from memory.
 Test(cycle, outcomes_decide_the_next_action) {
         static const struct {
