@@ -81,11 +81,11 @@ int cmd_object_verify(ActionArgs *a) {
         struct stat st;
 
         return region_id_valid(a->argv[0]) && stat(a->argv[0], &st) < 0 ? object_verify_stored(a)
-                                                                         : object_verify_file(a, a->argv[0]);
+                                                                        : object_verify_file(a, a->argv[0]);
 }
 
-/* With --move the file is whole before the store gives the object up: a crash in between leaves two copies of one head, and
- * no object that is nowhere. */
+/* With --move the file is whole before the store gives the object up: a crash in between leaves two copies of one head,
+ * and no object that is nowhere. */
 int cmd_object_export(ActionArgs *a) {
         const bool move = a->o.value['V'], standard = strcmp(a->argv[1], "-") == 0;
         _cleanup_buf_ Buf b = {.max = OBJECT_BUNDLE_MAX};
@@ -107,8 +107,9 @@ int cmd_object_export(ActionArgs *a) {
         r = action_end(a, e);
         if (r != EXIT_OK || standard)
                 return r;
-        return action_tell(a, json_pack("{s:s, s:s, s:b, s:o}", "object", id, "file", a->argv[1], "moved", move, "bytes",
-                                        json_u64(b.n)),
+        return action_tell(a,
+                           json_pack("{s:s, s:s, s:b, s:o}", "object", id, "file", a->argv[1], "moved", move, "bytes",
+                                     json_u64(b.n)),
                            "%s is in %s%s", id, a->argv[1],
                            move ? ", and goes on where the file is imported" : "; it goes on here");
 }
@@ -135,7 +136,9 @@ int cmd_object_import(ActionArgs *a) {
                 return action_print(a, made);
         printf("object %s: %s, %s, %" PRIu64 " entries%s\n", cli_text(made, "object"), cli_text(made, "how"),
                cli_text(made, "state"), cli_u64(made, "n"),
-               json_is_true(json_object_get(made, "eligible")) ? "" : "; it does not go on here: `lethe object why` says why");
+               json_is_true(json_object_get(made, "eligible"))
+                       ? ""
+                       : "; it does not go on here: `lethe object why` says why");
         json_decref(made);
         return cli_done(a->verb, EXIT_OK);
 }
@@ -158,7 +161,8 @@ static void object_print_key(const json_t *o) {
 int cmd_object_trust(ActionArgs *a) {
         const bool revoke = a->o.value['R'], lists = a->argc == 0;
         json_t *made = NULL;
-        int r = lists && revoke ? cli_usage(a->verb, "--revoke needs the VKEY: `lethe object trust` shows the keys") : EXIT_OK;
+        int r = lists && revoke ? cli_usage(a->verb, "--revoke needs the VKEY: `lethe object trust` shows the keys")
+                                : EXIT_OK;
 
         r = r ?: action_begin(a, !lists);
         if (r != EXIT_OK)
@@ -168,6 +172,7 @@ int cmd_object_trust(ActionArgs *a) {
         if (r != EXIT_OK)
                 return r;
         return lists ? action_rows(a, json_pack("{s:o}", "keys", made), "keys", object_print_key)
-                     : action_tell(a, made, "%s", revoke ? "revoked: entries of this key are not believed here any longer"
-                                                         : "trusted: entries of this key are believed here");
+                     : action_tell(a, made, "%s",
+                                   revoke ? "revoked: entries of this key are not believed here any longer"
+                                          : "trusted: entries of this key are believed here");
 }

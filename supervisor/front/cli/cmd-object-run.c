@@ -1,4 +1,4 @@
-/* Runs: CLI. Actions of `lethe object` that change an object: create, cycle, run, input, end. */
+/* Runs: CLI. Actions of `lethe object` with changes: create, cycle, run, input, end. */
 #include "cli/cmd-object.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@
 
 #define OBJECT_DUE_BATCH 64
 
-/* The text of a file, or JSON itself: a scope begins with '{'. */
+/* The text of a file, or JSON of the command line, which begins with '{'. */
 static int object_json(ActionArgs *a, const char *what, const char *said, bool may_be_text, json_t **ret) {
         const char *begin = said + strspn(said, " \t\n");
         _cleanup_free_ char *text = NULL;
@@ -40,7 +40,8 @@ int cmd_object_create(ActionArgs *a) {
         int r;
 
         if (!a->o.value['i'])
-                return cli_usage(a->verb, "create needs --intent FILE: what is to be done (lethe-object(1) has examples)");
+                return cli_usage(a->verb,
+                                 "create needs --intent FILE, the job (lethe-object(1) has examples)");
         r = object_json(a, "--intent", a->o.value['i'], true, &intent);
         if (r == EXIT_OK && a->o.value['S'])
                 r = object_json(a, "--scope", a->o.value['S'], true, &scope);
@@ -58,7 +59,7 @@ int cmd_object_create(ActionArgs *a) {
         return r ?: action_tell(a, json_pack("{s:s}", "object", id), "%s", id);
 }
 
-/* What a cycle needs, for one or many. */
+/* Everything for cycles. */
 typedef struct ObjectRun {
         Store *store;
         Policy *policy;
@@ -115,7 +116,8 @@ static void object_print_cycle(const json_t *o) {
 
         printf("%s  %s", cli_text(o, "object"), cli_text(o, "action") ?: "?");
         if (outcome)
-                printf(": %s in %s", cli_text(outcome, "kind") ?: "?", duration_format(cli_u64(outcome, "latency_usec"), usec));
+                printf(": %s in %s", cli_text(outcome, "kind") ?: "?",
+                       duration_format(cli_u64(outcome, "latency_usec"), usec));
         else if (*json_str(o, "reason"))
                 action_show(o, "reason", ": ");
         if (outcome && *json_str(outcome, "reason")) {
@@ -150,7 +152,7 @@ int cmd_object_cycle(ActionArgs *a) {
         return signalled ?: r;
 }
 
-/* The next rows that are due. Returns 0, PERFORM_E_STORE, -errno. */
+/* The next due rows. Returns 0, PERFORM_E_STORE, -errno. */
 static int object_next_due(Store *s, const WakeDue *after, WakeDue *ret, size_t *ret_n, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         int r = store_begin(s, false, &t, reterr);
@@ -165,8 +167,8 @@ static int object_tell_cycle(const ActionArgs *a, json_t *answer) {
         return EXIT_OK;
 }
 
-/* A cycle of one object that is due. An object that cannot be evaluated is said, and stops no other. *n: cycles that did
- * something. Returns an exit code. */
+/* A cycle of a due object. A refusal is told, and does not stop the pass. *n: cycles with an action. Returns an exit
+ * code. */
 static int object_run_one(ActionArgs *a, const ObjectRun *k, const char *id, uint64_t *n) {
         _cleanup_json_ json_t *answer = NULL;
         Diag d = {0};
@@ -190,7 +192,7 @@ static int object_run_one(ActionArgs *a, const ObjectRun *k, const char *id, uin
         return signalled ?: r;
 }
 
-/* All that is due from the first row on, once. */
+/* All due rows from the first on, once. */
 static int object_run_pass(ActionArgs *a, const ObjectRun *k, uint64_t most, uint64_t *n) {
         WakeDue rows[OBJECT_DUE_BATCH], after;
         size_t n_rows;
@@ -220,7 +222,8 @@ int cmd_object_run(ActionArgs *a) {
         int r = EXIT_OK;
 
         if (!a->o.value['d'])
-                r = cli_usage(a->verb, "run needs --due: it has the cycles that are due; `lethe object cycle OBJECT` has one of "
+                r = cli_usage(a->verb,
+                              "run needs --due, for cycles of all due objects; `lethe object cycle OBJECT` has a cycle of "
                               "an object of your choice");
         r = r ?: cli_number(a->verb, "--most", a->o.value['M'], 1, COUNT_MOST, &most) ?: object_run_begin(a, &k);
         if (r != EXIT_OK)
@@ -247,11 +250,12 @@ int cmd_object_input(ActionArgs *a) {
                 return r;
         input = memchr(text, 0, n) ? NULL : json_stringn(text, n);
         if (!input)
-                return action_refused(a, engine_code_name(ENGINE_E_BAD_UTF8), "the input is no text: it must be UTF-8 without "
+                return action_refused(a, engine_code_name(ENGINE_E_BAD_UTF8),
+                                      "the input is no text: text is UTF-8 without "
                                       "U+0000");
         r = action_begin(a, true)
-                    ?: action_end(a, object_input(a->t, a->argv[0], action_who(), a->o.value['f'] ?: action_who(), input, &made,
-                                                  &a->d));
+                    ?: action_end(a, object_input(a->t, a->argv[0], action_who(), a->o.value['f'] ?: action_who(),
+                                                  input, &made, &a->d));
         if (r != EXIT_OK)
                 return r;
         n = cli_u64(made, "entry");
@@ -262,6 +266,8 @@ int cmd_object_end(ActionArgs *a) {
         json_t *made = NULL;
         int r = cmd_object_id(a) ?: action_line(a, "--reason", a->o.value['r']) ?: action_begin(a, true);
 
-        r = r ?: action_end(a, object_end(a->t, a->argv[0], action_who(), a->o.value['r'] ?: "requested", &made, &a->d));
+        if (r == EXIT_OK)
+                r = action_end(a, object_end(a->t, a->argv[0], action_who(), a->o.value['r'] ?: "requested", &made,
+                                             &a->d));
         return r ?: action_tell(a, made, "object %s has ended; its memory stays", a->argv[0]);
 }

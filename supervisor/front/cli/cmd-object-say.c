@@ -24,7 +24,8 @@ static int object_say_duration(Buf *b, const json_t *o, const char *member) {
 }
 
 static int object_say_slot(Buf *b, const json_t *c) {
-        static const char *const members[] = {"equals", "above", "below"}, *const words[] = {"is", "is above", "is below"};
+        static const char *const members[] = {"equals", "above", "below"};
+        static const char *const words[] = {"is", "is above", "is below"};
         int r = buf_printf(b, "slot %s", json_str(c, "slot"));
 
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(members); i++)
@@ -39,16 +40,16 @@ static int object_say_condition(Buf *b, const json_t *c) {
         if (json_object_get(c, "slot"))
                 return object_say_slot(b, c);
         return buf_printf(b, "object %s is %s", json_str(c, "object"),
-                          *json_str(c, "state") ? json_str(c, "state") : "terminated") ?:
-               (*json_str(c, "status") ? buf_printf(b, " with %s", json_str(c, "status")) : 0);
+                          *json_str(c, "state") ? json_str(c, "state") : "terminated")
+                       ?: (*json_str(c, "status") ? buf_printf(b, " with %s", json_str(c, "status")) : 0);
 }
 
 static int object_say_elapsed(Buf *b, const json_t *o) {
         char text[CLOCK_TEXT_MAX];
 
         if (json_object_get(o, "at"))
-                return buf_printf(b, "it is %s", clock_format(json_number(o, "at"), text));
-        return object_say_duration(b, o, "for_usec") ?: buf_add_str(b, " have passed since it fell asleep");
+                return buf_printf(b, "the clock is at %s", clock_format(json_number(o, "at"), text));
+        return object_say_duration(b, o, "for_usec") ?: buf_add_str(b, " have passed in sleep");
 }
 
 static int object_say_outcomes(Buf *b, const json_t *o) {
@@ -56,7 +57,7 @@ static int object_say_outcomes(Buf *b, const json_t *o) {
 
         if (r == 0 && json_object_get(o, "within_usec"))
                 r = buf_add_str(b, " within ") ?: object_say_duration(b, o, "within_usec");
-        return r ?: buf_add_str(b, " since it fell asleep");
+        return r ?: buf_add_str(b, " in sleep");
 }
 
 static int object_say_list(Buf *b, const json_t *list, const char *word) {
@@ -83,12 +84,13 @@ int cmd_object_say_trigger(Buf *b, const json_t *trigger) {
         if ((o = json_object_get(trigger, "event"))) {
                 int r = buf_printf(b, "an event %s", json_str(o, "type"));
 
-                return r ?: json_object_get(o, "match") ? buf_add_str(b, " with ") ?: object_say_json(b, json_object_get(o, "match"))
-                                                        : r;
+                if (r == 0 && json_object_get(o, "match"))
+                        r = buf_add_str(b, " with ") ?: object_say_json(b, json_object_get(o, "match"));
+                return r;
         }
         if ((o = json_object_get(trigger, "policy"))) {
                 if (json_object_get(o, "not"))
-                        return buf_add_str(b, "the policy is another one");
+                        return buf_add_str(b, "the policy has changed");
                 return buf_printf(b, "the policy allows %s", json_str(o, "allows"));
         }
         return object_say_json(b, trigger);

@@ -1,4 +1,4 @@
-/* Runs: CLI. Actions of `lethe object` that print what an object is: list, show, history. */
+/* Runs: CLI. Actions of `lethe object` that print objects: list, show, history. */
 #include "cli/cmd-object.h"
 
 #include "base/buf.h"
@@ -14,7 +14,7 @@ static const char *object_time(uint64_t usec, char out[static CLOCK_TEXT_MAX]) {
         return usec ? clock_format(usec, out) : "-";
 }
 
-/* What an object of object_list() does: {"skill": NAME}, {"delegate": n}, {"wait": true} or {"steps": n}. */
+/* The member "intent" of object_list(): {"skill": NAME}, {"delegate": n}, {"wait": true} or {"steps": n}. */
 static void object_print_do(const json_t *todo) {
         if (json_object_get(todo, "skill"))
                 action_show(todo, "skill", "skill ");
@@ -47,15 +47,17 @@ int cmd_object_list(ActionArgs *a) {
         ObjectState state = said ? object_state_of(said) : OBJECT_NONE;
         json_t *list = NULL;
         int r = said && state == OBJECT_NONE
-                        ? cli_usage(a->verb, "--state: '%s' is no state: instantiated, evaluation, execution, mutation, "
-                                    "delegation, dormant, reentry or terminated", said)
+                        ? cli_usage(a->verb,
+                                    "--state: '%s' is no state: instantiated, evaluation, execution, mutation, "
+                                    "delegation, dormant, reentry or terminated",
+                                    said)
                         : EXIT_OK;
 
         r = r ?: action_begin(a, false) ?: action_end(a, object_list(a->t, state, &list));
         return r ?: action_rows(a, json_pack("{s:o}", "objects", list), "objects", object_print_row);
 }
 
-/* Everything about an object, from its row and its memory. Returns as object_memory(). */
+/* An object whole, from row and memory. Returns as object_memory(). */
 static int object_whole(ActionArgs *a, json_t **ret) {
         _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
         _cleanup_object_row_ ObjectRow row = {0};
@@ -65,9 +67,10 @@ static int object_whole(ActionArgs *a, json_t **ret) {
 
         if (r != 0)
                 return r;
-        o = json_pack("{s:s, s:s, s:o, s:s, s:o, s:O, s:O, s:O}", "object", row.object, "state", object_state_name(row.state),
-                      "n", json_u64(row.n), "head", hex_encode(row.head, sizeof(row.head), head), "time",
-                      json_u64(m.time_usec), "intent", m.intent, "context", m.context, "fold", m.fold);
+        o = json_pack("{s:s, s:s, s:o, s:s, s:o, s:O, s:O, s:O}", "object", row.object, "state",
+                      object_state_name(row.state), "n", json_u64(row.n), "head",
+                      hex_encode(row.head, sizeof(row.head), head), "time", json_u64(m.time_usec), "intent", m.intent,
+                      "context", m.context, "fold", m.fold);
         if (!o || (row.due_usec != UINT64_MAX && json_object_set_new(o, "due", json_u64(row.due_usec)) < 0) ||
             (row.away && json_object_set_new(o, "away", json_true()) < 0) ||
             (row.forked && json_object_set_new(o, "forked", json_true()) < 0) ||
@@ -93,7 +96,8 @@ static void object_print_entry(const json_t *o) {
                      *policy = json_object_get(o, "policy");
         char time[CLOCK_TEXT_MAX], usec[SIZE_TEXT_MAX];
 
-        printf("%5" PRIu64 "  %s  %-12s", cli_u64(o, "n"), object_time(cli_u64(o, "time"), time), cli_text(o, "kind") ?: "?");
+        printf("%5" PRIu64 "  %s  %-12s", cli_u64(o, "n"), object_time(cli_u64(o, "time"), time),
+               cli_text(o, "kind") ?: "?");
         if (json_is_object(outcome)) {
                 printf("  %s in %s", cli_text(outcome, "kind") ?: "?",
                        duration_format(cli_u64(outcome, "latency_usec"), usec));
@@ -106,7 +110,7 @@ static void object_print_entry(const json_t *o) {
         printf("  [%s]\n", cli_text(o, "keyid") ?: "?");
 }
 
-/* One entry a line, for people and for programs. */
+/* A line for each entry, for people and for programs. */
 int cmd_object_history(ActionArgs *a) {
         _cleanup_object_row_ ObjectRow row = {0};
         _cleanup_json_ json_t *list = NULL;

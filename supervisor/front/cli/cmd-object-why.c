@@ -1,4 +1,4 @@
-/* Runs: CLI. `lethe object why`: what an object waits for, what was tried, what would wake it. */
+/* Runs: CLI. `lethe object why`: conditions for which an object waits, and what was tried. */
 #include "cli/cmd-object.h"
 
 #include "base/buf.h"
@@ -20,10 +20,11 @@ static json_t *object_why_tried(const json_t *history) {
 
         json_array_foreach((json_t *)history, i, o) {
                 json_t *outcome = json_object_get(o, "outcome");
-                json_t *one = json_is_object(outcome) ? json_pack("{s:O, s:O, s:O, s:O}", "entry", json_object_get(o, "n"), "time",
-                                                                  json_object_get(o, "time"), "node",
-                                                                  json_object_get(o, "node"), "outcome", outcome)
-                                                      : NULL;
+                json_t *one = json_is_object(outcome)
+                                      ? json_pack("{s:O, s:O, s:O, s:O}", "entry", json_object_get(o, "n"), "time",
+                                                  json_object_get(o, "time"), "node", json_object_get(o, "node"),
+                                                  "outcome", outcome)
+                                      : NULL;
 
                 if (one && json_array_append_new(tried, one) < 0)
                         break;
@@ -34,14 +35,15 @@ static json_t *object_why_tried(const json_t *history) {
 }
 
 static const char *object_why_not(const ObjectRow *row) {
-        return row->away     ? "away: it was exported with --move, and goes on where it was imported"
-               : row->forked ? "forked: two branches are known; `lethe object adopt` continues one of them"
-               : row->behind ? "behind: the imported copy is older than the head that was known here"
-               : row->unknown ? "unknown_signer: an entry's signer is not trusted here; `lethe object trust` shows the keys"
-                              : NULL;
+        return row->away     ? "away: exported with --move, the object goes on where the file is imported"
+               : row->forked ? "forked: two branches are known; `lethe object adopt` continues a branch"
+               : row->behind ? "behind: the imported copy is older than the known head"
+               : row->unknown
+                       ? "unknown_signer: an entry's signer is not trusted here; `lethe object trust` shows the keys"
+                       : NULL;
 }
 
-/* The next cycle, tried and thrown away: what it would do, or which conditions do not hold. */
+/* The next cycle, tried and thrown away: its action, or the conditions that do not hold. */
 static int object_why_next(ActionArgs *a, const json_t *local, json_t **ret) {
         _cleanup_txn_ Txn *t = NULL;
         int r = store_begin(a->store, true, &t, &a->d);
@@ -72,11 +74,12 @@ static int object_why_gather(ActionArgs *a, const Policy *p, json_t **ret) {
         }
         o = json_pack("{s:s, s:s, s:o, s:O, s:O, s:o, s:o*, s:O*, s:O*, s:O*}", "object", row.object, "state",
                       object_state_name(row.state), "n", json_u64(row.n), "intent", m.intent, "step",
-                      json_object_get(m.fold, "step"), "tried",
-                      object_why_tried(history), "not_eligible", why ? json_string(why) : NULL, "dormant", dormant, "ended",
-                      json_object_get(m.fold, "ended"), "negative", json_object_get(m.fold, "negative"));
+                      json_object_get(m.fold, "step"), "tried", object_why_tried(history), "not_eligible",
+                      why ? json_string(why) : NULL, "dormant", dormant, "ended", json_object_get(m.fold, "ended"),
+                      "negative", json_object_get(m.fold, "negative"));
         if (!o || (next && (json_object_del(next, "perform"), json_object_set(o, "next", next) < 0)) ||
-            (row.due_usec != UINT64_MAX && row.due_usec > 0 && json_object_set_new(o, "due", json_u64(row.due_usec)) < 0))
+            (row.due_usec != UINT64_MAX && row.due_usec > 0 &&
+             json_object_set_new(o, "due", json_u64(row.due_usec)) < 0))
                 return -ENOMEM;
         *ret = TAKE_PTR(o);
         return 0;
@@ -87,13 +90,13 @@ static void object_why_print_tried(const json_t *tried) {
         size_t i;
 
         if (json_array_size(tried) == 0)
-                puts("tried: nothing yet");
+                puts("tried: not yet");
         json_array_foreach((json_t *)tried, i, one) {
                 const json_t *outcome = json_object_get(one, "outcome");
                 char time[CLOCK_TEXT_MAX], usec[SIZE_TEXT_MAX];
 
-                printf("tried: %s  %s in %s", clock_format(cli_u64(one, "time"), time), cli_text(outcome, "kind") ?: "?",
-                       duration_format(cli_u64(outcome, "latency_usec"), usec));
+                printf("tried: %s  %s in %s", clock_format(cli_u64(one, "time"), time),
+                       cli_text(outcome, "kind") ?: "?", duration_format(cli_u64(outcome, "latency_usec"), usec));
                 if (cli_integer(outcome, "exit_code") > 0)
                         printf(", exit code %" JSON_INTEGER_FORMAT, cli_integer(outcome, "exit_code"));
                 if (cli_integer(outcome, "signal") > 0)
@@ -111,7 +114,8 @@ static void object_why_print_line(const char *before, const Buf *b) {
 }
 
 static int object_why_print_sleep(const json_t *o) {
-        const json_t *dormant = json_object_get(o, "dormant"), *unmet = json_object_get(json_object_get(o, "next"), "unmet");
+        const json_t *dormant = json_object_get(o, "dormant"),
+                     *unmet = json_object_get(json_object_get(o, "next"), "unmet");
         _cleanup_buf_ Buf b = {0}, missing = {0};
         char time[CLOCK_TEXT_MAX];
         int r = cmd_object_say_trigger(&b, json_object_get(dormant, "trigger"));

@@ -26,9 +26,10 @@ static const char help[] =
         "       lethe object trust [VKEY] [--revoke]\n"
         "       lethe object graph OBJECT [FILE]\n"
         "       lethe object top\n\n"
-        "An object is a job that outlives its processes: an intent, a context, and a signed memory of all that was tried.\n"
+        "An object is a job that outlives its processes: an intent, a context, and a signed memory of all tries.\n"
         "A cycle looks at an object once, and does the next thing: runs a skill in a region, sleeps, delegates, ends.\n"
-        "A sleeping object costs nothing; run --due has the cycles that are due, and so does 'lethe serve'.\n\n" HELP_STORE
+        "A sleeping object costs nothing; run --due has the cycles that are due, and so has 'lethe serve'.\n\n"
+        HELP_STORE
         "  --intent FILE     with create: what is to be done, as JSON (- : standard input)\n"
         "  --scope FILE|JSON  with create: the skills, slots, depth and fan-out that the object may have at most\n"
         "  --meta JSON       with create: an object of your own, kept in the context\n"
@@ -41,13 +42,15 @@ static const char help[] =
         "  --reason TEXT     with end: why\n"
         "  --move            with export: the object goes on where the file is imported, and not here\n"
         "  --revoke          with trust: entries of this key are not believed any longer\n" HELP_JSON
-        "\nExit status: 0, also when nothing was to do; 1 refused, or no such object; 2 usage. Of verify: 0 holds, 1 does\n"
-        "not, 2 no answer. After SIGTERM or SIGINT during an execution 128 and the signal's number; the object goes on.\n";
+        "\nExit status: 0, also when nothing was to do; 1 refused, or no such object; 2 usage. Of verify: 0 holds,\n"
+        "1 does not, 2 no answer. After SIGTERM or SIGINT during an execution: 128 and the number; the object goes on.\n";
 
 int cmd_object_id(const ActionArgs *a) {
         return region_id_valid(a->argv[0]) ? EXIT_OK
-                                           : cli_usage(a->verb, "'%s' is not an object's id (%d characters of 0-9 a-z); "
-                                                       "`lethe object list` shows the objects", a->argv[0], REGION_ID_LEN);
+                                           : cli_usage(a->verb,
+                                                       "'%s' is not an object's id (%d characters of 0-9 a-z); "
+                                                       "`lethe object list` shows the objects",
+                                                       a->argv[0], REGION_ID_LEN);
 }
 
 int cmd_object_read(ActionArgs *a, const char *what, const char *path, size_t most, char **ret, size_t *ret_n) {
@@ -55,7 +58,8 @@ int cmd_object_read(ActionArgs *a, const char *what, const char *path, size_t mo
         int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), r;
 
         if (fd < 0)
-                return cli_refuse(a->verb, EXIT_USAGE, "no_file", "%s: %s cannot be read: %s", what, path, strerror(errno));
+                return cli_refuse(a->verb, EXIT_USAGE, "no_file", "%s: %s cannot be read: %s", what, path,
+                                  strerror(errno));
         r = io_read_all(fd, most, ret, ret_n);
         if (!standard)
                 close(fd);
@@ -75,11 +79,11 @@ int cmd_object_policy(ActionArgs *a, Policy **ret) {
 }
 
 int cmd_object(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, OPTION("intent", 'i'), OPTION("scope", 'S'), OPTION("meta", 'm'),
-                                                OPTION("policy", 'P'), OPTION_FLAG("verbose", 'v'), OPTION_FLAG("due", 'd'),
-                                                OPTION("most", 'M'), OPTION("state", 'T'), OPTION("from", 'f'),
-                                                OPTION("reason", 'r'), OPTION_FLAG("move", 'V'), OPTION_FLAG("revoke", 'R'),
-                                                {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTION("intent", 'i'), OPTION("scope", 'S'),
+                                                OPTION("meta", 'm'), OPTION("policy", 'P'), OPTION_FLAG("verbose", 'v'),
+                                                OPTION_FLAG("due", 'd'), OPTION("most", 'M'), OPTION("state", 'T'),
+                                                OPTION("from", 'f'), OPTION("reason", 'r'), OPTION_FLAG("move", 'V'),
+                                                OPTION_FLAG("revoke", 'R'), {0}};
         static const Action actions[] = {
                 {"create", "no argument: --intent names the file", 0, 0, "iSmP", cmd_object_create, true},
                 {"cycle", "OBJECT", 1, 1, "Pv", cmd_object_cycle},

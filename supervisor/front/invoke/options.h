@@ -30,14 +30,15 @@ typedef struct PreparedSource {
 typedef struct RunObject {
         const char *object, *trace; /* ids; the trace is the region's id */
         const json_t *scope;        /* the object's trust scope, complete: for regions below */
-        /* Whether the proposals of a region that ended with 0 are kept; result: of the skill's request `result`, or NULL. */
+        /* Whether the proposals of a region that ended with 0 are kept. result: of the skill's request `result`, or
+         * NULL. */
         bool (*keeps)(const json_t *result);
-        /* In t, the transaction of the region's end, behind its events: appends the outcome, so that the region's effects and
-         * the outcome are there together, or not at all. ending: receipt_ending(); usec: since the declaration; discards:
-         * "", or why nothing is kept. Anything but 0 or -errno is a code with a
-         * message: nothing of the end is recorded, and recovery discards what the region proposed. */
-        int (*ended)(void *userdata, Txn *t, const json_t *ending, uint64_t usec, const json_t *result, const char *discards,
-                     Diag *reterr);
+        /* In t, the transaction of the region's end, behind the events of the end: appends the outcome, so that effects
+         * and outcome are there together, or not at all. ending: receipt_ending(); usec: since the declaration;
+         * discards: "", or the reason for a discard. A positive code has a message: no end is recorded, and recovery
+         * discards the region's proposals. Returns 0, a positive code, -errno. */
+        int (*ended)(void *userdata, Txn *t, const json_t *ending, uint64_t usec, const json_t *result,
+                     const char *discards, Diag *reterr);
         void *userdata;
 } RunObject;
 

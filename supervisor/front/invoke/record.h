@@ -23,10 +23,10 @@ enum {
 /* Writes region.allocated, copies of the slots that the region reads (I-20), and values of its gates (I-50: object slot
  * -> value) in a transaction for record_started(). A closed gate is recorded at once, as region.refused and without
  * region.allocated. turn: of a session, or NULL; the state of its cognition is committed in the same transaction (C-41),
- * and a refused state is recorded at once. object: of whom the region is an execution, or NULL. with_pid: the worker's process is recorded for recovery. *ret: owned. Returns 0, RECORD_E_*,
- * -errno. */
-int record_start(Store *s, Region *r, DispatchTurn *turn, const RunObject *object, const char *tier, bool with_pid, json_t **ret_copies,
-                 json_t **ret_evidence, Txn **ret, Diag *reterr);
+ * and a refused state is recorded at once. object: of whom the region is an execution, or NULL. with_pid: the worker's
+ * process is recorded for recovery. *ret: owned. Returns 0, RECORD_E_*, -errno. */
+int record_start(Store *s, Region *r, DispatchTurn *turn, const RunObject *object, const char *tier, bool with_pid,
+                 json_t **ret_copies, json_t **ret_evidence, Txn **ret, Diag *reterr);
 /* Commits t, of record_start(). ret_rest: as in store_commit_ahead(); NULL: the whole commit is done. */
 int record_started(Store *s, Region *r, Txn *t, Txn **ret_rest, Diag *reterr);
 /* A region that was recorded ahead now belongs to an invocation. Returns 0. RECORD_E_LIMIT (as many regions live as

@@ -1,5 +1,5 @@
-/* Runs: supervisor. The execution of an object (O-21): the step's skill as an invocation, under the grant that manifest,
- * policy and trust scope leave. The outcome stands in the transaction of the region's end. */
+/* Runs: supervisor. The execution of an object (O-21): the step's skill as an invocation, under the grant that
+ * manifest, policy and trust scope leave. The outcome stands in the transaction of the region's end. */
 #include "perform/perform.h"
 
 #include "engine/execution.h"
@@ -19,11 +19,11 @@
 #define EXECUTE_RULE "the trust scope of the object does not name it"
 
 typedef struct Execution {
-        Store *store;           /* borrowed, like all but answer and outcome */
+        Store *store; /* borrowed, like all but answer and outcome */
         const char *object, *trace, *skill;
-        const json_t *perform;  /* of object_cycle() */
-        json_t *scope;          /* the trust scope within the constraints; owned */
-        uint64_t began_usec;    /* CLOCK_MONOTONIC */
+        const json_t *perform;    /* of object_cycle() */
+        json_t *scope;            /* the trust scope within the constraints; owned */
+        uint64_t began_usec;      /* CLOCK_MONOTONIC */
         json_t *answer, *outcome; /* of object_outcome(), and the descriptor; owned */
 } Execution;
 
@@ -77,8 +77,8 @@ static int execute_append(Execution *x, Txn *t, const char *region, json_t *outc
         return r;
 }
 
-/* As RunObject.ended(). An execution that is over, because the object was ended meanwhile, takes no outcome, and the engine
- * has discarded what the region proposed. */
+/* As RunObject.ended(). An execution that is over, because the object was ended meanwhile, takes no outcome, and the
+ * engine has discarded what the region proposed. */
 static int execute_ended(void *userdata, Txn *t, const json_t *ending, uint64_t usec, const json_t *result,
                          const char *discards, Diag *reterr) {
         _cleanup_json_ json_t *next = NULL;
@@ -137,13 +137,17 @@ static int execute_settle(Execution *x, const json_t *receipt, Diag *reterr) {
         if (r != 0)
                 return r;
         if (open && region)
-                return diag(reterr, -EIO, "object %s: the end of the execution with trace %s is not recorded, because the store "
-                            "could record no more; the next cycle finds the execution interrupted", x->object, x->trace);
+                return diag(reterr, -EIO,
+                            "object %s: the end of the execution with trace %s is not recorded, because the store "
+                            "could record no more; the next cycle finds the execution interrupted",
+                            x->object, x->trace);
         if (open)
                 return execute_without_region(x, receipt, reterr);
         if (!x->answer)
-                return diag(reterr, ENGINE_E_CONFLICT, "object %s was ended during the execution with trace %s: nothing that "
-                            "the execution proposed is kept", x->object, x->trace);
+                return diag(reterr, ENGINE_E_CONFLICT,
+                            "object %s was ended during the execution with trace %s: nothing that "
+                            "the execution proposed is kept",
+                            x->object, x->trace);
         return 0;
 }
 
@@ -200,8 +204,9 @@ static int execute_scope(Execution *x) {
                 for (size_t k = 0; x->scope && k < ARRAY_SIZE(lists); k++) {
                         const json_t *list = json_object_get(constraint, lists[k].constraint);
 
-                        if (list && json_object_set_new(x->scope, lists[k].member,
-                                                        execute_both(json_object_get(x->scope, lists[k].member), list)) < 0)
+                        if (list &&
+                            json_object_set_new(x->scope, lists[k].member,
+                                                execute_both(json_object_get(x->scope, lists[k].member), list)) < 0)
                                 return -ENOMEM;
                 }
         return x->scope ? 0 : -ENOMEM;
@@ -218,7 +223,8 @@ static bool execute_grant(Execution *x, const RunOptions *run, char **args, Gran
 
         if (!execute_has(json_object_get(x->scope, "skills"), json_object_get(x->perform, "skill"))) {
                 r->by_policy = true;
-                diag(&r->why, 0, "skill %s is beyond the trust scope of the object, or a constraint of its intent", x->skill);
+                diag(&r->why, 0, "skill %s is beyond the trust scope of the object, or a constraint of its intent",
+                     x->skill);
                 return false;
         }
         if (!resolve_request(&ask, x->store, run->policy, !run->verbose, ret, r))

@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. The local policy result of an object's next step (O-10, O-11, O-15). Policy judges, and performs
- * nothing (O-45). */
+/* Runs: supervisor, CLI. The local policy result of an object's next step (O-10, O-11, O-15). Policy judges, and
+ * performs nothing (O-45). */
 #include "perform/perform.h"
 
 #include "base/clock.h"
@@ -14,10 +14,10 @@
 typedef struct LocalView {
         uint64_t n;
         ObjectState state;
-        char *skill, *entry; /* of the step; owned; NULL: the step has none, or nobody asks */
+        char *skill, *entry; /* of the step; owned; NULL: no skill, or no verdict is asked for */
         ObjectAction action; /* of the step */
         bool asks;           /* somebody looks at the verdict */
-        bool interrupted;    /* an execution of this node, whose performer is dead */
+        bool interrupted;    /* an execution of the node, with a dead performer */
 } LocalView;
 
 static void local_view_deinit(LocalView *v) {
@@ -25,7 +25,7 @@ static void local_view_deinit(LocalView *v) {
         free(v->entry);
 }
 
-/* What the intent does next: itself, or a step of it. */
+/* The next step of the intent, or the whole. */
 static const json_t *local_step(const ObjectMemory *m) {
         const json_t *todo = json_object_get(m->intent, "do"), *steps = json_object_get(todo, "steps");
 
@@ -62,10 +62,11 @@ static int local_see_step(const ObjectMemory *m, LocalView *v) {
                                                       : ACTION_EXECUTION;
         if (r < 0 || !v->asks)
                 return r;
-        return local_copy(json_object_get(step, "skill"), &v->skill) ?: local_copy(json_object_get(step, "entry"), &v->entry);
+        return local_copy(json_object_get(step, "skill"), &v->skill)
+                       ?: local_copy(json_object_get(step, "entry"), &v->entry);
 }
 
-/* The execution of this node has no living performer, and no region that recovery has not ended yet. */
+/* An execution of the node without a living performer, and without a region that waits for recovery. */
 static int local_is_interrupted(Txn *t, Store *s, const ObjectRow *row, const ObjectMemory *m, bool *ret) {
         const json_t *started = json_object_get(m->fold, "started");
         _cleanup_(region_row_deinit) RegionRow region = {0};
@@ -107,8 +108,8 @@ static bool local_forbids(const Policy *p, const LocalView *v, Diag *ret) {
         return true;
 }
 
-/* Whether the policy refuses the step's skill. A skill that is missing or unusable here is no refusal: it is an outcome of
- * the execution, which tells that this node lacks the capability (O-49). */
+/* Whether the policy refuses the step's skill. A missing or unusable skill is no refusal, but an outcome of the
+ * execution: the node lacks the capability (O-49). */
 static bool local_refuses(Store *s, const Policy *p, const LocalView *v, Diag *ret) {
         _cleanup_grant_ Grant grant = {0};
         SkillRequest ask = {.skill = v->skill, .registered = true, .request.entry = v->entry};
@@ -136,11 +137,12 @@ int perform_local(Store *s, const Policy *p, const char *id, json_t **ret, Diag 
                 if (json_object_set_new(allows, object_action_name(a), json_boolean(may)) < 0)
                         return -ENOMEM;
         }
-        policy = json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:O}", "ref", p->ref, "verdict", denied ? "denied" : "allowed",
-                           "rule", denied ? why.text : NULL, "on_denied", p->objects.terminates ? "terminate" : "dormant",
-                           "depth", json_u64(p->objects.depth), "fanout", json_u64(p->objects.fanout), "allows", allows);
-        o = json_pack("{s:o, s:s, s:O, s:o, s:s?}", "now", json_u64(clock_real_usec()), "node", store_origin(s), "policy",
-                      policy, "n", json_u64(v.n), "skill", v.skill);
+        policy = json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:O}", "ref", p->ref, "verdict",
+                           denied ? "denied" : "allowed", "rule", denied ? why.text : NULL, "on_denied",
+                           p->objects.terminates ? "terminate" : "dormant", "depth", json_u64(p->objects.depth),
+                           "fanout", json_u64(p->objects.fanout), "allows", allows);
+        o = json_pack("{s:o, s:s, s:O, s:o, s:s?}", "now", json_u64(clock_real_usec()), "node", store_origin(s),
+                      "policy", policy, "n", json_u64(v.n), "skill", v.skill);
         if (!policy || !o || (v.interrupted && json_object_set_new(o, "interrupted", json_true()) < 0))
                 return -ENOMEM;
         *ret = TAKE_PTR(o);

@@ -27,8 +27,10 @@ static int outcome_check_size(const char *what, const json_t *value, Diag *reter
         if (r == -ERANGE)
                 return diag(reterr, 1, "%s of the result has a number that JSON readers do not read alike", what);
         if (r == 0 && n > OUTCOME_VALUE_MAX)
-                return diag(reterr, 1, "%s of the result has %zu bytes, and an entry takes %d: keep it in a slot, and answer "
-                            "its name", what, n, OUTCOME_VALUE_MAX);
+                return diag(reterr, 1,
+                            "%s of the result has %zu bytes, and an entry takes %d: keep it in a slot, and answer "
+                            "its name",
+                            what, n, OUTCOME_VALUE_MAX);
         return r;
 }
 
@@ -39,13 +41,16 @@ static int outcome_check_remainder(const json_t *list, Diag *reterr) {
         if (json_text(list) && json_string_length(list) <= INTENT_INPUT_MAX)
                 return 0;
         if (n == 0 || n > INTENT_ARGS_MAX)
-                return diag(reterr, 1, "\"remainder\" of a partial result must be an array of 1 to %d texts, the arguments of the "
-                            "next execution, or a text, its input", INTENT_ARGS_MAX);
+                return diag(reterr, 1,
+                            "\"remainder\" of a partial result must be an array of 1 to %d texts, the arguments of the "
+                            "next execution, or a text, its input",
+                            INTENT_ARGS_MAX);
         for (size_t i = 0; i < n; i++) {
                 const json_t *one = json_array_get(list, i);
 
                 if (!json_text(one) || json_string_length(one) > INTENT_TEXT_MAX)
-                        return diag(reterr, 1, "\"remainder\", element %zu: must be a text of at most %d bytes without U+0000", i,
+                        return diag(reterr, 1,
+                                    "\"remainder\", element %zu: must be a text of at most %d bytes without U+0000", i,
                                     INTENT_TEXT_MAX);
         }
         return 0;
@@ -57,15 +62,18 @@ static int outcome_check_word(const json_t *result, Diag *reterr) {
         const bool partial = json_text_is(word, "partial"), negative = json_text_is(word, "negative");
 
         if (word && !partial && !negative && !json_text_is(word, "success"))
-                return diag(reterr, 1, "\"outcome\" of the result must be \"success\", \"partial\" or \"negative\"; a failure is an "
-                            "exit code");
+                return diag(
+                        reterr, 1,
+                        "\"outcome\" of the result must be \"success\", \"partial\" or \"negative\"; a failure is an "
+                        "exit code");
         if (remainder && !partial)
                 return diag(reterr, 1, "\"remainder\" of the result goes with \"outcome\": \"partial\"");
         if (capability && !negative)
                 return diag(reterr, 1, "\"capability\" of the result goes with \"outcome\": \"negative\"");
         if (negative && (!json_text(capability) || json_string_length(capability) == 0 ||
                          json_string_length(capability) > OUTCOME_TEXT_MAX))
-                return diag(reterr, 1, "\"capability\" of a negative result must be a text of 1 to %d bytes: what this node lacks",
+                return diag(reterr, 1,
+                            "\"capability\" of a negative result must be a text of 1 to %d bytes: what this node lacks",
                             OUTCOME_TEXT_MAX);
         return partial ? outcome_check_remainder(remainder, reterr) : 0;
 }
@@ -80,10 +88,13 @@ int outcome_check_result(const json_t *result, Diag *reterr) {
                 return outcome_check_size("the value", result, reterr);
         json_object_foreach((json_t *)result, key, v)
                 if (name_index(outcome_words, ARRAY_SIZE(outcome_words), key) == ARRAY_SIZE(outcome_words))
-                        return diag(reterr, 1, "\"%s\": a result with \"outcome\" or \"next\" has the members outcome, value, "
-                                    "remainder, capability and next alone; put yours into \"value\"", DIAG_QUOTED(key));
+                        return diag(reterr, 1,
+                                    "\"%s\": a result with \"outcome\" or \"next\" has the members outcome, value, "
+                                    "remainder, capability and next alone; put yours into \"value\"",
+                                    DIAG_QUOTED(key));
         if (next && !json_is_object(next))
-                return diag(reterr, 1, "\"next\" of the result must be an object: {\"delegate\"}, {\"mutate\"}, {\"sleep\"} or "
+                return diag(reterr, 1,
+                            "\"next\" of the result must be an object: {\"delegate\"}, {\"mutate\"}, {\"sleep\"} or "
                             "{\"end\"}");
         r = outcome_check_word(result, reterr);
         return r ?: outcome_check_size("\"value\"", json_object_get(result, "value"), reterr)

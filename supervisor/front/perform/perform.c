@@ -11,7 +11,8 @@
 
 #define PERFORM_TRIES 64 /* each lost try is another process's progress */
 
-int perform_begin(Txn *t, const char *id, const json_t *local, const char *who, bool later, json_t **ret, Diag *reterr) {
+int perform_begin(Txn *t, const char *id, const json_t *local, const char *who, bool later, json_t **ret,
+                  Diag *reterr) {
         _cleanup_object_row_ ObjectRow row = {0};
         char trace[REGION_ID_MAX];
         int r = object_get(t, id, &row, reterr);
@@ -19,18 +20,23 @@ int perform_begin(Txn *t, const char *id, const json_t *local, const char *who, 
         if (r != 0)
                 return r;
         if (row.n != json_number(local, "n"))
-                return diag(reterr, ENGINE_E_CONFLICT, "object %s has %" PRIu64 " entries, and was judged at %" PRIu64
-                            ": another process had a cycle of it meanwhile; ask again", id, row.n, json_number(local, "n"));
+                return diag(reterr, ENGINE_E_CONFLICT,
+                            "object %s has %" PRIu64 " entries, and was judged at %" PRIu64
+                            ": a cycle of another process came between; ask again",
+                            id, row.n, json_number(local, "n"));
         r = region_id_new(clock_real_usec(), trace);
         if (r < 0)
                 return r;
         return object_cycle(t, id,
-                            &(ObjectCycle){.local = local, .who = who, .trace = trace, .later = later,
+                            &(ObjectCycle){.local = local,
+                                           .who = who,
+                                           .trace = trace,
+                                           .later = later,
                                            .lock = store_own_lock(txn_store(t))},
                             ret, reterr);
 }
 
-/* A cycle up to the commit of its entries. later: as in ObjectCycle. */
+/* A cycle up to the commit of the entries. later: as in ObjectCycle. */
 static int perform_first_half(Store *s, const Policy *p, const char *id, const char *who, bool later, json_t **ret,
                               Diag *reterr) {
         for (unsigned i = 0; i < PERFORM_TRIES; i++) {

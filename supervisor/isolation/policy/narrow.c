@@ -1,4 +1,5 @@
-/* The rights of a region that is an execution of an object: never more than the object's trust scope (O-21, O-25). Pure. */
+/* The rights of a region that is an execution of an object: never more than the object's trust scope (O-21, O-25).
+ * Pure. */
 #include "policy/grant.h"
 #include "policy/merge.h"
 
@@ -95,8 +96,10 @@ static int narrow_gates(const Grant *g, const char *rule, Diag *reterr) {
                 const char *slot = json_text(json_object_get(gate, "slot"));
 
                 if (slot && !strv_has(g->reads, slot))
-                        return diag(reterr, GRANT_E_GATE, "a gate of skill %s consults slot %s, and the region may not read the "
-                                    "slot: %s", g->skill_name, slot, rule);
+                        return diag(reterr, GRANT_E_GATE,
+                                    "a gate of skill %s consults slot %s, and the region may not read the "
+                                    "slot: %s",
+                                    g->skill_name, slot, rule);
         }
         return 0;
 }

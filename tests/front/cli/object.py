@@ -286,7 +286,7 @@ def the_sleep_of_an_object_changes_nothing():  # O-29, O-30, O-33, O-34
     same(told["next"]["action"], "none")
     check(told["next"]["unmet"], told)
     text = lethe("object", "why", o).out.decode()
-    check("slot other is above 40" in text and "tried: nothing yet" in text, text)
+    check("slot other is above 40" in text and "tried: not yet" in text, text)
     same((history(o), len(log())), (before, size))  # why asks, and changes nothing
     r = lethe("slot", "put", "other", "41")
     same(r.code, 0, r)
@@ -305,7 +305,7 @@ def a_failure_backs_off_and_why_tells_it():  # O-50, O-51, O-52
     answer = cycle(o)
     same((answer["action"], answer["reason"]), ("dormancy", "backoff"), answer)
     text = lethe("object", "why", o).out.decode()
-    check("failure" in text and "exit code 3" in text and "backoff" in text and "wakes: when it is 20" in text, text)
+    check("failure" in text and "exit code 3" in text and "backoff" in text and "wakes: when the clock is at 20" in text, text)
     same(cycle(o)["action"], "none")
     lethe("object", "end", o)
 
