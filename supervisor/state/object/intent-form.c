@@ -56,7 +56,8 @@ static int form_check(const Form *f, const FormPlace *at, const json_t *v, unsig
                 return form_bad(f, at, NULL, "nested deeper than %d levels of JSON", INTENT_JSON_DEPTH);
         if (json_is_string(v) && !json_text(v))
                 return form_bad(f, at, NULL, "a text with U+0000; remove the character");
-        if (json_is_integer(v) && (json_integer_value(v) > JSON_INTEGER_MOST || json_integer_value(v) < -JSON_INTEGER_MOST))
+        if (json_is_integer(v) &&
+            (json_integer_value(v) > JSON_INTEGER_MOST || json_integer_value(v) < -JSON_INTEGER_MOST))
                 return form_bad(f, at, v, "an integer beyond 2^53-1, which readers of JSON round");
         if (json_is_real(v) && fabs(json_real_value(v)) > (double)JSON_INTEGER_MOST && fabs(json_real_value(v)) < 1e21)
                 return form_bad(f, at, v, "a number beyond 2^53-1, which readers of JSON round");
@@ -91,7 +92,8 @@ int form_end(const Form *f, const FormPlace *root, const json_t *v) {
         int e = json_canonical(v, &text, &n);
 
         return e == 0 && n > INTENT_BYTES_MAX
-                       ? form_bad(f, root, NULL, "%zu bytes with its defaults: at most %d are allowed", n, INTENT_BYTES_MAX)
+                       ? form_bad(f, root, NULL, "%zu bytes with its defaults: at most %d are allowed", n,
+                                  INTENT_BYTES_MAX)
                        : e;
 }
 
@@ -167,8 +169,8 @@ int form_count(const Form *f, const FormPlace *at, const json_t *v, uint64_t lea
         uint64_t n;
 
         if (json_get_u64(v, &n) < 0 || n < least || n > most)
-                return form_bad(f, at, v, "%s%" PRIu64 " to %" PRIu64, v ? "must be an integer from " : "required: an integer from ",
-                                least, most);
+                return form_bad(f, at, v, "%s%" PRIu64 " to %" PRIu64,
+                                v ? "must be an integer from " : "required: an integer from ", least, most);
         *ret = n;
         return 0;
 }
@@ -179,7 +181,8 @@ int form_word(const Form *f, const FormPlace *at, const json_t *v, const char *c
         size_t i = s ? name_index(words, n, s) : n;
 
         if (i == n)
-                return form_bad(f, at, v, "%s %s", v ? "must be" : "required:", form_list(words, n, list, sizeof(list)));
+                return form_bad(f, at, v, "%s %s",
+                                v ? "must be" : "required:", form_list(words, n, list, sizeof(list)));
         *ret = i;
         return 0;
 }
@@ -190,7 +193,8 @@ int form_moment(const Form *f, const FormPlace *at, const json_t *v, uint64_t *r
 
         /* text with a dash is a date; an age ("90s") has none */
         if ((s && strchr(s, '-') ? clock_parse_moment(s, 0, &t) : json_get_u64(v, &t)) < 0)
-                return form_bad(f, at, v, "must be a time: microseconds since 1970, or a date in UTC as in \"2026-12-01T08:00\"");
+                return form_bad(f, at, v,
+                                "must be a time: microseconds since 1970, or a date in UTC as in \"2026-12-01T08:00\"");
         if (t > FORM_YEAR_9999_USEC)
                 return form_bad(f, at, v, "a time beyond year 9999 never comes");
         *ret = t;

@@ -39,8 +39,9 @@ static int scope_walk(const ScopeWalk *w, const FormPlace *at, const json_t *act
         json_array_foreach(json_object_get(action, "steps"), i, item)
                 e = e ?: scope_walk(w, FORM_ITEM(FORM_AT(at, "steps"), i), item, depth);
         json_array_foreach(json_object_get(action, "delegate"), i, item)
-                e = e ?: scope_walk(w, FORM_AT(FORM_ITEM(FORM_AT(at, "delegate"), i), "do"), json_object_get(item, "do"),
-                                    depth + 1);
+                if (e == 0)
+                        e = scope_walk(w, FORM_AT(FORM_ITEM(FORM_AT(at, "delegate"), i), "do"),
+                                       json_object_get(item, "do"), depth + 1);
         return e;
 }
 
@@ -52,7 +53,8 @@ static int scope_see_skill(const ScopeWalk *w, const FormPlace *at, const json_t
                        : form_bad(w->f, FORM_AT(at, "skill"), skill, "%s does not have this skill", w->by);
 }
 
-int intent_allow_skills(const Form *f, const FormPlace *at, const json_t *action, const json_t *allowed, const char *by) {
+int intent_allow_skills(const Form *f, const FormPlace *at, const json_t *action, const json_t *allowed,
+                        const char *by) {
         return scope_walk(&(ScopeWalk){.f = f, .see = scope_see_skill, .allowed = allowed, .by = by}, at, action, 0);
 }
 
@@ -64,7 +66,8 @@ static int scope_see_bounds(const ScopeWalk *w, const FormPlace *at, const json_
                 return 0;
         at = FORM_AT(at, "delegate");
         if (depth + 1 > deep)
-                return form_bad(w->f, at, NULL, "%u delegations inside each other: the trust scope allows a depth of %" PRIu64,
+                return form_bad(w->f, at, NULL,
+                                "%u delegations inside each other: the trust scope allows a depth of %" PRIu64,
                                 depth + 1, deep);
         return json_array_size(children) > fanout
                        ? form_bad(w->f, at, NULL, "%zu children: the trust scope allows a fanout of %" PRIu64,
@@ -78,7 +81,8 @@ int intent_within(const json_t *intent, const json_t *scope, Diag *reterr) {
         const json_t *action = json_object_get(intent, "do");
         int e = intent_allow_skills(&f, at, action, json_object_get(scope, "skills"), "the trust scope");
 
-        return scope_code(e ?: scope_walk(&(ScopeWalk){.f = &f, .see = scope_see_bounds, .scope = scope}, at, action, 0));
+        return scope_code(
+                e ?: scope_walk(&(ScopeWalk){.f = &f, .see = scope_see_bounds, .scope = scope}, at, action, 0));
 }
 
 /* What an intent needs: its skills, and the depth of its delegations. */
@@ -111,8 +115,8 @@ static int scope_needs(const json_t *intent, json_t **ret_skills, unsigned *ret_
 }
 
 /* "*" or names; missing: the standard. */
-static int scope_read_names(const Form *f, const FormPlace *at, const json_t *v, const FormNames *kind, json_t *standard,
-                            json_t **ret) {
+static int scope_read_names(const Form *f, const FormPlace *at, const json_t *v, const FormNames *kind,
+                            json_t *standard, json_t **ret) {
         if (!v || json_text_is(v, "*"))
                 *ret = json_incref(v ? (json_t *)v : standard);
         else if (json_is_array(v))
@@ -139,8 +143,9 @@ static int scope_read(const Form *f, const FormPlace *at, const json_t *v, const
         const json_t *depth = json_object_get(v, "depth"), *fanout = json_object_get(v, "fanout");
         uint64_t deep, wide = INTENT_FANOUT_STANDARD;
         unsigned needs = 0;
-        int e = !to || !none ? -ENOMEM : v ? form_members(f, at, v, FORM_WORDS("skills", "reads", "writes", "depth", "fanout"))
-                                           : 0;
+        int e = !to || !none ? -ENOMEM
+                : v          ? form_members(f, at, v, FORM_WORDS("skills", "reads", "writes", "depth", "fanout"))
+                             : 0;
 
         e = e ?: scope_needs(intent, &own, &needs);
         deep = MAX(needs, scope_may_delegate(intent) ? 1U : 0U);

@@ -132,7 +132,8 @@ static int intent_read_deadline(const Form *f, const FormPlace *at, const json_t
         /* text with a dash is a date, other text a duration after creation */
         if (json_is_number(deadline) || (json_text(deadline) && strchr(json_text(deadline), '-')) ||
             json_get_u64(deadline, &t) == 0) {
-                e = form_members(f, at, v, FORM_WORDS("deadline")) ?: form_moment(f, FORM_AT(at, "deadline"), deadline, &t);
+                e = form_members(f, at, v, FORM_WORDS("deadline"))
+                            ?: form_moment(f, FORM_AT(at, "deadline"), deadline, &t);
                 return e ?: form_put(to, "deadline", json_u64(t));
         }
         e = form_members(f, at, v, FORM_WORDS("deadline", "deadline_usec"))
@@ -236,7 +237,9 @@ int intent_read(Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
         e = e ?: intent_read_do(f, FORM_AT(at, "do"), json_object_get(v, "do"), &action);
         e = e ?: intent_read_with(f, FORM_AT(at, "with"), json_object_get(v, "with"), &with);
         e = e ?: intent_read_until(f, FORM_AT(at, "until"), json_object_get(v, "until"), &until);
-        e = e ?: intent_read_constraints(f, FORM_AT(at, "constraints"), json_object_get(v, "constraints"), &constraints);
+        if (e == 0)
+                e = intent_read_constraints(f, FORM_AT(at, "constraints"), json_object_get(v, "constraints"),
+                                            &constraints);
         e = e ?: form_put(to, "do", TAKE_PTR(action)) ?: form_put(to, "with", TAKE_PTR(with));
         e = e ?: form_put(to, "until", TAKE_PTR(until)) ?: form_put(to, "constraints", TAKE_PTR(constraints));
         e = e ?: intent_check_skills(f, at, to);

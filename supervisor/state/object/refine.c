@@ -57,7 +57,8 @@ static int refine_constraints(const Form *f, const FormPlace *at, const json_t *
                         if (json_equal(item, other))
                                 break;
                 if (k == json_array_size(rest))
-                        return form_bad(f, FORM_ITEM(at, i), item, "this constraint was dropped; a mutation keeps all of them");
+                        return form_bad(f, FORM_ITEM(at, i), item,
+                                        "this constraint was dropped; a mutation keeps all of them");
                 json_array_remove(rest, k);
         }
         json_array_foreach(rest, i, item)
@@ -86,7 +87,8 @@ static int refine_narrow_delegate(const Form *f, const FormPlace *at, const json
                                 break;
                 }
                 if (k == json_array_size(had))
-                        return form_bad(f, FORM_ITEM(FORM_AT(at, "delegate"), i), NULL, "no child before was as wide as this child");
+                        return form_bad(f, FORM_ITEM(FORM_AT(at, "delegate"), i), NULL,
+                                        "no child before was as wide as this child");
                 if (e < 0)
                         return e;
         }
@@ -139,7 +141,8 @@ static int refine_narrow_do(const Form *f, const FormPlace *at, const json_t *be
 
                         if (json_object_get(had, "skill") && json_array_size(json_object_get(had, "args")) > 0) {
                                 found = refine_equal_but(had, has, FORM_WORDS("args")) &&
-                                        refine_take_args(json_object_get(had, "args"), json_object_get(has, "args"), &arg);
+                                        refine_take_args(json_object_get(had, "args"), json_object_get(has, "args"),
+                                                         &arg);
                                 if (found)
                                         break; /* further parts of the same step may follow */
                         } else if (json_object_get(had, "delegate") && json_object_get(has, "delegate")) {
@@ -154,9 +157,10 @@ static int refine_narrow_do(const Form *f, const FormPlace *at, const json_t *be
                 if (!found && *why.text)
                         return diag(f->reterr, OBJECT_E_INTENT, "%s", why.text);
                 if (!found)
-                        return form_bad(f, here, NULL,
-                                        "no step before was as wide as this step; \"narrow\" leaves steps out and keeps the "
-                                        "others in order");
+                        return form_bad(
+                                f, here, NULL,
+                                "no step before was as wide as this step; \"narrow\" leaves steps out and keeps the "
+                                "others in order");
         }
         return 0;
 }
@@ -192,7 +196,8 @@ static int refine_narrow_with(const Form *f, const FormPlace *at, const json_t *
                         if (json_equal(item, other))
                                 break;
                 if (k == json_array_size(may))
-                        return form_bad(f, FORM_ITEM(FORM_AT(at, "may"), i), item, "a skill could not propose this before");
+                        return form_bad(f, FORM_ITEM(FORM_AT(at, "may"), i), item,
+                                        "a skill could not propose this before");
         }
         return 0;
 }
@@ -209,19 +214,23 @@ static int refine_rescope_intent(const Form *f, const FormPlace *at, const json_
 
 /* The same skills, waits and children one after another; args and input are free. */
 static int refine_rescope_do(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
-        if (refine_steps(before) != refine_steps(after) || !json_object_get(before, "steps") != !json_object_get(after, "steps"))
-                return form_bad(f, at, NULL, "%zu steps: \"rescope\" keeps the %zu steps", refine_steps(after), refine_steps(before));
+        if (refine_steps(before) != refine_steps(after) ||
+            !json_object_get(before, "steps") != !json_object_get(after, "steps"))
+                return form_bad(f, at, NULL, "%zu steps: \"rescope\" keeps the %zu steps", refine_steps(after),
+                                refine_steps(before));
         for (size_t i = 0; i < refine_steps(before); i++) {
                 const json_t *had = refine_step(before, i), *has = refine_step(after, i);
                 const json_t *children = json_object_get(had, "delegate"), *now = json_object_get(has, "delegate");
                 const FormPlace *here = json_object_get(after, "steps") ? FORM_ITEM(FORM_AT(at, "steps"), i) : at;
-                const char *const *loose = json_object_get(had, "skill") ? FORM_WORDS("args", "input") : FORM_WORDS("delegate");
+                const char *const *loose =
+                        json_object_get(had, "skill") ? FORM_WORDS("args", "input") : FORM_WORDS("delegate");
 
                 if (!refine_equal_but(had, has, loose) || json_array_size(children) != json_array_size(now))
-                        return form_bad(f, here, NULL, "\"rescope\" changes \"args\" and \"input\" of the same skills alone");
+                        return form_bad(f, here, NULL,
+                                        "\"rescope\" changes \"args\" and \"input\" of the same skills alone");
                 for (size_t k = 0; k < json_array_size(children); k++) {
-                        int e = refine_rescope_intent(f, FORM_ITEM(FORM_AT(here, "delegate"), k), json_array_get(children, k),
-                                                      json_array_get(now, k));
+                        int e = refine_rescope_intent(f, FORM_ITEM(FORM_AT(here, "delegate"), k),
+                                                      json_array_get(children, k), json_array_get(now, k));
 
                         if (e != 0)
                                 return e;
@@ -234,8 +243,8 @@ static int refine_rescope_intent(const Form *f, const FormPlace *at, const json_
         if (!refine_same(before, after, "with") || !refine_same(before, after, "until"))
                 return form_bad(f, at, NULL, "\"rescope\" does not change \"with\" and \"until\"");
         return refine_rescope_do(f, FORM_AT(at, "do"), json_object_get(before, "do"), json_object_get(after, "do"))
-                               ?: refine_constraints(f, FORM_AT(at, "constraints"), json_object_get(before, "constraints"),
-                                                     json_object_get(after, "constraints"), false, true);
+                       ?: refine_constraints(f, FORM_AT(at, "constraints"), json_object_get(before, "constraints"),
+                                             json_object_get(after, "constraints"), false, true);
 }
 
 static int refine_reclassify_intent(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {

@@ -2,7 +2,8 @@
 
 #include <errno.h>
 
-/* Triggers come from entries of other nodes, too: one that trigger_complete() would refuse is -EUCLEAN, and never holds. */
+/* Triggers come from entries of other nodes, too: one that trigger_complete() would refuse is -EUCLEAN, and never
+ * holds. */
 
 /* The only member of a node. */
 static const char *trigger_kind(const json_t *trigger, const json_t **ret_value) {
@@ -32,7 +33,8 @@ int condition_holds(const json_t *condition, const json_t *facts, json_t **ret_e
                 fact = json_object_get(json_object_get(facts, "slots"), json_text(slot));
                 if (!condition_holds_slot(condition, fact))
                         return 0;
-                *ret_evidence = json_pack("{s:O, s:o}", "slot", slot, "version", json_u64(json_number(fact, "version")));
+                *ret_evidence =
+                        json_pack("{s:O, s:o}", "slot", slot, "version", json_u64(json_number(fact, "version")));
         } else if (json_text(object)) {
                 fact = json_object_get(json_object_get(facts, "objects"), json_text(object));
                 if (!json_text_is(json_object_get(fact, "state"), object_state_name(OBJECT_TERMINATED)) ||
@@ -99,7 +101,8 @@ static int trigger_holds_policy(const json_t *v, const TriggerView *view, json_t
 
         if (not ? !ref || json_equal(not, ref)
                 : json_text_is(json_object_get(view->policy, "verdict"), "denied") ||
-                          !json_is_true(json_object_get(json_object_get(view->policy, "allows"), json_str(v, "allows"))))
+                            !json_is_true(
+                                    json_object_get(json_object_get(view->policy, "allows"), json_str(v, "allows"))))
                 return 0;
         *ret_evidence = json_pack("{s:O*, s:O*}", "ref", ref, "allows", json_object_get(v, "allows"));
         return *ret_evidence ? 1 : -ENOMEM;
@@ -126,7 +129,9 @@ static int trigger_add_unmet(json_t *unmet, const json_t *trigger, const Trigger
 
         if (!copy || json_array_append_new(unmet, copy) < 0)
                 return -ENOMEM;
-        return elapsed && json_put(copy, "until", json_u64(trigger_elapsed_due(elapsed, view->since_usec))) < 0 ? -ENOMEM : 0;
+        return elapsed && json_put(copy, "until", json_u64(trigger_elapsed_due(elapsed, view->since_usec))) < 0
+                       ? -ENOMEM
+                       : 0;
 }
 
 static int trigger_holds_parts(const json_t *parts, bool all, const TriggerView *view, unsigned depth, json_t *unmet,

@@ -30,7 +30,8 @@ static int trigger_need_condition(const json_t *c, json_t *needs) {
 
 static int trigger_need_all(const json_t *trigger, unsigned depth, json_t *needs) {
         const json_t *any = json_object_get(trigger, "any") ?: json_object_get(trigger, "all"),
-                     *prerequisite = json_object_get(trigger, "prerequisite"), *event = json_object_get(trigger, "event");
+                     *prerequisite = json_object_get(trigger, "prerequisite"),
+                     *event = json_object_get(trigger, "event");
         json_t *item;
         size_t i;
         int r = depth > TRIGGER_DEPTH_MAX ? -EUCLEAN : 0;
@@ -60,7 +61,8 @@ int condition_needs(const json_t *condition, json_t **ret_needs) {
 }
 
 /* Calls see() with the time of each elapsed trigger. */
-static void trigger_each_time(const json_t *trigger, uint64_t since, unsigned depth, void (*see)(void *to, uint64_t t), void *to) {
+static void trigger_each_time(const json_t *trigger, uint64_t since, unsigned depth, void (*see)(void *to, uint64_t t),
+                              void *to) {
         const json_t *parts = json_object_get(trigger, "any") ?: json_object_get(trigger, "all"),
                      *elapsed = json_object_get(trigger, "elapsed");
         json_t *item;

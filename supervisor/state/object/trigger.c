@@ -62,7 +62,8 @@ static int condition_read_slot(const Form *f, const FormPlace *at, const json_t 
         if (e == 0 && word == 1 && condition_has_value(v))
                 e = form_bad(f, FORM_AT(at, "is"), is, "a slot that is unset has no value and no version to compare");
         if (e == 0 && equals && (above || below))
-                e = form_bad(f, FORM_AT(at, "equals"), equals, "stands beside \"above\" or \"below\"; give one of both");
+                e = form_bad(f, FORM_AT(at, "equals"), equals,
+                             "stands beside \"above\" or \"below\"; give one of both");
         e = e ?: condition_read_number(f, at, above, to, "above");
         e = e ?: condition_read_number(f, at, below, to, "below");
         if (e == 0 && above && below && json_number_value(above) >= json_number_value(below))
@@ -153,7 +154,8 @@ static int trigger_read_match(const Form *f, const FormPlace *at, const json_t *
         if (!json_is_object(v))
                 return form_bad(f, at, v, "must be an object");
         if (json_object_size(v) > TRIGGER_MATCH_MAX)
-                return form_bad(f, at, NULL, "%zu members: at most %d are allowed", json_object_size(v), TRIGGER_MATCH_MAX);
+                return form_bad(f, at, NULL, "%zu members: at most %d are allowed", json_object_size(v),
+                                TRIGGER_MATCH_MAX);
         json_object_foreach((json_t *)v, key, item) {
                 const FormPlace *here = FORM_AT(at, key);
 
@@ -179,9 +181,11 @@ static int trigger_read_event(Form *f, const FormPlace *at, const json_t *v, jso
 
         if (e == 0 && s && strncmp(s, "object.", 7) == 0)
                 return form_bad(f, FORM_AT(at, "type"), type,
-                                "events of objects wake no object; wait for an object's end with {\"prerequisite\":{\"object\":ID}}");
+                                "events of objects wake no object; wait for an object's end with "
+                                "{\"prerequisite\":{\"object\":ID}}");
         if (e == 0 && (!s || !event_type_known(s)))
-                return form_bad(f, FORM_AT(at, "type"), type, "no event of this type is ever recorded; types are in schema/object.md");
+                return form_bad(f, FORM_AT(at, "type"), type,
+                                "no event of this type is ever recorded; types are in schema/object.md");
         if (e == 0 && match)
                 e = trigger_read_match(f, FORM_AT(at, "match"), match, to);
         return e ?: form_put(to, "type", json_incref((json_t *)type));
@@ -205,17 +209,21 @@ static int trigger_read_policy(Form *f, const FormPlace *at, const json_t *v, js
                 e = form_word(f, at, item, names, ACTION_COUNT_ - ACTION_EXECUTION, &i);
         else
                 e = form_text(f, at, item, 1, TRIGGER_DIGEST_MAX, &s);
-        if (e == 0 && s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._+/=-") != strlen(s))
+        if (e == 0 && s &&
+            strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._+/=-") != strlen(s))
                 e = form_bad(f, at, item, "must be a policy's digest, as `lethe object show` prints it");
         return e ?: form_put(to, kinds[kind], json_incref((json_t *)item));
 }
 
+typedef int (*TriggerReader)(Form *f, const FormPlace *at, const json_t *v, json_t *to);
+
 static int trigger_read_parts(Form *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret);
 
 static int trigger_read_node(Form *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret) {
-        static const char *const kinds[] = {"elapsed", "outcomes", "event", "policy", "prerequisite", "any", "all", NULL};
-        static int (*const leaves[])(Form *f, const FormPlace *at, const json_t *v, json_t *to) = {
-                trigger_read_elapsed, trigger_read_outcomes, trigger_read_event, trigger_read_policy};
+        static const char *const kinds[] = {"elapsed",      "outcomes", "event", "policy",
+                                            "prerequisite", "any",      "all",   NULL};
+        static const TriggerReader leaves[] = {trigger_read_elapsed, trigger_read_outcomes, trigger_read_event,
+                                               trigger_read_policy};
         _cleanup_json_ json_t *to = json_object(), *part = NULL;
         size_t kind = 0;
         int e = to ? form_only(f, at, v, kinds, &kind) : -ENOMEM;

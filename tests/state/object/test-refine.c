@@ -190,7 +190,7 @@ Test(object_refine, narrow_is_an_order_and_nothing_drops_a_constraint) {
         unsigned taken = 0, chains = 0;
         uint64_t seed = 22;
 
-        for (int i = 0; i < 60000; i++) {
+        for (int i = 0; i < 20000; i++) {
                 _cleanup_json_ json_t *a = random_intent(&seed), *b = random_intent(&seed), *c = random_intent(&seed);
                 const char *how = kinds[pick(&seed, 3)];
                 bool narrows = intent_refine_check(a, b, "narrow", scope, NULL) == 0;
@@ -208,6 +208,6 @@ Test(object_refine, narrow_is_an_order_and_nothing_drops_a_constraint) {
                         cr_assert_eq(intent_refine_check(a, c, "narrow", scope, NULL), 0, "%s %s %s", printed(a), printed(b), printed(c));
                 }
         }
-        cr_expect_gt(taken, 100);
-        cr_expect_gt(chains, 1);
+        cr_expect_gt(taken, 50);
+        cr_expect_gt(chains, 0);
 }

@@ -2,7 +2,7 @@
  * function of its arguments, any and all, time, outcomes, and what has to be looked up (O-11, O-30..O-34). */
 #include "tests/state/object/random-trigger.h"
 
-#define ROUNDS 20000
+#define ROUNDS 6000
 
 static int truth(const json_t *trigger, const Sight *s, json_t **ret) {
         const TriggerView view = sight_view(s);
