@@ -52,16 +52,19 @@ static int region_events_own(const char *region, Bytes entry, json_t **ret_o) {
 }
 
 /* Tells whether this event must be the first of the region. The events of a region that a gate refused stand
- * together. */
+ * together; only objects that waited for such an event may wake in between. */
 static int region_events_is_first(Txn *t, const char *region, uint64_t seq, const json_t *o, bool *ret) {
         _cleanup_json_ json_t *before = NULL;
+        static const char woken[] = "\"type\":\"object.woken\"";
         const json_t *type = json_object_get(o, "type");
-        Bytes entry;
+        Bytes entry = {0};
         int r = 0;
 
         *ret = json_text_is(type, "region.allocated");
         if (seq > 0 && (json_text_is(type, "gate.evaluated") || json_text_is(type, "region.refused"))) {
-                r = ledger_get(t, seq - 1, &entry);
+                do
+                        r = ledger_get(t, --seq, &entry);
+                while (r == 0 && seq > 0 && memmem(entry.p, entry.n, woken, sizeof(woken) - 1));
                 if (r == 0)
                         r = region_events_own(region, entry, &before);
                 *ret = r == 0 && !before;

@@ -193,7 +193,7 @@ static int cycle_run(Cycle *y, bool later, json_t **ret, Diag *reterr) {
         if (y->s.action == ACTION_EXECUTION && later)
                 return cycle_answer(y, "none", "later", ret);
         if (y->s.action == ACTION_NONE)
-                r = y->a.memory.n == y->before ? append_armed(&y->a, reterr) : 0;
+                r = append_armed(&y->a, reterr);
         else
                 r = cycle_append(y, reterr);
         return r ?: cycle_answer(y, object_action_name(y->s.action), y->s.reason, ret);

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "belief/region-events.h"
 #include "engine/engine.h"
+#include "tests/state/object/wake-fixture.h"
 #include "tests/support/store-fixture.h"
 
 #include <errno.h>
@@ -71,6 +72,7 @@ Test(region_events, exactly_one_invocation) {
                 const char *name;
                 int64_t usec; /* of the id, before or after now */
                 bool refused, alive;
+                bool wakes; /* objects wait for the verdicts on its gates */
         } rows[] = {
                 {"its time is right", 0, false, false},
                 {"an hour old", -3600000000, false, false},
@@ -81,6 +83,7 @@ Test(region_events, exactly_one_invocation) {
                 {"alive, the clock was set back", 60000000, false, true},
                 {"refused", 0, true, false},
                 {"refused, the clock was set back", 60000000, true, false},
+                {"refused, objects wake in between, the clock was set back", 60000000, true, false, true},
         };
         _cleanup_json_ json_t *gates = json_pack("[{s:s, s:{}}, {s:s, s:{}}]", "slot", "g/none", "schema", "slot", "g/none.either", "schema");
         char ids[ARRAY_SIZE(rows)][REGION_ID_MAX], beside[BESIDE][REGION_ID_MAX];
@@ -96,6 +99,12 @@ Test(region_events, exactly_one_invocation) {
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 usleep(2000);
                 cr_assert_eq(region_id_new(clock_real_usec() + (uint64_t)rows[i].usec, ids[i]), 0);
+                if (rows[i].wakes) {
+                        t = store_fixture_begin(&f, true);
+                        wake_sleeper(t, "01000000000000000000000001", UINT64_MAX, "[[\"event/gate.evaluated\",{\"slot\":\"g/none\"}]]");
+                        wake_sleeper(t, "01000000000000000000000002", UINT64_MAX, "[[\"event/gate.evaluated\",{\"slot\":\"g/none.either\"}]]");
+                        store_fixture_commit(&f, t);
+                }
                 start(&f, ids[i], rows[i].refused ? gates : NULL, rows[i].refused ? ENGINE_E_GATE : 0);
                 event(&f, beside[i], "region.noted");
         }
