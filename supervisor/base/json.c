@@ -78,7 +78,7 @@ int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth,
                 enum json_error_code code = json_error_code(&err);
                 char shown[400];
 
-                if (code == json_error_out_of_memory || !*err.text) /* jansson says nothing about most failed allocations */
+                if (code == json_error_out_of_memory)
                         return -ENOMEM;
                 diag_show(err.text, strlen(err.text), shown, sizeof(shown));
                 return diag(reterr, code == json_error_duplicate_key ? JSON_E_DUPLICATE : JSON_E_SYNTAX,

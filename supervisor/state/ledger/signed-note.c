@@ -60,12 +60,15 @@ int note_vkey_parse(const char *vkey, char ret_name[static NOTE_NAME_MAX], uint8
                 return diag(reterr, NOTE_E_FORM,
                             "the key %s does not begin with a name of 1 to %d bytes of printable ASCII without blanks",
                             DIAG_QUOTED(vkey), NOTE_NAME_MAX - 1);
-        if (n < n_name + 10 || base64_decode(vkey + n_name + 10, n - n_name - 10, key, sizeof(key)) != (ssize_t)sizeof(key))
-                return diag(reterr, NOTE_E_FORM, "the key %s does not end with \"+\", 8 hexadecimal digits, \"+\" and 33 bytes in base64",
+        if (n < n_name + 10 ||
+            base64_decode(vkey + n_name + 10, n - n_name - 10, key, sizeof(key)) != (ssize_t)sizeof(key))
+                return diag(reterr, NOTE_E_FORM,
+                            "the key %s does not end with \"+\", 8 hexadecimal digits, \"+\" and 33 bytes in base64",
                             DIAG_QUOTED(vkey));
         note_vkey(name, key + 1, again);
         if (strcmp(again, vkey) != 0)
-                return diag(reterr, NOTE_E_FORM, "the key %s is not in the form %s: algorithm 1 (Ed25519), digits of name and key",
+                return diag(reterr, NOTE_E_FORM,
+                            "the key %s is not in the form %s: algorithm 1 (Ed25519), digits of name and key",
                             DIAG_QUOTED(vkey), again);
         memcpy(ret_name, name, sizeof(name));
         memcpy(ret_key, key + 1, 32);

@@ -37,7 +37,8 @@ int note_parse(const char *note, size_t n, Checkpoint *ret, Diag *reterr);
 void note_vkey(const char *name, const uint8_t public_key[static 32], char out[static VKEY_MAX]);
 /* A key's name: 1 to NOTE_NAME_MAX - 1 bytes of printable ASCII, without blank and "+". */
 bool note_name_valid(const char *name);
-/* Reads only the form that note_vkey() writes: a valid name, and the keyid of name and key. Returns 0 or NOTE_E_FORM. */
+/* Reads only the form that note_vkey() writes: a valid name, and the keyid of name and key. Returns 0 or
+ * NOTE_E_FORM. */
 int note_vkey_parse(const char *vkey, char ret_name[static NOTE_NAME_MAX], uint8_t ret_key[static 32], Diag *reterr);
 /* The keyid of a vkey: 8 hexadecimal digits. Returns out. */
 const char *note_keyid(const char *name, const uint8_t public_key[static 32], char out[static NOTE_KEYID_MAX]);

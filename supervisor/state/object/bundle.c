@@ -45,7 +45,8 @@ static int bundle_named_line(BundleText *t, const char *name, const char **ret, 
         if (r != 0)
                 return r;
         if (t->n_line <= n + 1 || memcmp(t->line, name, n) != 0 || t->line[n] != ' ')
-                return diag(reterr, OBJECT_E_SYNTAX, "line %zu must begin with \"%s \" and have JSON behind", t->number, name);
+                return diag(reterr, OBJECT_E_SYNTAX,
+                            "line %zu must begin with \"%s \" and have JSON behind", t->number, name);
         *ret = t->line + n + 1;
         *ret_n = t->n_line - n - 1;
         return 0;
@@ -59,7 +60,8 @@ static int bundle_read_head(BundleText *t, Diag *reterr) {
 
         if (r != 0 || t->n_line <= n || memcmp(t->line, BUNDLE_HEAD, n) != 0 ||
             !note_number(t->line + n, t->n_line - n, &version) || version == 0)
-                return diag(reterr, OBJECT_E_SYNTAX, "the file is no object: its first line must be \"%s%d\"", BUNDLE_HEAD,
+                return diag(reterr, OBJECT_E_SYNTAX,
+                            "the file is no object: its first line must be \"%s%d\"", BUNDLE_HEAD,
                             OBJECT_BUNDLE_VERSION);
         if (version > OBJECT_BUNDLE_VERSION)
                 return diag(reterr, OBJECT_E_VERSION,
@@ -97,7 +99,8 @@ static int bundle_read_texts(BundleText *t, const char *name, json_t **ret, Diag
         if (r < 0)
                 return r;
         if (r == 0 || !json_is_object(o))
-                return diag(reterr, OBJECT_E_SYNTAX, "line %zu: \"%s\" must be an object in the canonical form of RFC 8785",
+                return diag(reterr, OBJECT_E_SYNTAX,
+                            "line %zu: \"%s\" must be an object in the canonical form of RFC 8785",
                             t->number, name);
         json_object_foreach(o, member, v)
                 if (!json_text(v))
@@ -161,12 +164,14 @@ static int bundle_check_signature(BundleText *t, const ObjectBundle *b, const En
         uint8_t key[32];
 
         if (!vkey)
-                return diag(reterr, OBJECT_E_SIGNER, "entry %" PRIu64 " is signed by key %s: \"keys\" has no such key", e->n,
+                return diag(reterr, OBJECT_E_SIGNER,
+                            "entry %" PRIu64 " is signed by key %s: \"keys\" has no such key", e->n,
                             e->keyid);
         if (note_vkey_parse(vkey, name, key, reterr) != 0)
                 return OBJECT_E_SYNTAX;
         if (strcmp(name, node) != 0)
-                return diag(reterr, OBJECT_E_SIGNER, "entry %" PRIu64 " names node %s: key %s is of node %s", e->n, node,
+                return diag(reterr, OBJECT_E_SIGNER,
+                            "entry %" PRIu64 " names node %s: key %s is of node %s", e->n, node,
                             e->keyid, name);
         if (json_object_set_new(t->signers, e->keyid, json_true()) < 0)
                 return -ENOMEM;
@@ -235,7 +240,8 @@ static int bundle_read_entries(BundleText *t, ObjectBundle *b, Diag *reterr) {
         if (b->n == 0)
                 return diag(reterr, OBJECT_E_CHAIN, "the file has no entry");
         if (strlen(bundle_end_line(b, end)) != t->n_line || memcmp(end, t->line, t->n_line) != 0)
-                return diag(reterr, OBJECT_E_CHAIN, "line %zu must be \"%s\", not \"%s\": entries are missing, or added",
+                return diag(reterr, OBJECT_E_CHAIN,
+                            "line %zu must be \"%s\", not \"%s\": entries are missing, or added",
                             t->number, end, DIAG_QUOTED_N(t->line, t->n_line));
         if (t->n_rest > 0)
                 return diag(reterr, OBJECT_E_SYNTAX, "%zu bytes follow the last line", t->n_rest);

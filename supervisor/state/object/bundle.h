@@ -4,15 +4,15 @@
  *   lethe-object/1
  *   intent JSON      as at creation, complete
  *   context JSON     as at creation
- *   keys JSON        {KEYID: vkey of the node (ledger/signed-note.h)} of the signers of the entries, no other
+ *   keys JSON        {KEYID: vkey of the node (ledger/signed-note.h)} of all signers of entries, without further keys
  *   schemas JSON     {SLOT: "sha256:…" of the schema} of the slots that the trust scope names: a claim of the
- *                    exporter, signed by nobody
+ *                    exporter, without a signature
  *   (empty line)
  *   entries, one a line (entry.h)
  *   end N HASH       number of entries, hash of the last
  *
- * JSON is canonical (RFC 8785), each line ends with a newline, and nothing follows the last: the same object gives the
- * same bytes. */
+ * JSON is canonical (RFC 8785), each line ends with a newline, and the last line ends the file: the same object
+ * gives the same bytes. */
 #pragma once
 
 #include "object/memory.h"
@@ -30,8 +30,8 @@ typedef struct ObjectBundle {
 void object_bundle_deinit(ObjectBundle *b);
 #define _cleanup_object_bundle_ _cleanup_(object_bundle_deinit)
 
-/* Reads and verifies everything that a file proves by itself: form, chain, moves, signatures by the keys that it carries,
- * intent and context as in the first entry. Whether those keys are to be trusted is the reader's: bundle.keys. Returns 0,
+/* Reads a file and verifies whatever proof is in the file: form, chain, moves, signatures by the keys in the file,
+ * intent and context as in the first entry. Trust in bundle.keys is the caller's to decide. Returns 0,
  * OBJECT_E_* with a message that names the line, -errno. */
 int object_bundle_parse(const char *text, size_t n, ObjectBundle *ret, Diag *reterr);
 /* Appends the file of entries, keys and schemas (memory is not read). parse(print(b)) is b, and print(parse(text)) is

@@ -101,7 +101,8 @@ static const struct {
         {"node", entry_fits_node, "a node's name of 1 to 127 bytes of printable ASCII"},
         {"object", entry_fits_id, "an id of 26 characters"},
         {"outcome", entry_fits_outcome, "null, or an object with a text \"kind\""},
-        {"policy", entry_fits_policy, "null, or {\"ref\": text, \"verdict\": \"allowed\" or \"denied\", \"rule\"?: text}"},
+        {"policy", entry_fits_policy,
+         "null, or {\"ref\": text, \"verdict\": \"allowed\" or \"denied\", \"rule\"?: text}"},
         {"prev", entry_fits_prev, "64 hexadecimal digits in lower case"},
         {"state", entry_fits_state, "a state, such as \"evaluation\""},
         {"time", entry_fits_number, "microseconds from 0 on, beyond 2^53-1 as a string"},
@@ -122,7 +123,8 @@ static int entry_check_version(const json_t *o, Diag *reterr) {
 
         if (json_is_integer(v) && json_integer_value(v) > ENTRY_VERSION)
                 return diag(reterr, OBJECT_E_VERSION,
-                            "the entry has version %" JSON_INTEGER_FORMAT ": this program reads up to %d; use a newer one",
+                            "the entry has version %" JSON_INTEGER_FORMAT
+                            ": this program reads up to %d; use a newer one",
                             json_integer_value(v), ENTRY_VERSION);
         return 0;
 }
@@ -146,7 +148,8 @@ static int entry_check_members(const json_t *o, Diag *reterr) {
         }
         json_object_foreach((json_t *)o, name, v)
                 if (!entry_has_member(name))
-                        return diag(reterr, OBJECT_E_SYNTAX, "the entry has an unknown member \"%s\"", DIAG_QUOTED(name));
+                        return diag(reterr, OBJECT_E_SYNTAX,
+                                    "the entry has an unknown member \"%s\"", DIAG_QUOTED(name));
         return 0;
 }
 
@@ -164,7 +167,8 @@ static int entry_check_canonical(const json_t *o, const char *text, size_t n, Di
                 return 0;
         while (i < n && i < n_again && text[i] == again[i])
                 i++;
-        return diag(reterr, OBJECT_E_SYNTAX, "the entry is not in the canonical form of RFC 8785 from byte %zu on", i + 1);
+        return diag(reterr, OBJECT_E_SYNTAX,
+                    "the entry is not in the canonical form of RFC 8785 from byte %zu on", i + 1);
 }
 
 /* Reads TEXT, which *ret owns then. Neither the key's id nor the signature is set. */
@@ -232,8 +236,8 @@ static json_t *entry_to_json(const EntryNew *e) {
         return TAKE_PTR(o);
 }
 
-int entry_make(const EntryNew *e, const char keyid[static ENTRY_KEYID_LEN + 1], EntrySign sign, void *userdata, Entry *ret,
-               Diag *reterr) {
+int entry_make(const EntryNew *e, const char keyid[static ENTRY_KEYID_LEN + 1], EntrySign sign, void *userdata,
+               Entry *ret, Diag *reterr) {
         _cleanup_json_ json_t *o = entry_to_json(e);
         _cleanup_free_ char *text = NULL;
         _cleanup_entry_ Entry made = ENTRY_NULL;
@@ -243,7 +247,8 @@ int entry_make(const EntryNew *e, const char keyid[static ENTRY_KEYID_LEN + 1], 
 
         assert(strlen(keyid) == ENTRY_KEYID_LEN && entry_is_lower_hex(keyid, ENTRY_KEYID_LEN));
         if (r == -ERANGE)
-                return diag(reterr, OBJECT_E_SYNTAX, "the entry would have an integer beyond 2^53-1: write it as a string");
+                return diag(reterr, OBJECT_E_SYNTAX,
+                            "the entry would have an integer beyond 2^53-1: write it as a string");
         r = r ?: entry_read(&text, n, &made, reterr) ?: entry_signed_bytes(&made, &bytes);
         r = r ?: sign(userdata, bytes.data, bytes.n, made.sig);
         if (r != 0)
@@ -279,7 +284,8 @@ int entry_parse(const char *line, size_t n, Entry *ret, Diag *reterr) {
         n -= ENTRY_TAIL;
         tail = line + n;
         if (tail[0] != ' ' || !entry_is_lower_hex(tail + 1, ENTRY_KEYID_LEN) || tail[1 + ENTRY_KEYID_LEN] != ' ')
-                return diag(reterr, OBJECT_E_SYNTAX, "no key of 8 hexadecimal digits stands between the entry's text and %s",
+                return diag(reterr, OBJECT_E_SYNTAX,
+                            "no key of 8 hexadecimal digits stands between the entry's text and %s",
                             "the signature of 88 characters");
         text = malloc(n + 1);
         if (!text)
@@ -291,7 +297,8 @@ int entry_parse(const char *line, size_t n, Entry *ret, Diag *reterr) {
                 return r;
         if (base64_decode(tail + ENTRY_TAIL - ENTRY_SIG_CHARS, ENTRY_SIG_CHARS, read.sig, sizeof(read.sig)) !=
             (ssize_t)sizeof(read.sig))
-                return diag(reterr, OBJECT_E_SYNTAX, "the signature of entry %" PRIu64 " is not base64 of 64 bytes", read.n);
+                return diag(reterr, OBJECT_E_SYNTAX,
+                            "the signature of entry %" PRIu64 " is not base64 of 64 bytes", read.n);
         memcpy(read.keyid, tail + 1, ENTRY_KEYID_LEN);
         *ret = read;
         read = ENTRY_NULL;
@@ -305,7 +312,8 @@ int entry_verify(const Entry *e, const uint8_t key[static 32], Diag *reterr) {
         if (r < 0)
                 return r;
         if (crypto_sign_verify_detached(e->sig, (const uint8_t *)bytes.data, bytes.n, key) != 0)
-                return diag(reterr, OBJECT_E_SIGNATURE, "the signature of key %s under entry %" PRIu64 " does not verify",
+                return diag(reterr, OBJECT_E_SIGNATURE,
+                            "the signature of key %s under entry %" PRIu64 " does not verify",
                             e->keyid, e->n);
         return 0;
 }

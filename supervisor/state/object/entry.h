@@ -1,12 +1,12 @@
-/* Runs: supervisor, CLI. One entry of an object's memory (O-5..O-7; schema/object.md): a line of canonical JSON with the
- * signature of the node that appended it.
+/* Runs: supervisor, CLI. One entry of an object's memory (O-5..O-7; schema/object.md): a line of canonical JSON with
+ * the signature of the node that appended the entry.
  *
  *     TEXT SP KEYID SP SIGNATURE
  *
  * TEXT: canonical JSON (RFC 8785), at most ENTRY_TEXT_MAX bytes. KEYID: 8 hexadecimal digits, as in a signed note
  * (ledger/signed-note.h). SIGNATURE: base64 of Ed25519 (RFC 8032) over ENTRY_DOMAIN and TEXT. The hash of an entry is
- * SHA-256 of TEXT; the member "prev" of the next entry has it, so that no entry can be changed, removed, moved or put
- * between two others. */
+ * SHA-256 of TEXT, and stands in the member "prev" of the next entry, so that each change, removal, move or insertion
+ * of an entry is seen. */
 #pragma once
 
 #include "base/buf.h"
@@ -41,12 +41,13 @@ ObjectState object_state_of(const char *name); /* OBJECT_NONE: no such name */
 bool object_state_can_move(ObjectState from, ObjectState to);
 
 /* The kinds of entries. The first eight are moves into the state of the same index + 1 (ENTRY_STARTED: execution;
- * ENTRY_OUTCOME: execution > evaluation). The others are notes: they leave the state as it is. */
+ * ENTRY_OUTCOME: execution > evaluation). Notes, the rest, leave the state as it is. */
 typedef enum EntryKind {
         ENTRY_INSTANTIATED, /* data: {"intent", "context"} */
         ENTRY_EVALUATION,   /* data: {} */
         ENTRY_STARTED,      /* -> execution. data: {"skill", "args", "deadline_usec", "step", "attempt"} */
-        ENTRY_MUTATION,     /* data: {"how": "narrow"|"rescope"|"reclassify", "before": intent, "after": intent, "why"} */
+        ENTRY_MUTATION,     /* data: {"how": "narrow"|"rescope"|"reclassify", "before": intent, "after": intent,
+                               "scope"?: a smaller trust scope, "why"} */
         ENTRY_DELEGATION,   /* data: {"children": {ID: intent}, "gather": {"mode","n"?,"within_usec"?}, "serial": n} */
         ENTRY_DORMANT,      /* data: {"trigger", "reason", "not_before": usec, "backoff"?: {"w","delay_usec"}} */
         ENTRY_REENTRY,      /* data: {"trigger": the part that holds, "evidence"} */
@@ -75,9 +76,9 @@ enum {
 };
 
 /* The members of an entry as JSON: {"version":1, "object", "n", "time", "node", "trace", "kind", "state", "policy":
- * {"ref","verdict","rule"?}|null, "outcome": descriptor|null, "data", "prev"}. n and time (usec of CLOCK_REALTIME) as of
- * json_u64(); object and trace: region ids; node: store_origin(); prev: 64 hexadecimal digits in lower case, of zeros for
- * the first entry. U+0000 may stand in strings inside of data and outcome alone. */
+ * {"ref","verdict","rule"?}|null, "outcome": descriptor|null, "data", "prev"}. n and time (usec of CLOCK_REALTIME) as
+ * of json_u64(); object and trace: region ids; node: store_origin(); prev: 64 hexadecimal digits in lower case, zeros
+ * for the first entry. U+0000 may stand in strings inside of data and outcome alone. */
 typedef struct Entry {
         json_t *json; /* owned */
         uint64_t n, time_usec;
@@ -103,11 +104,12 @@ typedef struct EntryNew {
         const json_t *policy, *outcome, *data; /* borrowed; NULL: null; data NULL: {} */
 } EntryNew;
 /* Signs with `sign`, which returns 0 or -errno (store_sign() behind it; tests bring keys of their own). keyid:
- * note_keyid() of node and key. ret->json is a copy of its own. Nothing is signed that entry_parse() would refuse. Returns
- * 0, OBJECT_E_SIZE, OBJECT_E_SYNTAX (a member of a wrong form, an integer beyond 2^53-1) with a message, -errno. */
+ * note_keyid() of node and key. ret->json is a copy. Entries that entry_parse() would refuse are not signed.
+ * Returns 0, OBJECT_E_SIZE, OBJECT_E_SYNTAX (a member of a wrong form, an integer beyond 2^53-1) with a message,
+ * -errno. */
 typedef int (*EntrySign)(void *userdata, const void *msg, size_t n, uint8_t ret[static ENTRY_SIG_BYTES]);
-int entry_make(const EntryNew *e, const char keyid[static ENTRY_KEYID_LEN + 1], EntrySign sign, void *userdata, Entry *ret,
-               Diag *reterr);
+int entry_make(const EntryNew *e, const char keyid[static ENTRY_KEYID_LEN + 1], EntrySign sign, void *userdata,
+               Entry *ret, Diag *reterr);
 /* The line, without a newline, appended to `line`. Returns 0 or -ENOMEM. */
 int entry_print(const Entry *e, Buf *line);
 /* Parses a line strictly: TEXT must be canonical, with exactly the members above. Does not check the signature. Returns

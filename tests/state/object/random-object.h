@@ -29,7 +29,7 @@ static inline void random_append(RandomObject *o, EntryKind kind, json_t *data, 
         char trace[REGION_ID_MAX];
         Entry e = ENTRY_NULL;
         Diag d = {0};
-        EntryNew new;
+        EntryNew written;
 
         random_id(&o->seed, trace);
         o->time_usec += random_below(&o->seed, 5000000);
@@ -37,9 +37,9 @@ static inline void random_append(RandomObject *o, EntryKind kind, json_t *data, 
                 o->time_usec -= 86400000000;
         if (random_below(&o->seed, 3))
                 policy = json_pack("{s:s, s:s}", "ref", "sha256:00", "verdict", random_below(&o->seed, 9) ? "allowed" : "denied");
-        new = (EntryNew){.object = o->id, .n = o->b.n, .time_usec = o->time_usec, .prev = o->b.n > 0 ? o->b.entries[o->b.n - 1].hash : NULL,
+        written = (EntryNew){.object = o->id, .n = o->b.n, .time_usec = o->time_usec, .prev = o->b.n > 0 ? o->b.entries[o->b.n - 1].hash : NULL,
                          .node = s->node, .trace = trace, .kind = kind, .state = after, .policy = policy, .outcome = result, .data = given};
-        cr_assert_eq(entry_make(&new, s->keyid, signer_sign, s, &e, &d), 0, "%s: %s", entry_kind_name(kind), d.text);
+        cr_assert_eq(entry_make(&written, s->keyid, signer_sign, s, &e, &d), 0, "%s: %s", entry_kind_name(kind), d.text);
         cr_assert_eq(memory_apply(&o->b.memory, &e, &d), 0, "%s: %s\n%s", entry_kind_name(kind), d.text, e.text);
         cr_assert(GROW(o->b.entries, o->b.n));
         o->b.entries[o->b.n++] = e;

@@ -280,15 +280,17 @@ static void random_alive(RandomObject *ret, unsigned steps) {
 }
 
 /* The file with another entry as its last, by this signer; number, hash and object as given. */
-static int forged(const RandomObject *o, Signer *s, uint64_t n, const uint8_t *prev, const char *id, const char *node, ObjectState state, json_t *keys, Diag *d) {
+static int forged(const RandomObject *o, Signer *s, uint64_t n, const uint8_t *prev, const char *id, const char *node, ObjectState state, json_t *keys,
+                  Diag *d) {
         ObjectBundle b = o->b;
         _cleanup_json_ json_t *data = json_pack("{s:s, s:s}", "from", "uid:0", "input", "x");
         _cleanup_entry_ Entry e = ENTRY_NULL;
         _cleanup_free_ Entry *entries = calloc(b.n + 1, sizeof(Entry));
         _cleanup_buf_ Buf file = {0};
-        const EntryNew new = {.object = id, .n = n, .time_usec = 1, .prev = prev, .node = node, .trace = o->id, .kind = ENTRY_INPUT, .state = state, .data = data};
+        const EntryNew given = {.object = id, .n = n, .time_usec = 1, .prev = prev, .node = node, .trace = o->id, .kind = ENTRY_INPUT, .state = state,
+                                .data = data};
 
-        cr_assert_eq(entry_make(&new, s->keyid, signer_sign, s, &e, d), 0, "%s", d->text);
+        cr_assert_eq(entry_make(&given, s->keyid, signer_sign, s, &e, d), 0, "%s", d->text);
         memcpy(entries, b.entries, b.n * sizeof(Entry));
         entries[b.n] = e;
         b.entries = entries;

@@ -94,13 +94,13 @@ Test(entry, round_trip) {
                 _cleanup_entry_ Entry made = ENTRY_NULL, back = ENTRY_NULL;
                 _cleanup_buf_ Buf line = {0};
                 uint8_t hash[HASH_BYTES];
-                EntryNew new;
+                EntryNew given;
                 Signer s;
                 Diag d = {0};
 
                 signer_init(&s, (uint8_t)random_below(&seed, 3));
-                new = random_entry(&seed, &s, &v);
-                cr_assert_eq(entry_make(&new, s.keyid, signer_sign, &s, &made, &d), 0, "entry %u: %s", i, d.text);
+                given = random_entry(&seed, &s, &v);
+                cr_assert_eq(entry_make(&given, s.keyid, signer_sign, &s, &made, &d), 0, "entry %u: %s", i, d.text);
                 cr_assert_eq(entry_print(&made, &line), 0);
                 cr_assert_null(memchr(line.data, '\n', line.n));
                 cr_assert_eq(entry_parse(line.data, line.n, &back, &d), 0, "entry %u: %s", i, d.text);
@@ -109,8 +109,8 @@ Test(entry, round_trip) {
                 cr_assert_eq(entry_verify(&back, s.pk, &d), 0, "entry %u: %s", i, d.text);
                 hash_bytes(back.text, back.n_text, hash);
                 cr_assert_eq(memcmp(hash, back.hash, sizeof(hash)), 0);
-                cr_assert(back.n == new.n && back.time_usec == new.time_usec && back.kind == new.kind && back.state == new.state);
-                cr_assert_eq(memcmp(back.prev, new.prev ?: none, sizeof(back.prev)), 0);
+                cr_assert(back.n == given.n && back.time_usec == given.time_usec && back.kind == given.kind && back.state == given.state);
+                cr_assert_eq(memcmp(back.prev, given.prev ?: none, sizeof(back.prev)), 0);
                 cr_assert(json_equal(json_object_get(back.json, "outcome"), v.outcome ?: json_null()), "entry %u", i);
                 cr_assert(json_equal(json_object_get(back.json, "policy"), v.policy ?: json_null()), "entry %u", i);
                 cr_assert_str_eq(json_str(back.json, "object"), v.object);
