@@ -1,6 +1,45 @@
 /* Between the folds of a parent and of its children (O-26). */
 #include "object/memory-inside.h"
 
+/* The names of both; "*": all. */
+static json_t *memory_both(const json_t *a, const json_t *b) {
+        json_t *both, *name, *other;
+        size_t i, k;
+
+        if (json_text_is(a, "*"))
+                return json_incref((json_t *)b);
+        both = json_array();
+        json_array_foreach(a, i, name)
+                json_array_foreach(b, k, other)
+                        if (both && json_equal(name, other) && json_array_append(both, name) < 0) {
+                                json_decref(both);
+                                both = NULL;
+                        }
+        return both;
+}
+
+int memory_scope(const ObjectMemory *m, json_t **ret) {
+        static const struct {
+                const char *constraint, *member;
+        } lists[] = {{"slots_write", "writes"}, {"skills", "skills"}};
+        _cleanup_json_ json_t *scope = json_copied(json_object_get(m->context, "scope"));
+        const json_t *constraint;
+        size_t i;
+
+        json_array_foreach(json_object_get(m->intent, "constraints"), i, constraint)
+                for (size_t k = 0; scope && k < ARRAY_SIZE(lists); k++) {
+                        const json_t *names = json_object_get(constraint, lists[k].constraint);
+                        json_t *had = json_object_get(scope, lists[k].member);
+
+                        if (names && json_object_set_new(scope, lists[k].member, memory_both(had, names)) < 0)
+                                return -ENOMEM;
+                }
+        if (!scope)
+                return -ENOMEM;
+        *ret = TAKE_PTR(scope);
+        return 0;
+}
+
 static int memory_note(const ObjectMemory *m, const char *child, const char *status, const json_t *value, bool late,
                        json_t **ret) {
         json_t *note = json_pack("{s:s, s:s, s:O*, s:b, s:O}", "child", child, "status", status, "value", value, "late",

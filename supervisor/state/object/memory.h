@@ -71,6 +71,8 @@ int memory_from_json(const json_t *v, const char *object, ObjectMemory *ret, Dia
 /* Begins at a checkpoint entry; "fold" must be that of the entries before. */
 int memory_from_checkpoint(const Entry *e, ObjectMemory *ret, Diag *reterr);
 
+/* The trust scope as the constraints slots_write and skills of the intent leave it: no child has more (O-25). *ret: new. */
+int memory_scope(const ObjectMemory *m, json_t **ret);
 /* The data of ENTRY_CHILD for a child's outcome (a descriptor), with "late" as needed (O-26). Returns 0,
  * OBJECT_E_SYNTAX: no child of this object, or a second answer (append nothing); -ENOMEM. */
 int memory_child_note(const ObjectMemory *m, const char *child, const json_t *outcome, json_t **ret, Diag *reterr);

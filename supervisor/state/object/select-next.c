@@ -51,13 +51,15 @@ static int select_check_reads(const json_t *reads, const json_t *v, Diag *why) {
 
 static int select_next_delegate(Selection *s, const json_t *next, Diag *why) {
         const json_t *list = json_object_get(next, "delegate"), *child;
-        const json_t *scope = json_object_get(s->m->context, "scope");
+        _cleanup_json_ json_t *scope = NULL;
         _cleanup_json_ json_t *intent = json_pack("{s:{s:O, s:O*}}", "do", "delegate", list, "gather",
                                                   json_object_get(next, "gather"));
         _cleanup_json_ json_t *complete = NULL;
-        int r = intent ? intent_complete(intent, s->m->object, &complete, why) : -ENOMEM;
+        int r = intent ? memory_scope(s->m, &scope) : -ENOMEM;
         size_t i;
 
+        if (r == 0)
+                r = intent_complete(intent, s->m->object, &complete, why);
         if (r != 0)
                 return r;
         if (json_object_get(s->m->fold, "delegation"))

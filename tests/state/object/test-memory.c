@@ -561,3 +561,31 @@ Test(memory, status) {
                 history_end(&h);
         }
 }
+
+// O-23, O-25: constraints make the scope smaller that children have a part of
+Test(memory, scope) {
+        static const struct {
+                const char *name, *constraints, *skills, *writes;
+        } rows[] = {
+                {"none", "[]", "\"*\"", "[\"a\",\"b\"]"},
+                {"slots", "[{\"slots_write\":[\"b\",\"c\"]}]", "\"*\"", "[\"b\"]"},
+                {"no slots", "[{\"slots_write\":[]}]", "\"*\"", "[]"},
+                {"skills", "[{\"skills\":[\"convert\",\"fetch\"]}]", "[\"convert\",\"fetch\"]", "[\"a\",\"b\"]"},
+                {"twice", "[{\"skills\":[\"convert\",\"fetch\"]},{\"skills\":[\"convert\"]},{\"slots_write\":[\"a\"]}]", "[\"convert\"]", "[\"a\"]"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_free_ char *intent = NULL, *skills = NULL, *writes = NULL;
+                _cleanup_json_ json_t *scope = NULL;
+                History h;
+
+                cr_assert(asprintf(&intent, "{\"do\":{\"skill\":\"convert\"},\"constraints\":%s}", rows[i].constraints) > 0);
+                history_begin(&h, intent, "{\"skills\":\"*\",\"reads\":[],\"writes\":[\"a\",\"b\"],\"depth\":1,\"fanout\":1}");
+                cr_assert_eq(memory_scope(&h.m, &scope), 0);
+                skills = history_text(json_object_get(scope, "skills"));
+                writes = history_text(json_object_get(scope, "writes"));
+                cr_expect_str_eq(skills, rows[i].skills, "%s", rows[i].name);
+                cr_expect_str_eq(writes, rows[i].writes, "%s", rows[i].name);
+                history_end(&h);
+        }
+}
