@@ -15,7 +15,7 @@ static bool outcome_is_said(const json_t *result) {
         return json_object_get(result, "outcome") || json_object_get(result, "next");
 }
 
-static int outcome_check_size(const char *what, const json_t *value, Diag *reterr) {
+static int outcome_check_size(const char *what, const json_t *value, size_t most, Diag *reterr) {
         _cleanup_json_ json_t *list = value ? json_pack("[O]", value) : NULL;
         _cleanup_free_ char *text = NULL;
         size_t n;
@@ -26,11 +26,11 @@ static int outcome_check_size(const char *what, const json_t *value, Diag *reter
         r = list ? json_canonical(list, &text, &n) : -ENOMEM;
         if (r == -ERANGE)
                 return diag(reterr, 1, "%s of the result has a number that JSON readers do not read alike", what);
-        if (r == 0 && n > OUTCOME_VALUE_MAX)
+        if (r == 0 && n > most)
                 return diag(reterr, 1,
-                            "%s of the result has %zu bytes, and an entry takes %d: keep it in a slot, and answer "
+                            "%s of the result has %zu bytes, and an entry takes %zu: keep it in a slot, and answer "
                             "its name",
-                            what, n, OUTCOME_VALUE_MAX);
+                            what, n, most);
         return r;
 }
 
@@ -85,7 +85,7 @@ int outcome_check_result(const json_t *result, Diag *reterr) {
         int r;
 
         if (!outcome_is_said(result))
-                return outcome_check_size("the value", result, reterr);
+                return outcome_check_size("the value", result, OUTCOME_VALUE_MAX, reterr);
         json_object_foreach((json_t *)result, key, v)
                 if (name_index(outcome_words, ARRAY_SIZE(outcome_words), key) == ARRAY_SIZE(outcome_words))
                         return diag(reterr, 1,
@@ -97,9 +97,10 @@ int outcome_check_result(const json_t *result, Diag *reterr) {
                             "\"next\" of the result must be an object: {\"delegate\"}, {\"mutate\"}, {\"sleep\"} or "
                             "{\"end\"}");
         r = outcome_check_word(result, reterr);
-        return r ?: outcome_check_size("\"value\"", json_object_get(result, "value"), reterr)
-                            ?: outcome_check_size("\"remainder\"", json_object_get(result, "remainder"), reterr)
-                            ?: outcome_check_size("\"next\"", next, reterr);
+        return r ?: outcome_check_size("\"value\"", json_object_get(result, "value"), OUTCOME_VALUE_MAX, reterr)
+                            ?: outcome_check_size("\"remainder\"", json_object_get(result, "remainder"), MEMORY_REMAINDER_MAX,
+                                               reterr)
+                            ?: outcome_check_size("\"next\"", next, OUTCOME_VALUE_MAX, reterr);
 }
 
 static json_t *outcome_new(OutcomeKind kind, uint64_t usec, const char *reason) {

@@ -20,7 +20,7 @@
 
 #include "request/resolve-request.h"
 
-#define OUTCOME_VALUE_MAX (64 * 1024) /* bytes of canonical JSON, of the value, the remainder and the proposal each */
+#define OUTCOME_VALUE_MAX (64 * 1024) /* bytes of canonical JSON, of the value and of the proposal */
 #define OUTCOME_TEXT_MAX 256          /* bytes of a capability */
 
 /* Whether a result may stand in a descriptor. Returns 0, 1 with a message, -errno. */

@@ -183,6 +183,30 @@ for _row in ENDS:
     case(fn)
 
 
+STRANGE = [  # what a hostile skill answers: the outcome is there whatever it is
+    "'a' + chr(0) + 'b'", "{'a' + chr(27): chr(0x202e)}", "1e300", "2**53 - 1", "[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]", "{'': ''}", "'x' * 65000", "'x' * 66000", "''",
+    "{'outcome': 'partial', 'remainder': ['x' * 4096] * 9}", "{'outcome': 'negative', 'capability': 'x' * 257}", "{'next': {'sleep': 'x' * 70000}}", "{'next': {'end': chr(0)}}",
+    "{'outcome': 'negative', 'capability': chr(0)}", "{'outcome': 'success', 'value': {chr(8238): [None, True, 0.1]}}",
+]
+
+
+@case
+def strange_results_are_outcomes():  # O-14, O-48
+    for answer in STRANGE:
+        before = total()
+        o = create(intent("add(); lethe.result(%s)" % answer))
+        outcome = cycle(o)["outcome"]
+        check(outcome["kind"] in ("success", "failure"), answer, outcome)
+        same(total() - before, int(outcome["kind"] == "success"), answer, outcome)
+        for verb in ("show", "history", "why", "verify"):
+            r = lethe("object", verb, o)
+            same(r.code, 0, verb, answer, r)
+            check(b"\x1b" not in r.out and "\u202e".encode() not in r.out, verb, answer, r)
+        cycle(o)
+        lethe("object", "end", o)
+    holds()
+
+
 @case
 def a_missing_skill_is_a_lack_of_this_node():  # O-2, O-48, O-49
     o = create({"do": {"skill": "nobody-has-it"}}, {"skills": ["nobody-has-it"]})
@@ -215,6 +239,95 @@ def a_policy_that_refuses_the_skill_performs_nothing():  # O-15, O-45
     same(cycle(o)["action"], "reentry")  # another policy is in force
     same((cycle(o)["action"], total()), ("execution", before + 1))
     lethe("object", "end", o)
+    holds(o)
+
+
+POLICIES = [  # (what, "objects" of the policy, intent, action of the first cycle, its reason)
+    ("an action that is not listed", {"actions": ["dormancy", "reentry", "termination"]}, {"do": {"skill": "lab", "args": ["add()"]}}, "dormancy", "denied"),
+    ("a denial that ends", {"actions": ["dormancy", "termination"], "on_denied": "terminate"}, {"do": {"skill": "lab", "args": ["add()"]}}, "termination", "policy"),
+    ("no delegation", {"actions": ["execution", "dormancy", "termination"]}, {"do": {"delegate": [{"do": {"skill": "lab", "args": ["add()"]}}]}}, "dormancy", "denied"),
+    ("a delegation that is too wide", {"fanout": 1}, {"do": {"delegate": [{"do": {"skill": "lab", "args": ["add()"]}}] * 2}}, "dormancy", "denied"),
+    ("a delegation that is too deep", {"depth": 0}, {"do": {"delegate": [{"do": {"skill": "lab", "args": ["add()"]}}]}}, "dormancy", "denied"),
+]
+
+
+@case
+def the_policy_says_what_objects_may_do():  # O-15, O-25, O-45
+    path = os.path.join(DIR, "objects.json")
+    for what, objects, todo, action, reason in POLICIES:
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"version": 1, "objects": objects}, f)
+        before = total()
+        o = create(todo, dict(TOTAL, depth=1))
+        answer = cycle(o, "--policy", path)
+        same((answer["action"], answer["reason"]), (action, reason), what, answer)
+        check("started" not in kinds(o) and "delegation" not in kinds(o), what, kinds(o))
+        same(total(), before, what)
+        lethe("object", "end", o)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "objects": {"max": 1}}, f)
+    o = create({"do": {"wait": {"elapsed": {"for": "1h"}}}})
+    r = lethe("object", "create", "--intent", '{"do": {"wait": {"elapsed": {"for": "1h"}}}}', "--policy", path, "--json")
+    same((r.code, json.loads(r.out)["error"]["code"]), (1, "too_many"), r)
+    lethe("object", "end", o)
+
+
+@case
+def constraints_make_the_scope_smaller():  # O-22, O-23
+    code = "try:\n    lethe.write('total', 0)\nexcept lethe.LetheError as e:\n    lethe.result(e.code)"
+    o = create(intent(code, constraints=[{"slots_write": ["other"]}]))
+    same(cycle(o)["outcome"]["value"], "not_granted")
+    lethe("object", "end", o)
+
+
+@case
+def the_deadline_of_an_execution_is_in_its_grant():  # O-21, O-50
+    o = create(intent("pass", **{"with": {"timeout": "3s"}}))
+    cycle(o)
+    grant = [e for e in log("--type", "region.allocated") if e.get("object") == o][0]["grant"]
+    check(int(grant["budgets"]["wall_usec"]) <= 3000000, grant["budgets"])
+
+
+@case
+def a_lack_is_tried_again_when_somebody_speaks():  # O-49, O-50
+    o = create({"do": {"skill": "later"}}, {"skills": ["later"]})
+    same(cycle(o)["outcome"]["kind"], "negative")
+    same(cycle(o)["reason"], "negative")
+    python_skill("later", "import lethe\nlethe.result('here')\n")
+    same(cycle(o)["action"], "none")
+    same(lethe("object", "input", o, "the skill is registered now").code, 0)
+    same([cycle(o)["action"], cycle(o)["outcome"]["value"]], ["reentry", "here"])
+    lethe("object", "end", o)
+
+
+@case
+def proposals_of_a_skill_count_as_far_as_the_intent_says():  # O-44, O-47
+    o = create(intent("lethe.result({'next': {'end': 'enough'}})", until="never", **{"with": {"may": ["end"]}}))
+    cycle(o)
+    same((cycle(o)["action"], history(o)[-1]["data"]["by"], history(o)[-1]["data"]["why"]), ("termination", "skill", "enough"))
+    o = create(intent("lethe.result({'next': {'end': 'enough'}})", until="never"))
+    cycle(o)
+    same(cycle(o)["action"], "dormancy")
+    check("refused_next" in history(o)[-1]["data"], history(o)[-1])
+    lethe("object", "end", o)
+
+
+@case
+def delegation_goes_through_three_levels():  # O-24, O-25, O-26, O-27
+    before = total()
+    leaf = intent("add(); lethe.result(1)", **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}})
+    inner = {"do": {"delegate": [leaf, leaf], "gather": {"mode": "all"}}}
+    o = create({"do": {"delegate": [inner, leaf], "gather": {"mode": "all"}}}, dict(TOTAL, depth=2))
+    wait_for(lambda: drain() or show(o)["state"] == "terminated", "the parent has ended")
+    same(total(), before + 3)
+    entries = history(o)
+    same(entries[-1]["data"]["reason"], "satisfied", entries)
+    children = [e["data"]["child"] for e in entries if e["kind"] == "child"]
+    same((len(children), len(set(children))), (2, 2), entries)
+    for child in children:  # linked in both directions
+        same(show(child)["context"]["parent"]["object"], o)
+        check(show(child)["context"]["scope"]["depth"] < 2, show(child)["context"])
+        holds(child)
     holds(o)
 
 
@@ -389,6 +502,27 @@ def two_processes_have_one_execution():  # O-43, O-53
 
 
 @case
+def a_performer_that_stands_still_is_alive():  # O-38, O-43
+    before = total()
+    o = create(intent("add()"))
+    p = start(o)
+    wait_for(lambda: p.poll() is not None or "started" in kinds(o), "the execution has begun")
+    p.send_signal(signal.SIGSTOP)  # before its region is recorded, or after: nobody else may take the execution for dead
+    try:
+        stopped = kinds(o)[-1] == "started"
+        answer = cycle(o) if stopped else {"action": "none", "reason": "running"}
+        same((answer["action"], answer["reason"]), ("none", "running"), answer)
+        same(lethe("object", "why", o, "--json").code, 0)
+        same(kinds(o).count("outcome"), 0 if stopped else 1)
+    finally:
+        p.send_signal(signal.SIGCONT)
+    code, out, err = end(p)
+    same((code, json.loads(out)["outcome"]["kind"], total()), (0, "success", before + 1), out, err)
+    lethe("object", "end", o)
+    holds(o)
+
+
+@case
 def many_processes_drain_one_set():  # O-43, O-53
     before = total()
     # two regions at once do not hold one slot: who comes second fails, and tries again
@@ -514,6 +648,16 @@ def mistakes_of_a_newcomer_are_explained():
         check(message in r.err.decode(), words, r)
         r = lethe("object", *words, "--json")
         check(json.loads(r.out)["error"]["message"], words, r)
+
+
+@case
+def the_documentation_says_what_objects_are_not():  # O-55
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
+    for name in ("supervisor/front/cli/man/lethe-object.1.scd", "schema/object.md"):
+        with open(os.path.join(top, name), encoding="utf-8") as f:
+            text = f.read().lower().split("limits\n")[-1].split("\n# ")[0]
+        for limit in ("replay", "no order", "nodes", "file brings", "key"):
+            check(limit in text, name, limit)
 
 
 @case
