@@ -76,6 +76,8 @@ SERVES_NOBODY = "an_interpreter_with_a_thread_or_something_shared_serves_nobody"
 
 OBJECT_APPLY, OBJECT_CHILDREN, OBJECT_NEXT = (f"supervisor/state/object/{x}.c" for x in ("memory-apply", "memory-delegation", "select-next"))
 OBJECT_ROW, OBJECT_WAKE, OBJECT_STORE = "supervisor/state/record/object-row.c", "state/object/test-object-wake", "state/object/test-object-object"
+EXECUTION_TEST = "state/engine/test-engine-execution"
+OBJECT_CYCLE, OBJECT_TRANSFER, OBJECT_VERIFY = (f"state/object/test-object-{x}" for x in ("cycle", "transfer", "verify"))
 OBJECT_MEMORY, OBJECT_SELECT = "state/object/test-object-memory", "state/object/test-object-select"
 
 INTENT, REFINE, TRIGGER = (f"state/object/test-object-{x}" for x in ("intent", "refine", "trigger"))
@@ -1114,6 +1116,62 @@ MUTATIONS = [
              "the_audit_of_entries", runner=OBJECT_STORE),
     Mutation("objects: a child's scope is within its parent's (O-25)", [("supervisor/state/object/object.c", "r = intent_scope_within(scope, n->outer, reterr);", "r = 0;")],
              "refused_creations", runner=OBJECT_STORE),
+    # --- persistent objects: executions, cycles, stores
+    Mutation("objects: a region begins for an open execution alone (O-38)", [("supervisor/state/engine/region.c", "        r = s->object ? execution_may_start(t, s, reterr) : 0;\n", "        r = 0;\n")],
+             "one_region_for_each_started_entry", runner=EXECUTION_TEST),
+    Mutation("objects: an execution has one region (O-38)", [("supervisor/state/engine/execution.c", "        if (r == 0 && *row.region)\n", "        if (0)\n")],
+             "one_region_for_each_started_entry", runner=EXECUTION_TEST),
+    Mutation("objects: an execution commits after exit code 0 only (O-38)", [("supervisor/state/engine/region.c", "        if (s->object && !success)\n", "        if (0)\n")],
+             "one_region_for_each_started_entry", runner=EXECUTION_TEST),
+    Mutation("objects: the engine keeps the changes of an execution after success alone (O-38)", [("supervisor/state/engine/end.c",
+             'if (r == 0 && keep && json_object_get(row, "object") && !end_is_success(e->ended))', "if (0)")], "changes_are_kept_after_success_alone", runner=EXECUTION_TEST),
+    Mutation("objects: an execution that is over changes nothing (O-38)", [("supervisor/state/engine/region-row.c", "                if (r == -ENOENT)\n                        snprintf",
+             "                if (0)\n                        snprintf")], "changes_are_kept_after_success_alone", runner=EXECUTION_TEST),
+    Mutation("objects: below an execution nothing is kept (O-38)", [("supervisor/state/engine/region.c", "        if (!*broke)\n                snprintf(broke", "        if (0)\n                snprintf(broke")],
+             "below_an_execution_nothing_is_kept", runner=EXECUTION_TEST),
+    Mutation("objects: below an execution nobody writes slots (O-38)", [("supervisor/state/engine/region.c", "        if (!s->callback && s->writes && *s->writes)\n", "        if (0)\n")],
+             "below_an_execution_nothing_is_kept", runner=EXECUTION_TEST),
+    Mutation("objects: a large event names its execution (O-38)", [("supervisor/state/record/event.c", "?: JSON_ROW_KEEP(small, fields, execution)", "?: 0 * JSON_ROW_KEEP(json_null(), fields, execution)")],
+             "a_large_event_names_its_execution", runner=EXECUTION_TEST),
+    Mutation("objects: kept effects are never tried again (O-38)", [("supervisor/state/object/settle.c", 'if (!json_is_true(json_object_get(ended, "kept")))\n', "if (1)\n")],
+             "executions_without_outcome_are_settled", runner=OBJECT_CYCLE),
+    Mutation("objects: an execution with a living region is not interrupted (O-38)", [("supervisor/state/object/settle.c", "if (r == 0 && x.ended == 0 && *x.region)", "if (0)")],
+             "executions_without_outcome_are_settled", runner=OBJECT_CYCLE),
+    Mutation("objects: an outcome is of the open execution (O-43)", [("supervisor/state/object/settle.c",
+             'if (a.memory.state != OBJECT_EXECUTION || !json_text_is(json_object_get(settle_started(&a), "trace"), trace))', "if (0)"),
+             ("supervisor/state/object/settle.c", "if (r == -ENOENT || (r == 0 && region && strcmp(x.region, region) != 0))", "if (0)")],
+             "outcomes_that_come_too_late", runner=OBJECT_CYCLE),
+    Mutation("objects: no outcome claims an effect that was not kept (O-46)", [("supervisor/state/object/settle.c", '        if (!ended || json_is_true(json_object_get(ended, "kept")) ||\n', "        if (1 || !ended ||\n")],
+             "outcomes_are_true_and_fit", runner=OBJECT_CYCLE),
+    Mutation("objects: an outcome without its value, before none at all (O-14)", [("supervisor/state/object/settle.c", "        if (r != OBJECT_E_SIZE)\n", "        if (1)\n")],
+             "outcomes_are_true_and_fit", runner=OBJECT_CYCLE),
+    Mutation("objects: only an eligible object is evaluated (O-8, O-9, O-42)", [("supervisor/state/object/cycle.c", "                r = object_eligible(&y->a.row, reterr);\n", "                r = 0;\n")],
+             "imports,an_older_copy_is_behind,whose_signatures_count", runner=OBJECT_TRANSFER),
+    Mutation("objects: an execution is settled on its own node (O-38)", [("supervisor/state/object/settle.c",
+             'if (!json_text_is(json_object_get(started, "node"), store_origin(txn_store(a->t))))', "if (0)")], "executions_stay", runner=OBJECT_TRANSFER),
+    Mutation("objects: an execution does not move (O-38)", [("supervisor/state/object/transfer.c", "if (r == 0 && row->state == OBJECT_EXECUTION)", "if (0)")],
+             "executions_stay", runner=OBJECT_TRANSFER),
+    Mutation("objects: an id is of one object (O-40)", [("supervisor/state/object/transfer.c", "        if (i->common == 0)\n", "        if (0)\n")],
+             "another_object_with_the_same_id", runner=OBJECT_TRANSFER),
+    Mutation("objects: whole keys are compared, not their ids (O-9)", [("supervisor/state/object/transfer.c",
+             'return r == 0 ? import_forged(keyid, vkey, json_str(known, "vkey"), reterr) : r == -ENOENT ? 0 : r;', "return r == -ENOENT ? 0 : r;")],
+             "keys_that_look_alike", runner=OBJECT_TRANSFER),
+    Mutation("objects: entries of unknown keys are not evaluated (O-9)", [("supervisor/state/object/transfer.c", "i->unknown |= state == SIGNER_UNKNOWN || state == SIGNER_REVOKED;",
+             "i->unknown |= false;")], "whose_signatures_count", runner=OBJECT_TRANSFER),
+    Mutation("objects: entries of a revoked key are not evaluated (O-9)", [("supervisor/state/object/trust.c", "*ret_unknown |= state == SIGNER_UNKNOWN || state == SIGNER_REVOKED;",
+             "*ret_unknown |= state == SIGNER_UNKNOWN;")], "whose_signatures_count", runner=OBJECT_TRANSFER),
+    Mutation("objects: a child ends in its parent's memory (O-26)", [("supervisor/state/object/cycle.c", "?: report_to_parent(&y->a, reterr);", "?: 0;")],
+             "late_double_and_missing_answers", runner="state/object/test-object-children"),
+    Mutation("objects: verify checks each signature (O-7)", [("supervisor/state/object/verify.c", "                r = entry_verify(e, key, &why);\n", "                r = 0;\n")],
+             "attacks_on_the_chain", runner=OBJECT_VERIFY),
+    Mutation("objects: verify compares the row's head (O-8)", [("supervisor/state/object/verify.c", "if (memcmp(row->head, m->head, ENTRY_HASH_BYTES) != 0)", "if (0)")],
+             "attacks_on_the_chain", runner=OBJECT_VERIFY),
+    Mutation("objects: verify compares the row's state (O-17)", [("supervisor/state/object/verify.c", "if (row->state != m->state)", "if (0)")],
+             "attacks_on_the_chain", runner=OBJECT_VERIFY),
+    Mutation("objects: verify finds a region without an entry (O-46)", [("supervisor/state/object/verify-ledger.c",
+             'if (json_equal(json_object_get(s->open, object), json_object_get(o, "trace")))', "if (1)")], "effects_without_an_entry", runner=OBJECT_VERIFY),
+    Mutation("objects: verify finds changes that came too late (O-46)", [("supervisor/state/object/verify-ledger.c", 'if (known || !json_is_true(json_object_get(o, "kept")) ||', "if (1 ||")],
+             "effects_without_an_entry", runner=OBJECT_VERIFY),
 ]
 
 
