@@ -504,12 +504,17 @@ def two_processes_have_one_execution():  # O-43, O-53
 @case
 def a_performer_that_stands_still_is_alive():  # O-38, O-43
     before = total()
-    o = create(intent("add()"))
+    python_skill("heavy", LAB, slots=SLOTS, reads=["total"], writes=["total"])
+    with open(os.path.join(DIR, "heavy", "data"), "wb") as f:  # the look at its files makes the time before the region long
+        f.truncate(96 << 20)
+    same(lethe("skill", "add", os.path.join(DIR, "heavy")).code, 0)
+    o = create(intent("add()", skill="heavy"), dict(TOTAL, skills=["heavy"]))
     p = start(o)
     wait_for(lambda: p.poll() is not None or "started" in kinds(o), "the execution has begun")
     p.send_signal(signal.SIGSTOP)  # before its region is recorded, or after: nobody else may take the execution for dead
     try:
         stopped = kinds(o)[-1] == "started"
+        print("# stopped %s" % ("after the end" if not stopped else "with a region" if any(e.get("object") == o for e in log("--type", "region.allocated")) else "before the region"), flush=True)
         answer = cycle(o) if stopped else {"action": "none", "reason": "running"}
         same((answer["action"], answer["reason"]), ("none", "running"), answer)
         same(lethe("object", "why", o, "--json").code, 0)
