@@ -82,10 +82,12 @@ static int cycle_select(Cycle *y, Diag *reterr) {
 /* A child is an object of its own, with a part of what scope and constraints leave its parent (O-24, O-25). */
 static int cycle_create_child(Cycle *y, const char *id, const json_t *intent, uint64_t serial, Diag *reterr) {
         const json_t *context = y->a.memory.context;
-        _cleanup_json_ json_t *scope = NULL, *outer = NULL;
+        _cleanup_json_ json_t *scope = NULL, *outer = NULL, *clipped = NULL;
         char made[REGION_ID_MAX];
         uint64_t seq;
-        int r = memory_scope(&y->a.memory, &outer) ?: intent_scope_of_child(outer, intent, &scope);
+        int r = memory_scope(&y->a.memory, &outer)
+                        ?: intent_scope_clip(outer, json_object_get(y->local, "policy"), &clipped)
+                        ?: intent_scope_of_child(clipped, intent, &scope);
 
         if (r > 0)
                 return diag(reterr, ENGINE_E_BEYOND_SCOPE, "a child of object %s would need more than the trust scope allows",

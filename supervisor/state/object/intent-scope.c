@@ -225,3 +225,17 @@ int intent_scope_of_child(const json_t *scope, const json_t *child, json_t **ret
                 *ret = TAKE_PTR(to);
         return e;
 }
+
+int intent_scope_clip(const json_t *scope, const json_t *policy, json_t **ret) {
+        static const char *const numbers[] = {"depth", "fanout"};
+        _cleanup_json_ json_t *to = json_copied(scope);
+        uint64_t most;
+        int e = to ? 0 : -ENOMEM;
+
+        for (size_t i = 0; e == 0 && i < ARRAY_SIZE(numbers); i++)
+                if (json_get_u64(json_object_get(policy, numbers[i]), &most) == 0 && most < json_number(scope, numbers[i]))
+                        e = form_put(to, numbers[i], json_u64(most));
+        if (e == 0)
+                *ret = TAKE_PTR(to);
+        return e;
+}

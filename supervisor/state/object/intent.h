@@ -51,6 +51,10 @@ int intent_within(const json_t *complete_intent, const json_t *scope, Diag *rete
  * OBJECT_E_SCOPE: depth is 0, or the child needs more than the parent has; -errno. */
 int intent_scope_of_child(const json_t *scope, const json_t *complete_child, json_t **ret);
 
+/* The scope with at most the depth and the fanout of a policy: members "depth" and "fanout", where it has them. *ret: new.
+ * Returns 0 or -ENOMEM. */
+int intent_scope_clip(const json_t *scope, const json_t *policy, json_t **ret);
+
 /* O-22, O-23. how: "narrow" (fewer steps or children, a step in parts of its args, less time, more constraints),
  * "rescope" (other arguments or input for the same skills; further constraints slots_write and skills: a smaller trust
  * scope), "reclassify" (with.class, pace, timeout). Checks that `after`, a complete intent, is such a change and not

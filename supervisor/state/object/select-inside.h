@@ -28,8 +28,8 @@ int select_dormancy(Selection *s, const char *reason, json_t *trigger, json_t *b
 int select_denied(Selection *s);
 /* Does the local policy allow the action? */
 bool select_allows(const Selection *s, ObjectAction a);
-/* How many children the policy and the trust scope allow. */
-uint64_t select_fanout(const Selection *s);
+/* The trust scope, with no more depth and fanout than the policy allows (O-25). *ret: new. Returns 0 or -ENOMEM. */
+int select_scope(const Selection *s, json_t **ret);
 /* A delegation to new children; action: complete, with "delegate" and "gather". Returns 1 or -ENOMEM. */
 int select_delegation(Selection *s, const char *reason, const json_t *action, bool proposed);
 /* Does with.may of the intent name this proposal? */

@@ -51,11 +51,10 @@ static int select_check_reads(const json_t *reads, const json_t *v, Diag *why) {
 
 static int select_next_delegate(Selection *s, const json_t *next, Diag *why) {
         const json_t *list = json_object_get(next, "delegate"), *child;
-        _cleanup_json_ json_t *scope = NULL;
         _cleanup_json_ json_t *intent = json_pack("{s:{s:O, s:O*}}", "do", "delegate", list, "gather",
                                                   json_object_get(next, "gather"));
-        _cleanup_json_ json_t *complete = NULL;
-        int r = intent ? memory_scope(s->m, &scope) : -ENOMEM;
+        _cleanup_json_ json_t *complete = NULL, *scope = NULL;
+        int r = intent ? select_scope(s, &scope) : -ENOMEM;
         size_t i;
 
         if (r == 0)
@@ -64,9 +63,9 @@ static int select_next_delegate(Selection *s, const json_t *next, Diag *why) {
                 return r;
         if (json_object_get(s->m->fold, "delegation"))
                 return diag(why, OBJECT_E_SCOPE, "delegate: a delegation is open");
-        if (json_array_size(list) > select_fanout(s))
+        if (json_array_size(list) > json_number(scope, "fanout"))
                 return diag(why, OBJECT_E_SCOPE, "delegate: %zu children, but scope and policy allow %zu",
-                            json_array_size(list), (size_t)select_fanout(s));
+                            json_array_size(list), (size_t)json_number(scope, "fanout"));
         json_array_foreach(json_object_get(json_object_get(complete, "do"), "delegate"), i, child) {
                 _cleanup_json_ json_t *inner = NULL;
 

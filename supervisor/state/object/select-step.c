@@ -62,6 +62,8 @@ int select_delegation(Selection *s, const char *reason, const json_t *action, bo
 int select_step(Selection *s) {
         const json_t *again = json_object_get(s->m->fold, "again");
         const json_t *step = again ?: memory_step(s->m->intent, json_number(s->m->fold, "step"));
+        _cleanup_json_ json_t *scope = NULL, *intent = NULL;
+        int r;
 
         if (json_object_get(step, "skill"))
                 return select_execution(s, step);
@@ -69,8 +71,10 @@ int select_step(Selection *s) {
                 return select_dormancy(s, "wait", json_incref(json_object_get(step, "wait")), NULL);
         if (!json_object_get(step, "delegate"))
                 return 0;
-        if (json_array_size(json_object_get(step, "delegate")) > select_fanout(s))
-                return select_denied(s);
+        intent = json_pack("{s:O}", "do", step);
+        r = intent ? select_scope(s, &scope) ?: intent_within(intent, scope, NULL) : -ENOMEM;
+        if (r != 0)
+                return r == OBJECT_E_SCOPE ? select_denied(s) : r;
         return select_delegation(s, again ? "again" : "step", step, json_is_true(json_object_get(again, "proposed")));
 }
 

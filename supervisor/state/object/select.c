@@ -1,6 +1,7 @@
 /* Selection: the rules, in their order (schema/object.md, "Selection"). */
 #include "object/select-inside.h"
 
+#include "object/intent.h"
 #include "object/trigger.h"
 
 static const char *const select_names[ACTION_COUNT_] = {
@@ -54,15 +55,10 @@ bool select_allows(const Selection *s, ObjectAction a) {
         return !json_is_false(json_object_get(json_object_get(s->policy, "allows"), object_action_name(a)));
 }
 
-uint64_t select_fanout(const Selection *s) {
-        const json_t *scope = json_object_get(s->m->context, "scope");
-        uint64_t depth = json_number(scope, "depth"), fanout = json_number(scope, "fanout"), most;
+int select_scope(const Selection *s, json_t **ret) {
+        _cleanup_json_ json_t *scope = NULL;
 
-        if (json_get_u64(json_object_get(s->policy, "depth"), &most) == 0)
-                depth = MIN(depth, most);
-        if (json_get_u64(json_object_get(s->policy, "fanout"), &most) == 0)
-                fanout = MIN(fanout, most);
-        return depth > 0 ? fanout : 0;
+        return memory_scope(s->m, &scope) ?: intent_scope_clip(scope, s->policy, ret);
 }
 
 static TriggerView select_view(const Selection *s, uint64_t since, const json_t *counts) {

@@ -23,6 +23,7 @@ typedef struct Node {
         uint64_t now;                 /* usec */
         const char *ref, *verdict;    /* of the policy */
         const char *on_denied;
+        int depth;                    /* of the policy */
         bool died;                    /* the performer of an open execution lives no more */
         bool later;
 } Node;
@@ -36,7 +37,7 @@ static inline json_t *json_of(const char *text) {
 }
 
 static inline void node_init(Node *n) {
-        *n = (Node){.now = clock_real_usec(), .ref = "p1", .verdict = "allowed", .on_denied = "dormant"};
+        *n = (Node){.now = clock_real_usec(), .ref = "p1", .verdict = "allowed", .on_denied = "dormant", .depth = 16};
         store_fixture_init(&n->s, STORE_SUPERVISE);
 }
 
@@ -72,7 +73,7 @@ static inline void node_create(Node *n, const char *intent, char id[static REGIO
 
 static inline json_t *node_local(const Node *n) {
         json_t *o = json_pack("{s:o, s:s, s:{s:s, s:s, s:s, s:i, s:i, s:{}}, s:o*}", "now", json_u64(n->now), "node", store_origin(n->s.store), "policy", "ref", n->ref, "verdict",
-                              n->verdict, "on_denied", n->on_denied, "depth", 16, "fanout", 1024, "allows", "interrupted", n->died ? json_true() : NULL);
+                              n->verdict, "on_denied", n->on_denied, "depth", n->depth, "fanout", 1024, "allows", "interrupted", n->died ? json_true() : NULL);
 
         cr_assert(o);
         return o;

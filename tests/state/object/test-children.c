@@ -183,6 +183,26 @@ Test(children, lineage_and_scope) {
         cr_assert_eq(node_create_within(&n, "{\"do\": {\"delegate\": [{\"do\": {\"skill\": \"z\"}}]}}", "{\"skills\": [\"x\"], \"depth\": 1}", wide), ENGINE_E_BEYOND_SCOPE);
 }
 
+// O-25: the policy's depth counts from the first object on, whatever the trust scope allows.
+Test(children, generations_are_bounded_by_policy) {
+        _cleanup_memory_ ObjectMemory child = OBJECT_MEMORY_NULL;
+        _cleanup_json_ json_t *o = NULL;
+        _cleanup_node_ Node n;
+        char id[REGION_ID_MAX];
+        const char *first = "";
+        json_t *intent;
+
+        node_init(&n);
+        n.depth = 2;
+        cr_assert_eq(node_create_within(&n, "{\"do\": {\"delegate\": [{\"do\": {\"skill\": \"x\"}, \"with\": {\"may\": [\"delegate\"]}}]}}", "{\"skills\": [\"x\"], \"depth\": 16}", id), 0,
+                     "%s", n.s.d.text);
+        cr_assert_str_eq(node_act(&n, id), "delegation");
+        o = node_last(&n, id, "delegation");
+        json_object_foreach(json_object_get(json_object_get(o, "data"), "children"), first, intent)
+                node_memory(&n, first, &child);
+        cr_expect_eq(json_number(json_object_get(child.context, "scope"), "depth"), 1);
+}
+
 /* Drives the object and all below it until nothing is to be done; returns the number of executions. */
 static size_t drive(Node *n) {
         size_t executions = 0;

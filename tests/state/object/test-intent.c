@@ -385,6 +385,28 @@ Test(object_intent, a_scope_within_another) {
         }
 }
 
+// O-25: a policy only narrows
+Test(object_intent, a_scope_clipped_by_policy) {
+        static const struct {
+                const char *what, *policy;
+                uint64_t depth, fanout;
+        } rows[] = {
+                {"less of both", "{'depth':1,'fanout':3}", 1, 3},
+                {"none", "{'depth':0,'fanout':0}", 0, 0},
+                {"more of both", "{'depth':16,'fanout':1024}", 2, 8},
+                {"says nothing", "{}", 2, 8},
+        };
+        _cleanup_json_ json_t *scope = quoted(SCOPE("['a']", "['r']", "'*'", "2", "8"));
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_json_ json_t *policy = quoted(rows[i].policy), *out = NULL;
+
+                cr_assert_eq(intent_scope_clip(scope, policy, &out), 0, "%s", rows[i].what);
+                cr_expect(json_number(out, "depth") == rows[i].depth && json_number(out, "fanout") == rows[i].fanout, "%s: %s", rows[i].what, printed(out));
+                cr_expect_eq(intent_scope_within(out, scope, NULL), 0, "%s", rows[i].what);
+        }
+}
+
 #define TWO_DEEP "{'do':{'delegate':[{'do':{'delegate':[" CHILD "]}}]}}"
 
 // O-25

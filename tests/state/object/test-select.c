@@ -89,6 +89,8 @@ static const struct {
         {"no reentry", WITH("{}"), NULL, "failure cycle +2", NULL, NULL, NULL, "{\"allows\":{\"reentry\":false}}", NULL, ACTION_NONE, "denied", NULL},
         {"no end of a sleeper", DO(",\"until\":\"never\",\"constraints\":[{\"deadline\":\"1m\"}]"), NULL, "failure cycle +60", NULL, NULL, NULL, "{\"allows\":{\"termination\":false}}", NULL, ACTION_NONE, "denied", NULL},
         {"few children", DELEGATES("{}"), NULL, "", NULL, NULL, NULL, "{\"fanout\":2}", NULL, ACTION_DORMANCY, "denied", "\"not\""},
+        {"not so deep", "{\"do\":{\"delegate\":[{\"do\":{\"delegate\":[" CHILD "]}}]}}", NULL, "", NULL, NULL, NULL, "{\"depth\":1}", NULL, ACTION_DORMANCY, "denied", "\"not\""},
+        {"so deep", "{\"do\":{\"delegate\":[{\"do\":{\"delegate\":[" CHILD "]}}]}}", NULL, "", NULL, NULL, NULL, "{\"depth\":2}", NULL, ACTION_DELEGATION, "step", NULL},
         {"no depth", DELEGATES("{}"), NULL, "", NULL, NULL, NULL, "{\"depth\":0}", NULL, ACTION_DORMANCY, "denied", "\"not\""},
         /* rule 5, O-35 */
         {"satisfied", DO(""), NULL, "success", NULL, NULL, NULL, NULL, NULL, ACTION_TERMINATION, "satisfied", NULL},
