@@ -129,7 +129,8 @@ def objects_with_effects_are_there():
 @case
 def killed_at_each_call_that_writes():  # O-36 O-37 O-38: the place is chosen, the kill is certain
     all_points = points()
-    chosen = all_points if KILLS >= 2 * len(all_points) else [all_points[k * len(all_points) // max(1, KILLS // 2)] for k in range(KILLS // 2)]
+    half = max(1, KILLS // 2)
+    chosen = [all_points[k * len(all_points) // half] for k in range(half)]  # all of them, some again, where there are more kills than places
     killed = 0
     for k, (call, when) in enumerate(chosen):
         i = k % OBJECTS

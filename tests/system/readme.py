@@ -21,7 +21,7 @@ SECTIONS = [
     (README, ("Use it",), False),
     (README, ("What became of its memory",), False),
     (README, ("A session of three turns",), True),
-    (README, ("A job that outlives its process",), False),
+    (README, ("A folder that is watched",), False),
     (README, ("Objects",), False),
     (MAN + "/lethe-memory.7.scd", ("FINDING", "DIGESTING", "DELETING"), True),
     (MAN + "/lethe-belief.7.scd", ("PROMOTING",), True),

@@ -8,7 +8,7 @@ import sys
 import lethe
 
 AT_ONCE = 8
-CHILD = {"attempts": 6, "timeout": "20s", "pace": {"base": "500ms", "min": "500ms", "max": "30s"}}
+CHILD = {"attempts": 6, "timeout": "20s", "pace": {"base": "2s", "min": "1s", "max": "30s"}}
 
 
 def page(name):
