@@ -17,6 +17,8 @@ ASKED = {
     "checkpoint": [""], "compact": [""], "context": [""], "digest": ["run", "passes", "why memory x"], "doctor": [""], "export": ["out"],
     "kernel": ["status", "show agent", "patch agent {} --base 1", "diff agent 1 2", "log agent"], "log": ["", "--region " + REGION],
     "memory": ["list", "load memory x", "search word", "history memory x", "view memory x", "refs", "restore memory x", "delete memory x", "working get"],
+    "object": ["show " + REGION, "list", "history " + REGION, "why " + REGION, "cycle " + REGION, "run --due", "input %s x" % REGION, "end " + REGION, "verify " + REGION, "graph " + REGION,
+               "export %s out" % REGION, "adopt %s ab" % REGION, "trust", "verify nowhere", "import nowhere"],
     "metrics": [""], "note": ["list x", "runs", "add x text", "end x"], "pending": ["list", "show 1", "retry", "bind 1 x", "drop 1 --reason r"], "promote": ["x"],
     "prove": ["0"], "ps": [""], "rebuild": [""], "report": ["-o page"], "scope": ["list", "delete x"],
     "session": ["show " + REGION, "list", "carry %s x" % REGION, "carry %s x 1" % REGION, "close " + REGION], "skill": ["list", "show x"],
@@ -78,7 +80,8 @@ def who_changes_what_is_there_makes_no_store():
     os.mkdir(empty)
     for verb, *asked in (("rebuild",), ("compact",), ("promote", "x"), ("digest", "run"), ("pending", "retry"), ("pending", "bind", "1", "x"),
                          ("pending", "drop", "1", "--reason", "r"), ("note", "add", "x", "text"), ("note", "end", "x"), ("memory", "delete", "memory", "x"),
-                         ("memory", "restore", "memory", "x"), ("scope", "delete", "x"), ("slot", "put", "x", "1"), ("slot", "decide", "x"), ("skill", "list"), ("skill", "show", "x"), ("kernel", "patch", "agent", "{}", "--base", "1")):
+                         ("memory", "restore", "memory", "x"), ("scope", "delete", "x"), ("slot", "put", "x", "1"), ("slot", "decide", "x"), ("skill", "list"), ("skill", "show", "x"), ("kernel", "patch", "agent", "{}", "--base", "1"),
+                         ("object", "cycle", REGION), ("object", "run", "--due"), ("object", "end", REGION), ("object", "input", REGION, "x"), ("object", "why", REGION)):
         for folder in (os.path.join(DIR, "not-there"), empty):
             r = lethe(verb, *asked, "--json", "--store", folder)
             same((r.code, refusal(r)["code"]), (1, "no_store"), verb, asked)
