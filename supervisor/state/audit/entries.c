@@ -9,8 +9,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Persistent objects, from the lines of their entries (O-5..O-8): each line is as its event says, follows the line before
- * it by number and hash, moves as O-18 allows, and verifies when this store signed it. The rows end where the lines end. */
+/* Persistent objects, from the lines of entries (O-5..O-8): each line agrees with the event, follows the previous line
+ * by number and hash, makes a move of O-18, and verifies if signed by this store. The rows agree with the last
+ * lines. */
 
 typedef struct FoldedObject {
         uint64_t n; /* entries; 0: none yet */
@@ -19,23 +20,24 @@ typedef struct FoldedObject {
 } FoldedObject;
 
 static int entries_differ(Audit *a, const char *what, const Entry *e, const char *found) {
-        return audit_differs(a, what, found, "entry %" PRIu64 " of object %s as its event and the entry before say", e->n,
-                             json_str(e->json, "object"));
+        return audit_differs(a, what, found, "entry %" PRIu64 " of object %s as by the event and the previous entry",
+                             e->n, json_str(e->json, "object"));
 }
 
 static int entries_check_event(Audit *a, const json_t *o, const Entry *e, const char *hash) {
         uint64_t n;
 
         if (json_get_u64(json_object_get(o, "n"), &n) < 0 || n != e->n)
-                return entries_differ(a, "an object's entry has another number than its event",
+                return entries_differ(a, "an object's entry has another number than the event",
                                       e, audit_text("entry %" PRIu64, e->n).s);
         if (!json_equal(json_object_get(o, "object"), json_object_get(e->json, "object")))
-                return entries_differ(a, "an entry is of another object than its event", e, json_str(o, "object"));
+                return entries_differ(a, "an entry is of another object than the event", e, json_str(o, "object"));
         if (strcmp(json_str(o, "head"), hash) != 0)
-                return entries_differ(a, "an object's entry has another hash than its event (O-7)", e, hash);
+                return entries_differ(a, "an object's entry has another hash than the event (O-7)", e, hash);
         if (strcmp(json_str(o, "kind"), entry_kind_name(e->kind)) != 0 ||
-            strcmp(json_str(o, "state"), object_state_name(e->state)) != 0 || strcmp(json_str(o, "keyid"), e->keyid) != 0)
-                return entries_differ(a, "an object's entry has another kind, state or key than its event", e,
+            strcmp(json_str(o, "state"), object_state_name(e->state)) != 0 ||
+            strcmp(json_str(o, "keyid"), e->keyid) != 0)
+                return entries_differ(a, "an object's entry has another kind, state or key than the event", e,
                                       entry_kind_name(e->kind));
         return 0;
 }
@@ -46,10 +48,12 @@ static int entries_check_chain(Audit *a, const FoldedObject *f, const Entry *e) 
 
         hex_encode(e->prev, sizeof(e->prev), prev);
         if (e->n != f->n || (f->n > 0 && strcmp(prev, f->head) != 0))
-                return entries_differ(a, "an object's entry does not follow the entry before it (O-7)", e, prev);
-        if (e->state != (to == OBJECT_NONE ? f->state : to) || (to != OBJECT_NONE && !object_state_can_move(f->state, to)))
-                return entries_differ(a, "an object moved as no object may (O-18)", e,
-                                      audit_text("%s > %s", object_state_name(f->state), object_state_name(e->state)).s);
+                return entries_differ(a, "an object's entry does not follow the previous entry (O-7)", e, prev);
+        if (e->state != (to == OBJECT_NONE ? f->state : to) ||
+            (to != OBJECT_NONE && !object_state_can_move(f->state, to)))
+                return entries_differ(a, "an object made a forbidden move (O-18)", e,
+                                      audit_text("%s > %s", object_state_name(f->state),
+                                                 object_state_name(e->state)).s);
         return 0;
 }
 
@@ -89,7 +93,7 @@ static int entries_fold_one(Audit *a, const json_t *o, FoldedObject *f) {
         return 0;
 }
 
-/* The object goes on from an earlier entry, or as it is. */
+/* The object goes on from an earlier entry, or from the last. */
 static int entries_fold_adopted(Audit *a, const json_t *o, FoldedObject *f) {
         ObjectState state = object_state_of(json_text(json_object_get(o, "state")));
         const char *head = json_str(o, "head");
@@ -97,8 +101,8 @@ static int entries_fold_adopted(Audit *a, const json_t *o, FoldedObject *f) {
 
         if (json_get_u64(json_object_get(o, "n"), &n) < 0 || n == 0 || n > f->n || state == OBJECT_NONE ||
             strlen(head) != HASH_HEX_MAX - 1 || (n == f->n && (strcmp(head, f->head) != 0 || state != f->state)))
-                return audit_differs(a, "an object goes on from where it never was (O-42)", head, "%" PRIu64 " entries, head %s",
-                                     f->n, f->head);
+                return audit_differs(a, "an object goes on from an unknown entry (O-42)", head,
+                                     "%" PRIu64 " entries, head %s", f->n, f->head);
         f->n = n;
         f->state = state;
         strcpy(f->head, head);
@@ -135,12 +139,13 @@ int entries_check(Audit *a) {
                     strcmp(json_str(row, "head"), f->head) != 0 ||
                     strcmp(json_str(row, "state"), object_state_name(f->state)) != 0)
                         return audit_store_differs(a, "table object differs from the entries of an object (O-8)",
-                                                   audit_text("%s, head %s", json_str(row, "state"), json_str(row, "head")).s,
+                                                   audit_text("%s, head %s", json_str(row, "state"),
+                                                              json_str(row, "head")).s,
                                                    "%s: %" PRIu64 " entries, %s, head %s", id, f ? f->n : 0,
                                                    object_state_name(f ? f->state : OBJECT_NONE), f ? f->head : "");
         }
         if (r == -ENOENT && rows != a->objects.n)
-                return audit_store_differs(a, "table object lacks objects of the ledger", audit_text("%" PRIu64, rows).s,
-                                           "%zu objects", a->objects.n);
+                return audit_store_differs(a, "table object lacks objects of the ledger",
+                                           audit_text("%" PRIu64, rows).s, "%zu objects", a->objects.n);
         return r == -ENOENT ? 0 : r;
 }

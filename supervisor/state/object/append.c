@@ -24,7 +24,7 @@ static int append_sign(void *userdata, const void *msg, size_t n, uint8_t ret[st
         return store_sign(userdata, msg, n, ret);
 }
 
-/* Does the trigger look at entries that are appended while the object sleeps? */
+/* Does the trigger look at entries of the time of sleep? */
 static bool append_counts_outcomes(const json_t *trigger) {
         const char *const lists[] = {"any", "all"};
 
@@ -48,7 +48,7 @@ static int append_key(json_t *keys, const char *prefix, const char *name, const 
         return json_array_append_new(keys, json_pack("[s, O?]", key, match)) < 0 ? -ENOMEM : 0;
 }
 
-/* An event condition that came true already (the row's "woken") needs no row. */
+/* A fulfilled event condition (the row's "woken") needs no row. */
 static bool append_was_seen(const json_t *woken, const json_t *condition) {
         const json_t *match = json_object_get(condition, "match");
 
@@ -70,9 +70,9 @@ static void waits_deinit(Waits *w) {
         json_decref(w->keys);
 }
 
-/* The keys of table `wake`. at_once: the object is looked at soon in any case; events of the ledger pass meanwhile. */
-static int append_keys(const ObjectMemory *m, const json_t *needs, const json_t *trigger, const json_t *woken, bool at_once,
-                       json_t *keys) {
+/* The keys of table `wake`. at_once: a look follows soon in any case; only events of the ledger pass meanwhile. */
+static int append_keys(const ObjectMemory *m, const json_t *needs, const json_t *trigger, const json_t *woken,
+                       bool at_once, json_t *keys) {
         static const struct {
                 const char *member, *prefix;
         } lists[] = {{"slots", "slot/"}, {"objects", "object/"}};
@@ -152,7 +152,7 @@ static int append_put_status(json_t *fields, const ObjectMemory *m) {
         return r;
 }
 
-/* Members of the event that are there for some entries. */
+/* Members of the event for some kinds of entries. */
 static int append_put_more(json_t *fields, const Entry *e, const ObjectMemory *after, uint64_t lock) {
         json_t *reason = json_object_get(json_object_get(e->json, "data"), "reason"),
                *parent = json_object_get(json_object_get(after->context, "parent"), "object");
@@ -175,7 +175,8 @@ static int append_put_more(json_t *fields, const Entry *e, const ObjectMemory *a
 }
 
 /* The event object.entry, and the rows. w: NULL: none. */
-static int append_record(Txn *t, const char *who, const Entry *e, const ObjectMemory *after, uint64_t lock, const Waits *w) {
+static int append_record(Txn *t, const char *who, const Entry *e, const ObjectMemory *after, uint64_t lock,
+                         const Waits *w) {
         _cleanup_json_ json_t *fields = NULL;
         _cleanup_buf_ Buf line = {.max = ENTRY_LINE_MAX};
         char head[HASH_HEX_MAX];
@@ -184,10 +185,10 @@ static int append_record(Txn *t, const char *who, const Entry *e, const ObjectMe
         if (r < 0)
                 return r;
         hex_encode(e->hash, sizeof(e->hash), head);
-        fields = json_pack("{s:O, s:o, s:s, s:s, s:s, s:o, s:s, s:O}", "object", json_object_get(e->json, "object"), "n",
-                           json_u64(e->n), "kind", entry_kind_name(e->kind), "state", object_state_name(e->state), "head",
-                           head, "time_usec", json_u64(e->time_usec), "keyid", e->keyid, "trace",
-                           json_object_get(e->json, "trace"));
+        fields = json_pack("{s:O, s:o, s:s, s:s, s:s, s:o, s:s, s:O}", "object", json_object_get(e->json, "object"),
+                           "n", json_u64(e->n), "kind", entry_kind_name(e->kind), "state",
+                           object_state_name(e->state), "head", head, "time_usec", json_u64(e->time_usec), "keyid",
+                           e->keyid, "trace", json_object_get(e->json, "trace"));
         if (!fields)
                 return -ENOMEM;
         r = append_put_more(fields, e, after, lock);
@@ -205,8 +206,7 @@ int append_open(Txn *t, const char *id, Appending *ret, Diag *reterr) {
         return r;
 }
 
-/* A note leaves a dormant object asleep. The object is looked at when it was woken before, or when its trigger counts
- * notes. */
+/* A note leaves a dormant object asleep. A look follows for a woken object, and for a trigger that counts notes. */
 static bool append_is_at_once(const Appending *a, EntryKind kind) {
         const json_t *dormant = json_object_get(a->memory.fold, "dormant");
 
@@ -257,7 +257,7 @@ int append_instantiated(Appending *a, const char *id, const json_t *intent, cons
         return data ? append_one(a, id, ENTRY_INSTANTIATED, NULL, data, reterr) : -ENOMEM;
 }
 
-/* A fold that does not fit into an entry gets no checkpoint: the object is read from an older one. */
+/* A fold beyond the size of an entry gets no checkpoint: readers begin at an older checkpoint. */
 static int append_checkpoint(Appending *a) {
         _cleanup_json_ json_t *fold = NULL, *data = NULL;
         Diag d;
@@ -275,7 +275,8 @@ static int append_checkpoint(Appending *a) {
         return r == OBJECT_E_SIZE ? 0 : r > 0 ? -EUCLEAN : r;
 }
 
-int append_entry(Appending *a, EntryKind kind, const json_t *outcome, const json_t *data, uint64_t *ret_n, Diag *reterr) {
+int append_entry(Appending *a, EntryKind kind, const json_t *outcome, const json_t *data, uint64_t *ret_n,
+                 Diag *reterr) {
         char id[REGION_ID_MAX];
         uint64_t n = a->memory.n;
         int r;

@@ -56,7 +56,8 @@ int object_get(Txn *t, const char *id, ObjectRow *ret, Diag *reterr) {
         int r = object_row_get(t, id, &row);
 
         if (r == -ENOENT)
-                return diag(reterr, ENGINE_E_NO_OBJECT, "there is no object %s: `lethe object list` shows those that are here",
+                return diag(reterr, ENGINE_E_NO_OBJECT,
+                            "there is no object %s here: `lethe object list` shows all objects of this store",
                             DIAG_QUOTED(id));
         return r < 0 ? r : object_read(id, row, ret);
 }
@@ -64,22 +65,22 @@ int object_get(Txn *t, const char *id, ObjectRow *ret, Diag *reterr) {
 int object_eligible(const ObjectRow *row, Diag *reterr) {
         if (row->away)
                 return diag(reterr, ENGINE_E_NOT_ELIGIBLE,
-                            "object %s is away: it was exported with --move, and goes on elsewhere; `lethe object import` of "
-                            "its file brings it back", row->object);
+                            "object %s is away: exported with --move, the object goes on elsewhere; `lethe object "
+                            "import` of a newer file brings the object back", row->object);
         if (row->forked)
                 return diag(reterr, ENGINE_E_NOT_ELIGIBLE,
-                            "object %s is forked: two nodes went on with it; `lethe object adopt %s HEAD` says which head "
-                            "counts", row->object, row->object);
+                            "object %s is forked: two nodes have appended different entries; `lethe object adopt %s "
+                            "HEAD` chooses a head", row->object, row->object);
         if (row->behind)
                 return diag(reterr, ENGINE_E_NOT_ELIGIBLE,
-                            "object %s is behind: an older copy was imported over %" PRIu64 " entries that are here; import "
-                            "its newest file, or `lethe object adopt %s` the head that is here", row->object, row->n,
-                            row->object);
+                            "object %s is behind: an older copy was imported over %" PRIu64 " entries of this store; "
+                            "import the newest file, or choose the head of this store with `lethe object adopt %s`",
+                            row->object, row->n, row->object);
         if (row->unknown)
                 return diag(reterr, ENGINE_E_NOT_ELIGIBLE,
-                            "object %s is of an unknown_signer: a key that signed entries of it is not trusted here; `lethe "
-                            "object history %s` shows the keys, `lethe object trust VKEY` trusts one", row->object,
-                            row->object);
+                            "object %s has an unknown_signer: the key of some entries is not trusted here; `lethe "
+                            "object history %s` shows the keys, `lethe object trust VKEY` trusts a key",
+                            row->object, row->object);
         return 0;
 }
 
@@ -107,7 +108,8 @@ static int object_fold(Txn *t, const ObjectRow *row, uint64_t from, ObjectMemory
 
                 r = object_entry(t, row, n, &e, &seq, reterr);
                 if (r == 0)
-                        r = n == from && from > 0 ? memory_from_checkpoint(&e, ret, reterr) : memory_apply(ret, &e, reterr);
+                        r = n == from && from > 0 ? memory_from_checkpoint(&e, ret, reterr)
+                                                  : memory_apply(ret, &e, reterr);
         }
         return r;
 }
@@ -121,9 +123,9 @@ int object_memory(Txn *t, const ObjectRow *row, bool whole, ObjectMemory *ret, D
                 char head[HASH_HEX_MAX], found[HASH_HEX_MAX];
 
                 r = diag(reterr, OBJECT_E_CHAIN,
-                         "object %s: the ledger's row has %" PRIu64 " entries, head %s, and the entries end with %" PRIu64
-                         ", %s: see `lethe object verify`", row->object, row->n, hex_encode(row->head, 32, head), m.n,
-                         hex_encode(m.head, 32, found));
+                         "object %s: the row has %" PRIu64 " entries with head %s, and the entries end at %" PRIu64
+                         " with %s: see `lethe object verify`", row->object, row->n, hex_encode(row->head, 32, head),
+                         m.n, hex_encode(m.head, 32, found));
         }
         if (r != 0)
                 return object_code(r);
@@ -226,7 +228,8 @@ static int object_fact_of_object(Txn *t, const char *id, json_t **ret) {
         return 0;
 }
 
-static int object_facts_of(Txn *t, const json_t *names, int (*fact)(Txn *t, const char *name, json_t **ret), json_t *to) {
+static int object_facts_of(Txn *t, const json_t *names, int (*fact)(Txn *t, const char *name, json_t **ret),
+                           json_t *to) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < json_array_size(names); i++) {
@@ -245,7 +248,8 @@ int object_facts(Txn *t, const ObjectRow *row, const json_t *needs, json_t **ret
         _cleanup_json_ json_t *facts = json_pack("{s:{}, s:{}, s:[]}", "slots", "objects", "events");
         int r = facts && (!woken || json_array_extend(json_object_get(facts, "events"), woken) == 0) ? 0 : -ENOMEM;
 
-        r = r ?: object_facts_of(t, json_object_get(needs, "slots"), object_fact_of_slot, json_object_get(facts, "slots"))
+        r = r ?: object_facts_of(t, json_object_get(needs, "slots"), object_fact_of_slot,
+                                 json_object_get(facts, "slots"))
               ?: object_facts_of(t, json_object_get(needs, "objects"), object_fact_of_object,
                                  json_object_get(facts, "objects"));
         if (r == 0)

@@ -16,9 +16,9 @@ static json_t *object_context(Txn *t, const ObjectNew *n, json_t *scope) {
         json_t *parent = n->parent ? json_pack("{s:s, s:o}", "object", n->parent, "serial", json_u64(n->serial))
                                    : json_null();
 
-        return json_pack("{s:O, s:s, s:s, s:s, s:o, s:o, s:O*}", "scope", scope, "policy", n->policy ?: "", "by", n->who,
-                         "node", store_origin(txn_store(t)), "created", json_u64(n->now_usec), "parent", parent, "meta",
-                         (json_t *)n->meta);
+        return json_pack("{s:O, s:s, s:s, s:s, s:o, s:o, s:O*}", "scope", scope, "policy", n->policy ?: "", "by",
+                         n->who, "node", store_origin(txn_store(t)), "created", json_u64(n->now_usec), "parent",
+                         parent, "meta", (json_t *)n->meta);
 }
 
 static int object_check_room(Txn *t, const ObjectNew *n, Diag *reterr) {
@@ -39,7 +39,8 @@ static int object_check_new(Txn *t, const ObjectNew *n, const char *id, Diag *re
         if (n->meta && !json_is_object(n->meta))
                 return diag(reterr, ENGINE_E_BAD_INTENT, "meta: must be an object");
         if (!region_id_valid(id) || (n->parent && !region_id_valid(n->parent)))
-                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not the id of an object: 26 characters of 0-9 and a-z",
+                return diag(reterr, ENGINE_E_BAD_NAME,
+                            "\"%s\" is not the id of an object: 26 characters of 0-9 and a-z",
                             DIAG_QUOTED(region_id_valid(id) ? n->parent : id));
         r = object_row_get(t, id, &row);
         if (r == 0)

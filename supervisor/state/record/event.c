@@ -92,7 +92,7 @@ int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) 
                 free(TAKE_PTR(entry));
                 if (r == 0)
                         r = json_canonical(small, &entry, &n);
-                whole = o; /* what others wait for is looked up in all members */
+                whole = o; /* objects wait for any member */
                 o = TAKE_PTR(small);
         }
         if (r == 0)

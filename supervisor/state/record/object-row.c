@@ -105,7 +105,8 @@ int object_row_alive(Txn *t, uint64_t *ret) {
 
         *ret = 0;
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0)
-                if (k.n - sizeof(prefix) != strlen(ended) || memcmp((const char *)k.p + sizeof(prefix), ended, strlen(ended)) != 0)
+                if (k.n - sizeof(prefix) != strlen(ended) ||
+                    memcmp((const char *)k.p + sizeof(prefix), ended, strlen(ended)) != 0)
                         *ret += v.n == 8 ? be64_get(v.p) : 0;
         return r == -ENOENT ? 0 : r;
 }
@@ -160,7 +161,7 @@ typedef struct ObjectChange {
         bool is_new;
 } ObjectChange;
 
-/* Rows in `due` and `wake`: only of an object that may be evaluated here. */
+/* Only objects for evaluation here have rows in `due` and `wake`. */
 static bool object_row_is_eligible(const json_t *row) {
         return !json_object_get(row, "away") && !json_object_get(row, "behind") && !json_object_get(row, "unknown") &&
                !json_object_get(row, "branches");
@@ -180,7 +181,7 @@ static int object_row_set(json_t *row, const char *member, const json_t *value) 
         return 0;
 }
 
-/* Takes the members from the event: a member that the event lacks leaves the row. */
+/* Takes the members from the event; members missing in the event leave the row. */
 static int object_row_take(ObjectChange *c, const char *const *members, size_t n) {
         int r = 0;
 
@@ -193,7 +194,8 @@ static int object_row_take(ObjectChange *c, const char *const *members, size_t n
 
 /* The counts by state, and the list of executions. */
 static int object_row_recount(const ObjectChange *c, const json_t *before) {
-        const char *was = json_text(json_object_get(before, "state")), *now = json_text(json_object_get(c->row, "state"));
+        const char *was = json_text(json_object_get(before, "state")),
+                   *now = json_text(json_object_get(c->row, "state"));
 
         if (was && now && strcmp(was, now) == 0)
                 return 0;
@@ -246,8 +248,10 @@ static int object_row_entry(ObjectChange *c) {
         if (r == 0 && json_object_get(e, "do"))
                 r = OBJECT_ROW_TAKE(c, "do");
         if (r == 0 && c->is_new)
-                r = OBJECT_ROW_TAKE(c, "parent") ?: (json_object_set_new(c->row, "created", json_u64(c->seq)) < 0 ? -ENOMEM : 0);
-        if (r == 0 && json_object_get(e, "checkpoint") && json_object_set_new(c->row, "checkpoint", json_u64(n + 1)) < 0)
+                r = OBJECT_ROW_TAKE(c, "parent")
+                            ?: (json_object_set_new(c->row, "created", json_u64(c->seq)) < 0 ? -ENOMEM : 0);
+        if (r == 0 && json_object_get(e, "checkpoint") &&
+            json_object_set_new(c->row, "checkpoint", json_u64(n + 1)) < 0)
                 r = -ENOMEM;
         if (r == 0)
                 r = object_row_set(c->row, "time", json_object_get(e, "time_usec"));
@@ -273,7 +277,7 @@ static int object_row_moved(ObjectChange *c) {
         return r == 0 && json_object_set_new(c->row, "away", json_true()) < 0 ? -ENOMEM : r;
 }
 
-/* Keys that came with entries and that nobody here trusts: for the check of signatures, and for an export (O-9, O-40). */
+/* Keys of imported entries without trust here: for the check of signatures, and for an export (O-9, O-40). */
 static int object_row_keys(ObjectChange *c) {
         json_t *more = json_object_get(c->entry, "keys"), *keys = json_object_get(c->row, "keys"), *both;
 
@@ -361,7 +365,7 @@ static bool object_row_is_event_key(const json_t *pair) {
         return strncmp(json_text(json_array_get(pair, 0)) ?: "", "event/", 6) == 0;
 }
 
-/* The row of an event condition that came true: of the cause's type, with this match. */
+/* Is the pair a fulfilled event condition: of the cause's type, with a seen match? */
 static bool object_row_has_fired(const ObjectChange *c, const json_t *pair, const json_t *seen) {
         const char *of = json_str(c->entry, "of"), *key = json_text(json_array_get(pair, 0));
 
@@ -373,7 +377,7 @@ static bool object_row_has_fired(const ObjectChange *c, const json_t *pair, cons
         return false;
 }
 
-/* Due at once. What slots and objects are is looked up then; conditions on other events stay. */
+/* Due at once. The cycle looks slots and objects up; conditions on other events stay. */
 static int object_row_woken(ObjectChange *c) {
         const json_t *seen = json_object_get(json_object_get(c->entry, "seen"), c->id),
                      *wake = json_object_get(c->row, "wake");
@@ -387,11 +391,12 @@ static int object_row_woken(ObjectChange *c) {
                     json_array_append(keys, pair) < 0)
                         r = -ENOMEM;
         }
-        if (r == 0 && json_array_size(seen) > 0 && !list && json_object_set_new(c->row, "woken", list = json_array()) < 0)
+        if (r == 0 && json_array_size(seen) > 0 && !list &&
+            json_object_set_new(c->row, "woken", list = json_array()) < 0)
                 r = -ENOMEM;
         for (size_t i = 0; r == 0 && i < json_array_size(seen) && json_array_size(list) < WAKE_KEYS_MAX; i++)
-                if (json_array_append_new(list, json_pack("{s:O, s:O, s:O}", "type", json_object_get(c->entry, "of"), "seq",
-                                                          json_object_get(c->entry, "by"), "match",
+                if (json_array_append_new(list, json_pack("{s:O, s:O, s:O}", "type", json_object_get(c->entry, "of"),
+                                                          "seq", json_object_get(c->entry, "by"), "match",
                                                           json_array_get(seen, i))) < 0)
                         r = -ENOMEM;
         if (r == 0 && json_object_set_new(c->row, "due", json_u64(0)) < 0)
@@ -402,7 +407,7 @@ static int object_row_woken(ObjectChange *c) {
         return r;
 }
 
-/* An object whose row is broken does not keep others from waking, nor the cause from being recorded. */
+/* The broken row of one object stops neither the other objects nor the record of the cause. */
 static int object_row_wake_all(ObjectChange *c) {
         const json_t *ids = json_object_get(c->entry, "objects");
         int r = json_is_array(ids) ? 0 : -EUCLEAN;
@@ -443,6 +448,7 @@ int object_row_project(Txn *t, uint64_t seq, const char *type, const json_t *ent
                 return object_row_trust(&c, type + 7);
         for (size_t i = 0; i < ARRAY_SIZE(object_events); i++)
                 if (strcmp(object_events[i].type, type) == 0)
-                        return c.id && region_id_valid(c.id) ? object_row_change(&c, object_events[i].project) : -EUCLEAN;
+                        return c.id && region_id_valid(c.id) ? object_row_change(&c, object_events[i].project)
+                                                             : -EUCLEAN;
         return 0;
 }

@@ -1,6 +1,6 @@
-/* Runs: supervisor, CLI. The rows of objects, of the keys that are trusted, and the rows of `due` and `wake`, as a fold of
- * the ledger: the live path, `lethe rebuild` and `lethe verify` use this module, and no other code writes the tables. The
- * rows come from members of the events alone; bodies are read by those who want an object's memory.
+/* Runs: supervisor, CLI. Rows of objects and of trusted keys, and rows of `due` and `wake`, as a fold of the ledger:
+ * the live path, `lethe rebuild` and `lethe verify` use this module, and no other code writes the tables. The rows
+ * follow from members of the events alone; readers of an object's memory read the bodies.
  *
  * Table `object`:
  *   id, NUL, be64 n        -> be64 seq of the event object.entry whose body is the line of entry n
@@ -10,27 +10,28 @@
  *   "state", NUL, state    -> be64, the number of objects in this state
  *   "run", NUL, id         -> "": the object is in state execution
  *
- * The row: {"n": entries, "head": hex, "state", "created": seq, "last": seq of the newest event, "time": usec of the last
- * entry, "signers": [keyid...] of all entries, "checkpoint"?: as in memory.h, "due"?: usec, none: not by the clock,
- * "wake"?: [[key, match|null]...], "woken"?: [{"type","seq","match": object|null}...] (event conditions that came true
- * since the newest entry that is no note, at most WAKE_KEYS_MAX), "lock"?, "parent"?: id, "do"?: {"skill": NAME} |
+ * The row: {"n": entries, "head": hex, "state", "created": seq, "last": seq of the newest event, "time": usec of the
+ * last entry, "signers": [keyid...] of all entries, "checkpoint"?: as in memory.h, "due"?: usec, none: not by the
+ * clock, "wake"?: [[key, match|null]...], "woken"?: [{"type","seq","match": object|null}...] (fulfilled event
+ * conditions since the newest move, at most WAKE_KEYS_MAX), "lock"?, "parent"?: id, "do"?: {"skill": NAME} |
  * {"delegate": n} | {"wait": true} | {"steps": n}, "reason"?: of a dormant or terminated entry,
  * "status"?: the kind of outcome of a terminated object, "away"?: true,
  * "behind"?: true, "unknown"?: true, "branches"?: [{"from": n,"n","head","seq"}...],
- * "keys"?: {KEYID: vkey} of signers that were not trusted when their entries came}. Tables `due` and `wake` have the
+ * "keys"?: {KEYID: vkey} of signers without trust at the time of the import}. Tables `due` and `wake` have the
  * row's due and wake unless the object is away, behind, of an unknown signer, or forked (has branches).
  *
- * Events, with the members that are read (all have "object", but object.woken and the events about keys):
- *   object.entry     "n", "kind", "trace", "state", "head", "time_usec", "keyid", "note"?: true (the state stays), "due"?, "wake"?,
- *                    "checkpoint"?: true, "lock"?, "parent"?, "do"?, "reason"?, "status"?; body: the line
+ * Events, with the members read here (all have "object", but object.woken and the events about keys):
+ *   object.entry     "n", "kind", "trace", "state", "head", "time_usec", "keyid", "note"?: true (the state stays),
+ *                    "due"?, "wake"?, "checkpoint"?: true, "lock"?, "parent"?, "do"?, "reason"?, "status"?;
+ *                    body: the line
  *   object.armed     "n", "due"?, "wake"?: the rows from now on; n: entries, as a check
  *   object.woken     "by"?, "of"?: seq and type of the cause, "objects": [id...], "seen"?: {id: [match|null...]}
  *   object.moved     "n", "head": exported for good: away
  *   object.imported  "how": "new"|"ahead"|"equal" (here again, and not behind) | "behind"; "unknown"?: true,
  *                    "keys"?
  *   object.branch    "from": first n of the other branch, "n", "head": of it, "keys"?; body: its lines
- *   object.adopted   "n", "head", "state", "checkpoint"?, "back"?: true: the object as it goes on: shorter than before when the other
- *                    branch is continued, whose entries come as events object.entry after it. No branch is left.
+ *   object.adopted   "n", "head", "state", "checkpoint"?, "back"?: true: the object from now on, without branches. A
+ *                    continued other branch makes the object shorter first; events object.entry with the branch follow.
  *   object.trusted   "keyid", "node", "vkey";   object.revoked   the same */
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define WAKE_ROW_KEY_MAX (WAKE_KEY_MAX + 1 + REGION_ID_LEN)
-#define WAKE_EVENT_BYTES 56000 /* of ids and matches in one object.woken: below LEDGER_ENTRY_MAX with the other members */
+#define WAKE_EVENT_BYTES 56000 /* of ids and matches in one object.woken: with other members below LEDGER_ENTRY_MAX */
 #define WAKE_ID_BYTES (REGION_ID_LEN + 4)
 
 #define WAKE_ROW_MAX (WAKE_KEYS_MAX * (WAKE_MATCH_MAX + 8)) /* bytes */

@@ -492,13 +492,13 @@ Test(object, the_audit_of_entries) {
                 const char *how, *what;
         } bad[] = {
                 {"right", NULL},
-                {"prev", "does not follow the entry before"},
+                {"prev", "does not follow the previous entry"},
                 {"n", "another number"},
                 {"object", "another object"},
                 {"hash", "another hash"},
                 {"kind", "another kind, state or key"},
                 {"state", "another kind, state or key"},
-                {"moves", "moved as no object may"},
+                {"moves", "forbidden move"},
                 {"signature", "does not verify"},
                 {"row", "table object differs"},
                 {"no row", "table object"},
