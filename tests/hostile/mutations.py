@@ -75,7 +75,7 @@ HELD_START, NOT_HELD = "no name and no content that is held holds a start", "the
 SERVES_NOBODY = "an_interpreter_with_a_thread_or_something_shared_serves_nobody"
 
 OBJECT_APPLY, OBJECT_CHILDREN, OBJECT_NEXT = (f"supervisor/state/object/{x}.c" for x in ("memory-apply", "memory-delegation", "select-next"))
-OBJECT_ROW, OBJECT_WAKE, OBJECT_STORE = "supervisor/state/record/object-row.c", "state/object/test-object-wake", "state/object/test-object-object"
+OBJECT_ROW, OBJECT_WAKE, OBJECT_STORE = "supervisor/state/record/object-project.c", "state/object/test-object-wake", "state/object/test-object-object"
 EXECUTION_TEST = "state/engine/test-engine-execution"
 OBJECT_CYCLE, OBJECT_TRANSFER, OBJECT_VERIFY = (f"state/object/test-object-{x}" for x in ("cycle", "transfer", "verify"))
 OBJECT_MEMORY, OBJECT_SELECT = "state/object/test-object-memory", "state/object/test-object-select"
@@ -1122,7 +1122,7 @@ MUTATIONS = [
              "a_thousand_in_the_commit_of_the_write", runner=OBJECT_WAKE),
     Mutation("objects: a wake matches the members of the event", [("supervisor/state/record/wake.c", "if (!json_is_null(match) && !wake_matches(match, w->entry))", "if (0)")],
              "by_what_it_waits_for", runner=OBJECT_WAKE),
-    Mutation("objects: other events are not lost by a wake", [(OBJECT_ROW, "if (object_row_is_event_key(pair) && !object_row_has_fired(c, pair, seen) &&", "if (0 &&")],
+    Mutation("objects: other events are not lost by a wake", [(OBJECT_ROW, "if (object_project_is_event_key(pair) && !object_project_has_fired(c, pair, seen) &&", "if (0 &&")],
              "by_what_it_waits_for", runner=OBJECT_WAKE),
     Mutation("objects: keys and matches of rows have bounds", [("supervisor/state/record/wake.c", "if (r == -ERANGE || n > WAKE_MATCH_MAX)", "if (r == -ERANGE)")],
              "beyond_the_bounds", runner=OBJECT_WAKE),

@@ -59,6 +59,9 @@ int object_row_in_state(Txn *t, const char *state, uint64_t *ret);
 /* The first object in state execution behind `after` (""; NULL: from the first). 0, -ENOENT at the end. */
 int object_row_next_execution(Txn *t, const char *after, char ret[static REGION_ID_MAX]);
 
+/* For object-project.c: first, NUL, second. */
+Bytes object_row_key(const char *first, const char *second, uint8_t key[static 64]);
+
 /* Does an event of this type change these tables? */
 bool object_row_concerns(const char *type);
 /* Returns 0, -EUCLEAN for an event that contradicts the rows, -errno. */
