@@ -3,6 +3,7 @@
 
 usage: object.py LETHE root|user
 """
+import ctypes
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, processes_below, python_skill, same, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, STORE, case, case_when, check, lethe, log, main, processes_below, python_skill, same, wait_for  # noqa: E402
 
 LAB = """import os, sys, time
 import lethe
@@ -653,6 +654,56 @@ def mistakes_of_a_newcomer_are_explained():
         check(message in r.err.decode(), words, r)
         r = lethe("object", *words, "--json")
         check(json.loads(r.out)["error"]["message"], words, r)
+
+
+def mount_small(place):
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.makedirs(place)
+    same(libc.unshare(0x20000), 0)  # CLONE_NEWNS
+    same(libc.mount(b"none", b"/", None, 0x44000, None), 0)  # MS_REC | MS_PRIVATE
+    same(libc.mount(b"none", place.encode(), b"tmpfs", 0, b"size=12m"), 0)
+
+
+def fill(path, room):
+    with open(path, "wb", buffering=0) as f:
+        try:
+            while f.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass
+        f.truncate(max(0, os.fstat(f.fileno()).st_size - room))
+
+
+@case_when(ROOT)
+def a_full_disk_in_the_middle_of_a_cycle_loses_nothing():  # O-14, O-36, O-38
+    place = os.path.join(DIR, "small")
+    mount_small(place)
+    there = {"LETHE_STORE": place + "/store", "LETHE_ANCHOR": place + "/anchor"}
+    same(lethe("skill", "add", os.path.join(DIR, "lab"), env=there).code, 0)
+    path = os.path.join(DIR, "small.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(intent("add()", **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}}), f)
+    codes = set()
+    for i, room in enumerate((0, 4, 8, 16, 24, 40, 64, 100, 200, 400)):
+        r = lethe("object", "create", "--intent", path, "--scope", json.dumps(TOTAL), env=there)
+        same(r.code, 0, r)
+        o = r.out.decode().strip()
+        fill(place + "/fill", room * 1024)
+        r = lethe("object", "cycle", o, env=there)
+        codes.add(r.code)
+        check(r.code in (0, 1, 4) and b"damaged" not in r.err, room, r)
+        os.unlink(place + "/fill")
+        for _ in range(64):
+            if json.loads(lethe("object", "show", o, "--json", env=there).out)["state"] == "terminated":
+                break
+            r = lethe("object", "cycle", o, "--json", env=there)
+            same(r.code, 0, room, r)
+        same(json.loads(lethe("slot", "get", "total", "--json", env=there).out)["value"], i + 1, room)
+        for what in (("verify",), ("audit",), ("object", "verify", o)):
+            r = lethe(*what, env=there)
+            same(r.code, 0, what, room, r)
+    check(4 in codes, codes)
+    same(ctypes.CDLL(None).umount2(place.encode(), 2), 0)  # MNT_DETACH
 
 
 @case
