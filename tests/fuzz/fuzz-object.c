@@ -1,6 +1,6 @@
 /* Objects as files. The bytes are read as a file, and as an entry: what parses is written the same, all else is refused with a reason. Then each
- * line is taken for the text of an entry: a node signs it, with the hash of the text before in its place, and the file that is made of them
- * takes the same way, so that the fold sees what no stranger's key could sign. */
+ * line that is an object is taken for an entry: it gets its number, the hash of the entry before and a signature, and the file that is made of
+ * them is read the same way, so that the fold sees what no stranger could sign. */
 #include "object/bundle.h"
 #include "base/hash.h"
 #include "ledger/signed-note.h"
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define NODE "lethe/0000000000000001"
-#define PREV "\"prev\":\""
 #define ENTRIES_MOST 64
 
 static uint8_t public_key[32], secret[64];
@@ -58,16 +57,26 @@ static void check_add(int r) {
         fuzz_check(r == 0, "%d", r);
 }
 
-/* Appends the line of a text, with the hash of the text before where the member "prev" has 64 digits. */
-static void add_signed(Buf *file, char *text, size_t n, uint8_t hash[static HASH_BYTES]) {
-        char *prev = memmem(text, n, PREV, strlen(PREV)), hex[HASH_HEX_MAX], b64[89];
+/* The text of a line as an entry's: canonical, with its number and the hash of the text before. NULL: the line is no object. */
+static char *entry_text(const char *line, size_t n, uint64_t number, const uint8_t hash[static HASH_BYTES], json_t **ret, size_t *ret_n) {
+        _cleanup_json_ json_t *o = NULL;
+        char hex[HASH_HEX_MAX], *text = NULL;
+
+        if (json_parse(line, n, ENTRY_TEXT_MAX, ENTRY_DEPTH_MAX, &o, NULL) != 0 || !json_is_object(o))
+                return NULL;
+        hex_encode(hash, HASH_BYTES, hex);
+        if (json_put(o, "n", json_u64(number)) < 0 || json_put(o, "prev", json_string(hex)) < 0 || json_canonical(o, &text, ret_n) < 0)
+                return NULL;
+        *ret = TAKE_PTR(o);
+        return text;
+}
+
+static void add_signed(Buf *file, const char *text, size_t n) {
         _cleanup_buf_ Buf bytes = {0};
         size_t start = file->n;
         uint8_t sig[64];
+        char b64[89];
 
-        if (prev && text + n - prev > (ptrdiff_t)(strlen(PREV) + 64))
-                memcpy(prev + strlen(PREV), hex_encode(hash, HASH_BYTES, hex), 64);
-        hash_bytes(text, n, hash);
         check_add(buf_add_str(&bytes, ENTRY_DOMAIN) ?: buf_add(&bytes, text, n));
         crypto_sign_detached(sig, NULL, (const uint8_t *)bytes.data, bytes.n, secret);
         note_base64(sig, sizeof(sig), b64, sizeof(b64));
@@ -76,23 +85,37 @@ static void add_signed(Buf *file, char *text, size_t n, uint8_t hash[static HASH
         check_add(buf_add(file, "\n", 1));
 }
 
-/* The first line is the intent, the second the context, the others are entries. */
-static void try_signed(char *text, size_t n) {
+static void add_head(Buf *file, const char *name, const json_t *v) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+
+        if (v && json_canonical(v, &text, &n) == 0)
+                check_add(buf_printf(file, "%s ", name) ?: buf_add(file, text, n) ?: buf_add(file, "\n", 1));
+}
+
+/* A file of all lines that are objects; its head is that of the first. */
+static void try_signed(const char *rest, size_t n) {
         _cleanup_buf_ Buf file = {0};
         uint8_t hash[HASH_BYTES] = {0};
         char hex[HASH_HEX_MAX];
-        const char *rest = text, *line;
         size_t n_line, entries = 0;
+        const char *line;
 
         check_add(buf_add_str(&file, "lethe-object/1\n"));
-        for (const char *const *name = (const char *const[]){"intent ", "context ", NULL}; *name; name++) {
-                if (!note_line(&rest, &n, &line, &n_line))
-                        return;
-                check_add(buf_add_str(&file, *name) ?: buf_add(&file, line, n_line) ?: buf_add(&file, "\n", 1));
+        while (entries < ENTRIES_MOST && note_line(&rest, &n, &line, &n_line)) {
+                _cleanup_json_ json_t *o = NULL;
+                _cleanup_free_ char *text = entry_text(line, n_line, entries, hash, &o, &n_line);
+
+                if (!text)
+                        continue;
+                if (entries++ == 0) {
+                        add_head(&file, "intent", json_object_get(json_object_get(o, "data"), "intent"));
+                        add_head(&file, "context", json_object_get(json_object_get(o, "data"), "context"));
+                        check_add(buf_printf(&file, "keys {\"%s\":\"%s\"}\nschemas {}\n\n", keyid, vkey));
+                }
+                hash_bytes(text, n_line, hash);
+                add_signed(&file, text, n_line);
         }
-        check_add(buf_printf(&file, "keys {\"%s\":\"%s\"}\nschemas {}\n\n", keyid, vkey));
-        for (; entries < ENTRIES_MOST && note_line(&rest, &n, &line, &n_line); entries++)
-                add_signed(&file, text + (line - text), n_line, hash);
         check_add(buf_printf(&file, "end %zu %s\n", entries, hex_encode(hash, sizeof(hash), hex)));
         try_bundle(file.data, file.n);
 }
