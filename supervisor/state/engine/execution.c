@@ -11,7 +11,7 @@
 
 static size_t execution_prefix(const char *object, uint8_t key[static EXECUTION_KEY_MAX]) {
         memcpy(key, object, REGION_ID_LEN);
-        memcpy(key + REGION_ID_LEN, "\0trace", sizeof("\0trace")); /* with the NUL behind it */
+        memcpy(key + REGION_ID_LEN, "\0trace", sizeof("\0trace")); /* with the last NUL */
         return EXECUTION_PREFIX_MAX;
 }
 
@@ -54,11 +54,15 @@ int execution_may_start(Txn *t, const RegionStart *s, Diag *reterr) {
         int r = execution_get(t, s->object, s->trace, &row);
 
         if (r == -ENOENT)
-                return diag(reterr, ENGINE_E_CONFLICT, "object %s has no open execution with trace %s: another process "
-                            "has recorded its outcome, and a new cycle decides", s->object, s->trace);
+                return diag(reterr, ENGINE_E_CONFLICT,
+                            "object %s has no open execution with trace %s: a process has "
+                            "recorded the outcome already, and a new cycle decides",
+                            s->object, s->trace);
         if (r == 0 && *row.region)
-                return diag(reterr, ENGINE_E_CONFLICT, "the execution with trace %s of object %s has its region already, "
-                            "%s: one execution has one region", s->trace, s->object, row.region);
+                return diag(reterr, ENGINE_E_CONFLICT,
+                            "the execution with trace %s of object %s has region %s already: "
+                            "an execution has at most a single region",
+                            s->trace, s->object, row.region);
         return r;
 }
 
@@ -67,7 +71,7 @@ static int execution_project_region(Txn *t, uint64_t seq, const char *region, co
         ExecutionRow row;
         int r = region && region_id_valid(region) ? execution_get(t, object, trace, &row) : -EUCLEAN;
 
-        if (r == -ENOENT) /* the object has moved on: its execution is over */
+        if (r == -ENOENT) /* the object has moved on: the execution is over */
                 return 0;
         if (r < 0 || (end && strcmp(row.region, region) != 0))
                 return r;
@@ -81,10 +85,11 @@ static int execution_project_region(Txn *t, uint64_t seq, const char *region, co
 static int execution_close(Txn *t, const char *object) {
         uint8_t key[EXECUTION_KEY_MAX];
 
-        return region_id_valid(object) ? table_del_prefix(t, TABLE_OBJECT, BYTES(key, execution_prefix(object, key))) : 0;
+        return region_id_valid(object) ? table_del_prefix(t, TABLE_OBJECT, BYTES(key, execution_prefix(object, key)))
+                                       : 0;
 }
 
-/* Kinds as of object/entry.h: notes leave the object where it is. */
+/* Kinds as of object/entry.h: notes leave the state unchanged. */
 static int execution_project_entry(Txn *t, const json_t *entry) {
         static const char *const moves[] = {"outcome", "terminated", "dormant", "evaluation"};
         const char *object = json_str(entry, "object"), *trace = json_str(entry, "trace"),

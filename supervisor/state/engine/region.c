@@ -106,7 +106,7 @@ static json_t *region_execution(const RegionStart *s, const json_t *above) {
                          json_object_get(above, "trace"), "below", 1);
 }
 
-/* Below an execution no change is kept. A sub-skill that could write slots would lose all writes: the start is refused. */
+/* Below an execution no change is kept: a sub-skill with slots for writing would lose all writes, and is refused. */
 static int region_check_below(const RegionStart *s, const json_t *above, char broke[static REGION_BROKE_MAX],
                               Diag *reterr) {
         if (!json_object_get(above, "object"))
@@ -177,8 +177,10 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                             " at once (max_regions)", alive, s->max_regions);
         success = json_text_is(json_object_get(s->grant, "commit"), "success");
         if (s->object && !success)
-                return diag(reterr, ENGINE_E_NOT_GRANTED, "region %s is an execution of object %s, and its grant has no "
-                            "commit \"success\": an execution keeps changes after exit code 0 only", s->region, s->object);
+                return diag(reterr, ENGINE_E_NOT_GRANTED,
+                            "region %s is an execution of object %s, and the grant lacks commit \"success\": an "
+                            "execution keeps changes after exit code 0 only",
+                            s->region, s->object);
         r = s->object ? execution_may_start(t, s, reterr) : 0;
         if (r != 0)
                 return r;

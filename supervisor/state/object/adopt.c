@@ -11,21 +11,21 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define ADOPTED_BYTES (160 * 1024) /* of lines in one entry, as JSON: less than ENTRY_TEXT_MAX with all else */
+#define ADOPTED_BYTES (160 * 1024) /* of lines in an entry, as JSON: less than ENTRY_TEXT_MAX with all members */
 #define HEAD_DIGITS_LEAST 8
 
-/* A history of the object: its own entries from a number on, or those of a branch. */
+/* A history of the object: the own entries from a number on, or the entries of a branch. */
 typedef struct Branch {
         char head[HASH_HEX_MAX];
-        uint64_t from, n;   /* first entry that differs; entries in all */
-        json_t *lines;      /* owned */
+        uint64_t from, n; /* first different entry; entries in all */
+        json_t *lines;    /* owned */
 } Branch;
 
 typedef struct Adopt {
         Txn *t;
         const char *id, *who;
         ObjectRow row;
-        Branch *branches; /* [0]: this store's own */
+        Branch *branches; /* [0]: the own history */
         size_t n, chosen;
 } Adopt;
 
@@ -73,7 +73,7 @@ static int adopt_read_branch(Adopt *a, const json_t *branch) {
         return json_array_size(b->lines) == b->n - b->from ? 0 : -EUCLEAN;
 }
 
-/* The own entries that the chosen branch replaces. */
+/* The own entries before their replacement by the chosen branch. */
 static int adopt_read_own(Adopt *a, uint64_t from, Diag *reterr) {
         _cleanup_object_bundle_ ObjectBundle b = OBJECT_BUNDLE_NULL;
         Branch *own = &a->branches[0];
@@ -116,12 +116,14 @@ static int adopt_choose(Adopt *a, const char *head, Diag *reterr) {
                         found++;
                 }
         if (found != 1)
-                return diag(reterr, ENGINE_E_NO_VALUE, "object %s has %s head that begins with %s: `lethe object show %s` lists "
-                            "them", a->id, found == 0 ? "no" : "more than one", DIAG_QUOTED(head), a->id);
+                return diag(reterr, ENGINE_E_NO_VALUE,
+                            "object %s has %s that begin with %s: `lethe object show %s` lists the "
+                            "heads",
+                            a->id, found == 0 ? "no heads" : "several heads", DIAG_QUOTED(head), a->id);
         return 0;
 }
 
-/* Has the adopted history a signer who is not trusted? The branch's signers and the own are judged together. */
+/* Has the adopted history a signer without trust? The signers of the own history count, too. */
 static int adopt_judge(Adopt *a, bool *ret) {
         const Branch *b = &a->branches[a->chosen];
 
@@ -145,18 +147,18 @@ static int adopt_judge(Adopt *a, bool *ret) {
         return 0;
 }
 
-/* From here on the object has the entries before `n` alone. */
+/* From the event on the object has only the entries before `n`. */
 static int adopt_event(Adopt *a, uint64_t n, const char *head, const char *state, bool unknown) {
         bool back = n < a->row.n;
-        json_t *fields = json_pack("{s:s, s:o, s:s, s:s, s:o*, s:o*, s:o*}", "object", a->id, "n", json_u64(n), "head", head,
-                                   "state", state, "checkpoint",
+        json_t *fields = json_pack("{s:s, s:o, s:s, s:s, s:o*, s:o*, s:o*}", "object", a->id, "n", json_u64(n), "head",
+                                   head, "state", state, "checkpoint",
                                    a->row.checkpoint > 0 && a->row.checkpoint <= n ? json_u64(a->row.checkpoint) : NULL,
                                    "unknown", unknown ? json_true() : NULL, "back", back ? json_true() : NULL);
 
         return fold_slot_append(a->t, &(Event){.type = "object.adopted", .who = a->who, .fields = fields}, NULL);
 }
 
-/* The chosen branch's entries take the place of the own. They were verified before they came into the store. */
+/* The entries of the chosen branch replace the own entries. The import verified the branch. */
 static int adopt_take(Adopt *a, bool unknown, Diag *reterr) {
         const Branch *b = &a->branches[a->chosen];
         _cleanup_object_bundle_ ObjectBundle chain = OBJECT_BUNDLE_NULL;
@@ -170,7 +172,8 @@ static int adopt_take(Adopt *a, bool unknown, Diag *reterr) {
                 if (!GROW(chain.entries, chain.n))
                         return -ENOMEM;
                 chain.entries[chain.n] = ENTRY_NULL;
-                r = object_code(entry_parse(json_bytes(line), json_string_length(line), &chain.entries[chain.n], reterr));
+                r = object_code(
+                        entry_parse(json_bytes(line), json_string_length(line), &chain.entries[chain.n], reterr));
                 chain.n += r == 0;
         }
         for (size_t i = 0; r == 0 && i < chain.n; i++)
@@ -187,7 +190,7 @@ static size_t adopt_json_bytes(const json_t *text) {
         return json_dumpb(text, NULL, 0, JSON_ENCODE_ANY | JSON_COMPACT) + 1;
 }
 
-/* A line that fills an entry by itself stands there as its hash; the ledger has the whole. */
+/* A line too large for an entry is recorded as a hash; the ledger has the line. */
 static json_t *adopt_evidence(const json_t *line) {
         char hex[HASH_HEX_MAX];
 
@@ -197,7 +200,7 @@ static json_t *adopt_evidence(const json_t *line) {
         return json_sprintf("sha256:%s", hex);
 }
 
-/* O-42: what is not continued becomes evidence, in as many entries as it takes. */
+/* O-42: the discontinued histories become evidence, in as many entries as necessary. */
 static int adopt_append(Appending *up, const Branch *b, Diag *reterr) {
         size_t i = 0, n = json_array_size(b->lines);
         int r = 0;
@@ -252,8 +255,10 @@ int object_adopt(Txn *t, const char *id, const char *head, const char *who, json
         int r = object_get(t, id, &a.row, reterr);
 
         if (r == 0 && !a.row.forked)
-                return diag(reterr, ENGINE_E_BAD_STATE, "object %s is not forked: it has one history here, and nothing is to be "
-                            "adopted", id);
+                return diag(reterr, ENGINE_E_BAD_STATE,
+                            "object %s is not forked: with a single history there is no head to "
+                            "adopt",
+                            id);
         r = r ?: adopt_read(&a) ?: adopt_choose(&a, head, reterr) ?: adopt_judge(&a, &unknown);
         if (r == 0 && a.chosen > 0)
                 r = adopt_read_own(&a, a.branches[a.chosen].from, reterr) ?: adopt_take(&a, unknown, reterr);

@@ -43,7 +43,7 @@ static int chain_is_same(Txn *t, const char *id, const Entry *e, uint64_t n, boo
         return r;
 }
 
-/* Each entry has the hash of the one before: two chains that agree at n agree before n, too. */
+/* Each entry has the hash of the entry before: chains with the same entry n have the same entries before n. */
 int chain_common(Txn *t, const char *id, uint64_t here, const ObjectBundle *b, uint64_t *ret, Diag *reterr) {
         uint64_t low = 0, high = MIN(here, (uint64_t)b->n); /* agree below low; high: no more than that */
         bool same = true;

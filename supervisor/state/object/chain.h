@@ -1,4 +1,4 @@
-/* Runs: supervisor, CLI. The entries of an object as they are in this store. */
+/* Runs: supervisor, CLI. The entries of an object in the store. */
 #pragma once
 
 #include "object/bundle.h"
@@ -8,5 +8,5 @@
 int chain_entry(Txn *t, const char *id, uint64_t n, Entry *ret, Diag *reterr);
 /* The entries from `from` up to, and without, `to`, appended to b->entries; the same codes. */
 int chain_read(Txn *t, const char *id, uint64_t from, uint64_t to, ObjectBundle *b, Diag *reterr);
-/* The number of entries that both begin with: this store's `here` entries, and those of b. */
+/* The length of the common beginning of the `here` entries in the store and the entries of b. */
 int chain_common(Txn *t, const char *id, uint64_t here, const ObjectBundle *b, uint64_t *ret, Diag *reterr);

@@ -25,7 +25,7 @@ static int cycle_whole(const Cycle *y, int r) {
         return r > 0 && y->a.memory.n > y->before ? -EUCLEAN : r;
 }
 
-/* OBJECT_E_* and EngineCode are different numbers: none of the first leaves this function. */
+/* OBJECT_E_* and EngineCode are different numbers: callers get EngineCode. */
 static int cycle_entry(Cycle *y, EntryKind kind, const json_t *data, Diag *reterr) {
         return object_code(append_entry(&y->a, kind, NULL, data, NULL, reterr));
 }
@@ -37,8 +37,10 @@ static int cycle_open(Cycle *y, Txn *t, const char *id, const ObjectCycle *c, Di
 
         y->before = y->a.memory.n;
         if (r == 0 && y->a.row.state == OBJECT_TERMINATED)
-                r = diag(reterr, ENGINE_E_TERMINATED, "object %s is terminated, and has no further cycle: `lethe object history "
-                         "%s` shows what was done, and a new object may begin with the same intent", id, id);
+                r = diag(reterr, ENGINE_E_TERMINATED,
+                         "object %s is terminated, and has no further cycle: `lethe object history "
+                         "%s` shows what was done, and a new object may begin with the same intent",
+                         id, id);
         if (r == 0)
                 r = object_eligible(&y->a.row, reterr);
         if (r != 0)
@@ -57,8 +59,7 @@ static int cycle_open(Cycle *y, Txn *t, const char *id, const ObjectCycle *c, Di
         return y->local && y->policy ? 0 : -ENOMEM;
 }
 
-/* What happened since the last cycle, without this object: its execution was interrupted, children ended, or their time
- * is over. */
+/* Changes since the last cycle: an interrupted execution, ended children, and delegations beyond their time. */
 static int cycle_gather(Cycle *y, Diag *reterr) {
         bool died = json_is_true(json_object_get(y->local, "interrupted")), settled;
         int r = y->a.memory.state == OBJECT_EXECUTION ? settle_execution(&y->a, died, &settled, reterr) : 0;
@@ -90,14 +91,22 @@ static int cycle_create_child(Cycle *y, const char *id, const json_t *intent, ui
                         ?: intent_scope_of_child(clipped, intent, &scope);
 
         if (r > 0)
-                return diag(reterr, ENGINE_E_BEYOND_SCOPE, "a child of object %s would need more than the trust scope allows",
-                            y->a.memory.object);
+                return diag(reterr, ENGINE_E_BEYOND_SCOPE,
+                            "a child of object %s would need more than the trust scope allows", y->a.memory.object);
         if (r < 0)
                 return r;
-        return object_create(y->a.t, &(ObjectNew){.who = json_str(context, "by"), .intent = intent, .scope = scope,
-                                                  .policy = json_str(y->policy, "ref"), .now_usec = y->a.now_usec, .id = id,
-                                                  .parent = y->a.memory.object, .serial = serial, .outer = outer,
-                                                  .trace = y->a.trace}, made, &seq, reterr);
+        return object_create(y->a.t,
+                             &(ObjectNew){.who = json_str(context, "by"),
+                                          .intent = intent,
+                                          .scope = scope,
+                                          .policy = json_str(y->policy, "ref"),
+                                          .now_usec = y->a.now_usec,
+                                          .id = id,
+                                          .parent = y->a.memory.object,
+                                          .serial = serial,
+                                          .outer = outer,
+                                          .trace = y->a.trace},
+                             made, &seq, reterr);
 }
 
 static int cycle_delegate(Cycle *y, Diag *reterr) {
@@ -128,11 +137,12 @@ static int cycle_delegate(Cycle *y, Diag *reterr) {
         return r;
 }
 
-/* O-23: the check stands here once more, so that no refinement is appended that was not looked at. */
+/* O-23: a second check, so that no unchecked refinement is appended. */
 static int cycle_mutate(Cycle *y, Diag *reterr) {
         const json_t *data = y->s.data;
 
-        return object_code(intent_refine_check(y->a.memory.intent, json_object_get(data, "after"), json_str(data, "how"),
+        return object_code(intent_refine_check(y->a.memory.intent, json_object_get(data, "after"),
+                                               json_str(data, "how"),
                                                json_object_get(y->a.memory.context, "scope"), reterr))
                        ?: cycle_entry(y, ENTRY_MUTATION, data, reterr)
                        ?: cycle_entry(y, ENTRY_EVALUATION, NULL, reterr);
@@ -146,23 +156,17 @@ static int cycle_append(Cycle *y, Diag *reterr) {
         if (r != 0)
                 return r;
         switch (y->s.action) {
-        case ACTION_EXECUTION:
-                return cycle_entry(y, ENTRY_STARTED, y->s.data, reterr);
-        case ACTION_MUTATION:
-                return cycle_mutate(y, reterr);
-        case ACTION_DELEGATION:
-                return cycle_delegate(y, reterr);
-        case ACTION_DORMANCY:
-                return cycle_entry(y, ENTRY_DORMANT, y->s.data, reterr);
+        case ACTION_EXECUTION: return cycle_entry(y, ENTRY_STARTED, y->s.data, reterr);
+        case ACTION_MUTATION: return cycle_mutate(y, reterr);
+        case ACTION_DELEGATION: return cycle_delegate(y, reterr);
+        case ACTION_DORMANCY: return cycle_entry(y, ENTRY_DORMANT, y->s.data, reterr);
         case ACTION_REENTRY:
                 return cycle_entry(y, ENTRY_REENTRY, y->s.data, reterr)
                                ?: cycle_entry(y, ENTRY_EVALUATION, NULL, reterr);
         case ACTION_TERMINATION:
-                return cycle_entry(y, ENTRY_TERMINATED, y->s.data, reterr)
-                               ?: report_to_parent(&y->a, reterr);
+                return cycle_entry(y, ENTRY_TERMINATED, y->s.data, reterr) ?: report_to_parent(&y->a, reterr);
         case ACTION_NONE:
-        case ACTION_COUNT_:
-                break;
+        case ACTION_COUNT_: break;
         }
         return -EUCLEAN;
 }

@@ -2,12 +2,12 @@
 
 #include <errno.h>
 
-/* Codes of object/ about appending: the entry cannot be made of this memory. */
+/* A positive code of an append: memory and entry contradict each other. */
 static int report_whole(int r) {
         return r > 0 ? -EUCLEAN : r;
 }
 
-/* A value too large for an entry is left out: the answer itself counts. */
+/* A value too large for an entry is left out: the answer counts. */
 static int report_append(Appending *up, json_t *note, Diag *reterr) {
         int r = append_entry(up, ENTRY_CHILD, NULL, note, NULL, reterr);
 
@@ -25,7 +25,7 @@ static int report_child(Appending *up, const ObjectMemory *child, Diag *reterr) 
         if (r != 0 || !status)
                 return report_whole(r);
         r = memory_child_note(&up->memory, child->object, status, &note, &why);
-        if (r > 0) /* no child of this parent, or the answer is there */
+        if (r > 0) /* no child of the parent, or the answer is there */
                 return 0;
         return r < 0 ? r : (own = json_copied(note)) ? report_append(up, own, reterr) : -ENOMEM;
 }
@@ -59,7 +59,7 @@ static int report_look(Appending *parent, const char *id, Diag *reterr) {
                 r = object_memory(parent->t, &row, false, &child, &why);
         if (r != 0)
                 return report_whole(r);
-        /* an object of the same id that calls another its parent is no child */
+        /* an object with the id of a child, and with a different parent, is no child */
         if (!json_text_is(json_object_get(json_object_get(child.context, "parent"), "object"), parent->memory.object))
                 return 0;
         return report_child(parent, &child, reterr);

@@ -1,14 +1,14 @@
-/* Runs: supervisor, CLI. Children and parents (O-24, O-26..O-28): the answer of a terminated child stands in its parent's
- * memory in the transaction of the child's end. A parent that is not eligible here (away, forked …) gets the answer when
- * it is back: report_gather(). */
+/* Runs: supervisor, CLI. Children and parents (O-24, O-26..O-28): the answer of a terminated child stands in the
+ * memory of the parent in the transaction of the child's end. A parent that is not eligible here (away, forked …) gets
+ * the answer after the return: report_gather(). */
 #pragma once
 
 #include "object/append.h"
 
-/* After ENTRY_TERMINATED of an object: ENTRY_CHILD in the parent, if the object has one here. Returns 0, -errno. */
+/* After ENTRY_TERMINATED of an object: ENTRY_CHILD in the parent, if the parent is here. Returns 0, -errno. */
 int report_to_parent(const Appending *child, Diag *reterr);
-/* The answers of terminated children that are here and that the open delegation of the parent lacks; all: of earlier
- * delegations, too. Returns 0, -errno. */
+/* The missing answers of terminated children here, for the open delegation of the parent; all: for earlier delegations,
+ * too. Returns 0, -errno. */
 int report_gather(Appending *parent, bool all, Diag *reterr);
-/* Non-response of each child without answer whose delegation's time is over (O-28). Returns 0, -errno. */
+/* Non-response of each child without answer, after the time of the delegation (O-28). Returns 0, -errno. */
 int report_non_responses(Appending *parent, Diag *reterr);

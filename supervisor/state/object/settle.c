@@ -12,8 +12,8 @@ static const json_t *settle_started(const Appending *a) {
         return json_object_get(a->memory.fold, "started");
 }
 
-/* An outcome that is too large for an entry loses value, remainder and proposal: the entry must be there, because the
- * effects are (O-38). */
+/* A too large outcome loses value, remainder and proposal: the effects are recorded, so the entry must be, too (O-38).
+ */
 static int settle_append(Appending *a, const json_t *outcome, json_t *data, Diag *reterr) {
         static const char *const kept[] = {"kind", "latency_usec", "exit_code", "signal", "capability"};
         _cleanup_json_ json_t *small = NULL;
@@ -23,7 +23,8 @@ static int settle_append(Appending *a, const json_t *outcome, json_t *data, Diag
                 return r > 0 ? -EUCLEAN : r;
         small = json_object();
         for (size_t i = 0; small && i < ARRAY_SIZE(kept); i++)
-                if (json_object_get(outcome, kept[i]) && json_object_set(small, kept[i], json_object_get(outcome, kept[i])) < 0)
+                if (json_object_get(outcome, kept[i]) &&
+                    json_object_set(small, kept[i], json_object_get(outcome, kept[i])) < 0)
                         return -ENOMEM;
         json_object_del(data, "next");
         if (!small || json_object_set_new(small, "reason", json_string("the result was too large for an entry")) < 0)
@@ -32,12 +33,13 @@ static int settle_append(Appending *a, const json_t *outcome, json_t *data, Diag
         return r > 0 ? -EUCLEAN : r;
 }
 
-/* The entry has the trace of the execution, not that of the cycle that found it. */
+/* The entry has the trace of the execution, not the trace of the present cycle. */
 static int settle_with(Appending *a, const char *kind, const char *reason, uint64_t latency, const json_t *region,
                        bool recovered, Diag *reterr) {
         _cleanup_json_ json_t *outcome = json_pack("{s:s, s:o, s:s*}", "kind", kind, "latency_usec", json_u64(latency),
                                                    "reason", reason),
-                              *data = json_pack("{s:O*, s:o*}", "region", region, "recovered", recovered ? json_true() : NULL),
+                              *data = json_pack("{s:O*, s:o*}", "region", region, "recovered",
+                                                recovered ? json_true() : NULL),
                               *started = json_incref((json_t *)settle_started(a));
         const char *own = a->trace;
         int r;
@@ -57,7 +59,7 @@ static uint64_t settle_usec(const json_t *event) {
         return time && clock_parse(time, &usec) == 0 ? usec : 0;
 }
 
-/* The region has ended: was anything kept? */
+/* The region has ended: did the engine keep the changes? */
 static int settle_ended(Appending *a, const ExecutionRow *x, Diag *reterr) {
         _cleanup_json_ json_t *ended = NULL;
         uint64_t began = json_number(settle_started(a), "time"), over;
@@ -66,10 +68,11 @@ static int settle_ended(Appending *a, const ExecutionRow *x, Diag *reterr) {
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         if (!json_is_true(json_object_get(ended, "kept")))
-                return settle_with(a, "interrupted", "the region ended without effect, and its result is lost", 0,
+                return settle_with(a, "interrupted", "the region ended without effect, and the result is lost", 0,
                                    json_object_get(ended, "region"), false, reterr);
         over = settle_usec(ended);
-        return settle_with(a, "success", NULL, over > began ? over - began : 0, json_object_get(ended, "region"), true, reterr);
+        return settle_with(a, "success", NULL, over > began ? over - began : 0, json_object_get(ended, "region"), true,
+                           reterr);
 }
 
 int settle_execution(Appending *a, bool died, bool *ret_settled, Diag *reterr) {
@@ -80,7 +83,7 @@ int settle_execution(Appending *a, bool died, bool *ret_settled, Diag *reterr) {
 
         *ret_settled = false;
         if (!json_text_is(json_object_get(started, "node"), store_origin(txn_store(a->t))))
-                return 0; /* another node's: only that node knows */
+                return 0; /* only the node of the execution knows the end */
         r = execution_get(a->t, a->memory.object, json_str(started, "trace"), &x);
         if (r < 0 && r != -ENOENT)
                 return r;
@@ -99,7 +102,7 @@ int settle_execution(Appending *a, bool died, bool *ret_settled, Diag *reterr) {
         return r;
 }
 
-/* O-46: no outcome claims effects that the engine did not keep. */
+/* O-46: no outcome claims discarded effects. */
 static int settle_checked(Txn *t, const ExecutionRow *x, const json_t *outcome, json_t **ret) {
         static const char *const good[] = {"success", "partial"};
         _cleanup_json_ json_t *ended = NULL;
@@ -116,22 +119,25 @@ static int settle_checked(Txn *t, const ExecutionRow *x, const json_t *outcome, 
         json_object_del(*ret, "value");
         json_object_del(*ret, "remainder");
         return json_object_set_new(*ret, "kind", json_string("failure")) < 0 ||
-                               json_object_set_new(*ret, "reason", json_sprintf("the changes were discarded: %s",
-                                                                                json_str(ended, "discarded"))) < 0
+                               json_object_set_new(
+                                       *ret, "reason",
+                                       json_sprintf("the changes were discarded: %s", json_str(ended, "discarded"))) < 0
                        ? -ENOMEM
                        : 0;
 }
 
 static int settle_conflict(const char *id, const char *trace, Diag *reterr) {
-        return diag(reterr, ENGINE_E_CONFLICT, "object %s is not in the execution with trace %s (any more): the outcome comes "
-                    "too late, and nothing is appended", id, trace);
+        return diag(reterr, ENGINE_E_CONFLICT,
+                    "object %s is not in the execution with trace %s (any more): the outcome is "
+                    "too late, and is not appended",
+                    id, trace);
 }
 
-int object_outcome(Txn *t, const char *id, const char *trace, const char *region, const json_t *outcome, const json_t *next,
-                   json_t **ret, Diag *reterr) {
+int object_outcome(Txn *t, const char *id, const char *trace, const char *region, const json_t *outcome,
+                   const json_t *next, json_t **ret, Diag *reterr) {
         _cleanup_appending_ Appending a = APPENDING_NULL;
-        _cleanup_json_ json_t *checked = NULL, *policy = NULL, *data = json_pack("{s:s*, s:O*}", "region", region, "next",
-                                                                                 next);
+        _cleanup_json_ json_t *checked = NULL, *policy = NULL,
+                              *data = json_pack("{s:s*, s:O*}", "region", region, "next", next);
         ExecutionRow x = {0};
         char who[32];
         int r = data ? append_open(t, id, &a, reterr) : -ENOMEM;
@@ -153,7 +159,7 @@ int object_outcome(Txn *t, const char *id, const char *trace, const char *region
         snprintf(who, sizeof(who), "%s", json_str(a.memory.context, "by"));
         a.who = who; /* for whom the skill ran */
         a.trace = trace;
-        a.policy = policy; /* of `started`; NULL when that had none */
+        a.policy = policy; /* of `started`, or NULL */
         a.now_usec = clock_real_usec();
         r = settle_append(&a, checked, data, reterr);
         if (r < 0)

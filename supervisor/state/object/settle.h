@@ -3,8 +3,8 @@
 
 #include "object/append.h"
 
-/* For an object in state execution: looks for the region of the open execution in t. A region that ended and kept its
- * changes: the outcome is that of the region, with "recovered". A region that ended and kept nothing, or none at all with
- * `died` (the performer lives no more): the outcome is `interrupted`. Else the execution is running. *ret_settled: the
- * outcome is appended. Returns 0, -errno. */
+/* For an object in state execution: looks for the region of the open execution in t. A region that ended with kept
+ * changes: the outcome is a success, with "recovered". A region that ended without, or no region and `died` (the
+ * performer is dead): the outcome is `interrupted`. Else the execution is running. *ret_settled: the outcome is
+ * appended. Returns 0, -errno. */
 int settle_execution(Appending *a, bool died, bool *ret_settled, Diag *reterr);

@@ -14,10 +14,10 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#define BRANCHES_MAX 16 /* of an object, until one is adopted */
+#define BRANCHES_MAX 16 /* of an object, until an adoption */
 #define KEYS_MAX 256    /* of the signers of an object */
 
-/* The keys of the signers of the entries, and no other. */
+/* Exactly the keys of the signers of the entries. */
 static int transfer_add_keys(Txn *t, const ObjectRow *row, ObjectBundle *b, Diag *reterr) {
         b->keys = json_object();
         for (size_t i = 0; b->keys && i < b->n; i++) {
@@ -28,8 +28,10 @@ static int transfer_add_keys(Txn *t, const ObjectRow *row, ObjectBundle *b, Diag
                         continue;
                 r = trust_key(t, row, b->entries[i].keyid, vkey);
                 if (r == -ENOENT)
-                        return diag(reterr, ENGINE_E_UNKNOWN_SIGNER, "object %s: entry %zu was signed by the key %s, which is "
-                                    "not known here", row->object, i, b->entries[i].keyid);
+                        return diag(reterr, ENGINE_E_UNKNOWN_SIGNER,
+                                    "object %s: entry %zu was signed by the key %s, and the "
+                                    "key is not known here",
+                                    row->object, i, b->entries[i].keyid);
                 if (r < 0 || json_object_set_new(b->keys, b->entries[i].keyid, json_string(vkey)) < 0)
                         return r < 0 ? r : -ENOMEM;
         }
@@ -67,8 +69,10 @@ static int transfer_may_move(const ObjectRow *row, Diag *reterr) {
         int r = object_eligible(row, reterr);
 
         if (r == 0 && row->state == OBJECT_EXECUTION)
-                r = diag(reterr, ENGINE_E_RUNNING, "object %s executes: it can move when the outcome is there; after a crash, "
-                         "`lethe object cycle %s` records that the execution was interrupted", row->object, row->object);
+                r = diag(reterr, ENGINE_E_RUNNING,
+                         "object %s executes: the object can move after the outcome; after a crash, "
+                         "`lethe object cycle %s` records the interruption",
+                         row->object, row->object);
         return r;
 }
 
@@ -86,23 +90,26 @@ int object_export(Txn *t, const char *id, bool move, const char *who, Buf *ret, 
                         ?: transfer_add_schemas(t, &b)
                         ?: object_bundle_print(&b, ret);
         if (r == -EFBIG)
-                return diag(reterr, ENGINE_E_TOO_LARGE, "object %s: its file would have more than %d bytes", id,
+                return diag(reterr, ENGINE_E_TOO_LARGE, "object %s: the file would have more than %d bytes", id,
                             OBJECT_BUNDLE_MAX);
         if (r != 0 || !move)
                 return r;
-        return fold_slot_append(t, &(Event){.type = "object.moved", .who = who,
-                                          .fields = json_pack("{s:s, s:o, s:s}", "object", id, "n", json_u64(row.n), "head",
-                                                              hex_encode(row.head, ENTRY_HASH_BYTES, hex))}, NULL);
+        return fold_slot_append(t,
+                                &(Event){.type = "object.moved",
+                                         .who = who,
+                                         .fields = json_pack("{s:s, s:o, s:s}", "object", id, "n", json_u64(row.n),
+                                                             "head", hex_encode(row.head, ENTRY_HASH_BYTES, hex))},
+                                NULL);
 }
 
 typedef struct Import {
         Txn *t;
         const ObjectBundle *b;
         const char *who, *id, *how;
-        ObjectRow row;   /* as it was; n 0: not here */
-        uint64_t common; /* entries that both have */
-        json_t *keys;    /* {KEYID: vkey} of those that are not trusted; owned */
-        bool unknown;    /* there are such */
+        ObjectRow row;   /* before the import; n 0: not here */
+        uint64_t common; /* number of common entries */
+        json_t *keys;    /* {KEYID: vkey} of signers without trust; owned */
+        bool unknown;    /* a signer has no trust */
 } Import;
 
 static void import_deinit(Import *i) {
@@ -111,11 +118,13 @@ static void import_deinit(Import *i) {
 }
 
 static int import_forged(const char *keyid, const char *vkey, const char *other, Diag *reterr) {
-        return diag(reterr, ENGINE_E_UNKNOWN_SIGNER, "the key id %s stands for the key %s in the file, and for %s here: one of both "
-                    "was made to look like the other", keyid, vkey, other);
+        return diag(reterr, ENGINE_E_UNKNOWN_SIGNER,
+                    "the key id %s stands for the key %s in the file, and for %s here: either key "
+                    "was made to look like the known key",
+                    keyid, vkey, other);
 }
 
-/* O-9. A key id that stands for two keys would let one of both speak for the other. */
+/* O-9. With two keys under a single key id, the holder of either key could speak for both. */
 static int import_judge_key(Import *i, const char *keyid, const char *vkey, SignerState *ret, Diag *reterr) {
         const char *had = json_text(json_object_get(json_object_get(i->row.row, "keys"), keyid));
         _cleanup_json_ json_t *known = NULL;
@@ -126,7 +135,7 @@ static int import_judge_key(Import *i, const char *keyid, const char *vkey, Sign
                 return r;
         append_keyid(txn_store(i->t), own);
         if (strcmp(own, keyid) == 0)
-                return import_forged(keyid, vkey, "this store's own", reterr);
+                return import_forged(keyid, vkey, "the own key of the store", reterr);
         if (had && strcmp(had, vkey) != 0)
                 return import_forged(keyid, vkey, had, reterr);
         r = object_trust_get(i->t, keyid, &known);
@@ -139,8 +148,9 @@ static int import_judge_keys(Import *i, Diag *reterr) {
 
         i->keys = json_object();
         if (json_object_size(i->b->keys) > KEYS_MAX)
-                return diag(reterr, ENGINE_E_BAD_BUNDLE, "object %s: the file has entries of %zu signers: an object has at most %d",
-                            i->id, json_object_size(i->b->keys), KEYS_MAX);
+                return diag(reterr, ENGINE_E_BAD_BUNDLE,
+                            "object %s: the file has entries of %zu signers: an object has at most %d", i->id,
+                            json_object_size(i->b->keys), KEYS_MAX);
         json_object_foreach(i->b->keys, keyid, vkey) {
                 SignerState state;
                 int r = import_judge_key(i, keyid, json_text(vkey) ?: "", &state, reterr);
@@ -167,8 +177,10 @@ static int import_look(Import *i, Diag *reterr) {
         if (r != 0)
                 return r;
         if (i->common == 0)
-                return diag(reterr, ENGINE_E_BAD_BUNDLE, "object %s: the file has another first entry than the object that is here: "
-                            "both have the same id, and are not the same object", i->id);
+                return diag(reterr, ENGINE_E_BAD_BUNDLE,
+                            "object %s: the first entry of the file differs from the first entry here: "
+                            "the same id, and not the same object",
+                            i->id);
         i->how = i->common < i->b->n && i->common < i->row.n ? "forked"
                  : i->common < i->b->n                       ? "ahead"
                  : i->common < i->row.n                      ? "behind"
@@ -192,17 +204,17 @@ static int import_ahead(const Import *i) {
         return r ?: import_event(i);
 }
 
-/* Nothing is new; but the object may be here again, or its keys may be judged in another way. */
+/* No new entry; but the object may be back, or the verdict on the keys may have changed. */
 static int import_equal(const Import *i) {
         return i->row.away || i->row.behind || i->row.unknown != i->unknown ? import_event(i) : 0;
 }
 
-/* O-8. Only an object that is away waits for an import: an old copy of one that is here is no news. */
+/* O-8. Only an absent object waits for an import: an old copy of a present object is no news. */
 static int import_behind(const Import *i) {
         return i->row.away && !i->row.behind ? import_event(i) : 0;
 }
 
-/* O-42: the other history is kept, whole, beside this store's own. */
+/* O-42: the store keeps the second history, whole, beside the own history. */
 static int import_branch(const Import *i, Diag *reterr) {
         const json_t *branches = json_object_get(i->row.row, "branches");
         const Entry *last = &i->b->entries[i->b->n - 1];
@@ -216,19 +228,26 @@ static int import_branch(const Import *i, Diag *reterr) {
                 if (json_text_is(json_object_get(json_array_get(branches, k), "head"), hex))
                         return 0;
         if (json_array_size(branches) >= BRANCHES_MAX)
-                return diag(reterr, ENGINE_E_TOO_MANY, "object %s has %d other histories here already: `lethe object adopt %s HEAD` "
-                            "continues one", i->id, BRANCHES_MAX, i->id);
+                return diag(reterr, ENGINE_E_TOO_MANY,
+                            "object %s has %d more histories here already: `lethe object adopt %s HEAD` "
+                            "continues a history",
+                            i->id, BRANCHES_MAX, i->id);
         for (size_t n = i->common; r == 0 && n < i->b->n; n++)
                 r = entry_print(&i->b->entries[n], &lines) ?: buf_add(&lines, "\n", 1);
         if (r < 0)
                 return r;
         fields = json_pack("{s:s, s:o, s:o, s:s, s:O*}", "object", i->id, "from", json_u64(i->common), "n",
                            json_u64(i->b->n), "head", hex, "keys", json_object_size(i->keys) > 0 ? i->keys : NULL);
-        return fold_slot_append(i->t, &(Event){.type = "object.branch", .who = i->who, .fields = fields, .payload = lines.data,
-                                             .n_payload = lines.n}, NULL);
+        return fold_slot_append(i->t,
+                                &(Event){.type = "object.branch",
+                                         .who = i->who,
+                                         .fields = fields,
+                                         .payload = lines.data,
+                                         .n_payload = lines.n},
+                                NULL);
 }
 
-/* Children may have ended while the parent was elsewhere, and parents may wait for this child (O-26). */
+/* Children may have ended during the parent's absence, and a parent may wait for the child (O-26). */
 static int import_report(const Import *i, Diag *reterr) {
         _cleanup_appending_ Appending a = APPENDING_NULL;
         char trace[REGION_ID_MAX];
@@ -264,17 +283,10 @@ int object_import(Txn *t, const ObjectBundle *b, const char *who, json_t **ret, 
                 return r;
         switch (*i.how) {
         case 'n':
-        case 'a':
-                r = import_ahead(&i) ?: import_report(&i, reterr);
-                break;
-        case 'e':
-                r = import_equal(&i) ?: import_report(&i, reterr);
-                break;
-        case 'b':
-                r = import_behind(&i);
-                break;
-        default:
-                r = import_branch(&i, reterr);
+        case 'a': r = import_ahead(&i) ?: import_report(&i, reterr); break;
+        case 'e': r = import_equal(&i) ?: import_report(&i, reterr); break;
+        case 'b': r = import_behind(&i); break;
+        default: r = import_branch(&i, reterr);
         }
         return r ?: import_answer(&i, ret, reterr);
 }

@@ -15,8 +15,9 @@ int object_adopt(Txn *t, const char *id, const char *head, const char *who, json
 int object_trust(Txn *t, const char *vkey, bool revoke, const char *who, json_t **ret, Diag *reterr);
 int object_trusted(Txn *t, json_t **ret); /* array of {"node","vkey","state": "own"|"trusted"|"revoked"} */
 /* O-7, O-46: chain, signatures, moves, fold against the row, the ledger's events, and each effect of the object's
- * executions against an entry. *ret: {"object","holds": bool,"entries","found": number,"findings":[{"code","message"}]} with the
- * first findings. code: bad_chain, bad_signature, unknown_signer, row, effect_without_entry. ENGINE_E_NO_OBJECT, -errno. */
+ * executions against an entry. *ret: {"object","holds": bool,"entries","found": number,
+ * "findings":[{"code","message"}]} with the first findings. code: bad_chain, bad_signature, unknown_signer, row,
+ * effect_without_entry. Returns 0, ENGINE_E_NO_OBJECT, -errno. */
 int object_verify(Txn *t, const char *id, json_t **ret, Diag *reterr);
 /* The same for all objects, with one walk of the ledger: {"objects","entries","found","findings"}. */
 int object_verify_all(Txn *t, json_t **ret, Diag *reterr);

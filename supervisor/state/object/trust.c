@@ -83,7 +83,7 @@ static bool trust_signed(const ObjectRow *row, const char *keyid) {
         return false;
 }
 
-/* An object that becomes eligible, or is no more. */
+/* The object becomes eligible, or ceases to be eligible. */
 static int trust_change(Txn *t, const char *id, const char *keyid, const char *who) {
         _cleanup_object_row_ ObjectRow row = {0};
         bool unknown;
@@ -131,20 +131,27 @@ int object_trust(Txn *t, const char *vkey, bool revoke, const char *who, json_t 
         if (r < 0)
                 return r;
         if (now == SIGNER_OWN && revoke)
-                return diag(reterr, ENGINE_E_BAD_OPERATION, "%s is this store's own key: a store without its key cannot append", vkey);
+                return diag(reterr, ENGINE_E_BAD_OPERATION,
+                            "%s is the own key of the store: a store without a key cannot append", vkey);
         if (now == SIGNER_OWN)
                 return trust_answer(name, vkey, "own", ret);
         r = object_trust_get(t, keyid, &known);
         if (r < 0 && r != -ENOENT)
                 return r;
         if (r == 0 && now == SIGNER_UNKNOWN)
-                return diag(reterr, ENGINE_E_EXISTS, "the key id %s is that of another key here, %s: one of both was made to look "
-                            "like the other", keyid, json_str(known, "vkey"));
+                return diag(reterr, ENGINE_E_EXISTS,
+                            "the key id %s belongs to the key %s here: either key was made to look like "
+                            "the known key",
+                            keyid, json_str(known, "vkey"));
         if (now == (revoke ? SIGNER_REVOKED : SIGNER_TRUSTED))
                 return trust_answer(name, vkey, state, ret);
-        r = fold_slot_append(t, &(Event){.type = revoke ? "object.revoked" : "object.trusted", .who = who,
-                                       .fields = json_pack("{s:s, s:s, s:s}", "keyid", keyid, "node", name, "vkey", vkey)}, NULL)
-                ?: trust_change_all(t, keyid, who);
+        r = fold_slot_append(
+                    t,
+                    &(Event){.type = revoke ? "object.revoked" : "object.trusted",
+                             .who = who,
+                             .fields = json_pack("{s:s, s:s, s:s}", "keyid", keyid, "node", name, "vkey", vkey)},
+                    NULL)
+                    ?: trust_change_all(t, keyid, who);
         return r ?: trust_answer(name, vkey, state, ret);
 }
 
@@ -157,17 +164,18 @@ int object_trusted(Txn *t, json_t **ret) {
         int r;
 
         trust_own(t, own);
-        if (json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "node", store_origin(txn_store(t)), "vkey", own, "state",
-                                                  "own")) < 0)
+        if (json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "node", store_origin(txn_store(t)), "vkey", own,
+                                                  "state", "own")) < 0)
                 return -ENOMEM;
         r = cursor_open_within(t, TABLE_OBJECT, BYTES(prefix, sizeof(prefix)), sizeof(prefix), &c);
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
                 _cleanup_json_ json_t *row = NULL;
 
                 r = json_row_parse(v, OBJECT_ROW_MAX, &row);
-                if (r == 0 && json_array_append_new(list, json_pack("{s:O, s:O, s:O}", "node", json_object_get(row, "node"),
-                                                                    "vkey", json_object_get(row, "vkey"), "state",
-                                                                    json_object_get(row, "state"))) < 0)
+                if (r == 0 &&
+                    json_array_append_new(list, json_pack("{s:O, s:O, s:O}", "node", json_object_get(row, "node"),
+                                                          "vkey", json_object_get(row, "vkey"), "state",
+                                                          json_object_get(row, "state"))) < 0)
                         r = -ENOMEM;
         }
         if (r != -ENOENT)

@@ -10,8 +10,8 @@
 
 typedef struct LedgerSide {
         const char *id; /* or NULL: all objects */
-        json_t *open;   /* {OBJECT: trace} of executions that wait for their outcome */
-        json_t *bad;    /* {REGION: OBJECT} without entry, that have not ended */
+        json_t *open;   /* {OBJECT: trace} of executions without outcome */
+        json_t *bad;    /* {REGION: OBJECT} of living regions without an entry */
         json_t *findings;
         size_t *n;
         uint64_t seq;
@@ -26,7 +26,8 @@ int verify_note(json_t *findings, size_t *n, const char *code, const char *fmt, 
         va_start(ap, fmt);
         vsnprintf(message, sizeof(message), fmt, ap);
         va_end(ap);
-        return json_array_append_new(findings, json_pack("{s:s, s:s}", "code", code, "message", message)) < 0 ? -ENOMEM : 0;
+        return json_array_append_new(findings, json_pack("{s:s, s:s}", "code", code, "message", message)) < 0 ? -ENOMEM
+                                                                                                              : 0;
 }
 
 static int ledger_side_entry(LedgerSide *s, const char *object, const json_t *o) {
@@ -44,9 +45,10 @@ static int ledger_side_allocated(LedgerSide *s, const char *object, const char *
                 return 0;
         if (json_object_set_new(s->bad, region, json_string(object)) < 0)
                 return -ENOMEM;
-        return verify_note(s->findings, s->n, "effect_without_entry", "object %s: event %" PRIu64 ": region %s has the trace %s, "
-                           "and the object has no open entry \"started\" with it", object, s->seq, region,
-                           json_str(o, "trace"));
+        return verify_note(s->findings, s->n, "effect_without_entry",
+                           "object %s: event %" PRIu64 ": region %s has the trace %s, "
+                           "and the object has no open entry \"started\" of the trace",
+                           object, s->seq, region, json_str(o, "trace"));
 }
 
 static int ledger_side_ended(LedgerSide *s, const char *object, const char *region, const json_t *o) {
@@ -56,19 +58,23 @@ static int ledger_side_ended(LedgerSide *s, const char *object, const char *regi
         if (known || !json_is_true(json_object_get(o, "kept")) ||
             json_equal(json_object_get(s->open, object), json_object_get(o, "trace")))
                 return 0;
-        return verify_note(s->findings, s->n, "effect_without_entry", "object %s: event %" PRIu64 ": region %s kept its changes when "
-                           "its execution was over", object, s->seq, region);
+        return verify_note(s->findings, s->n, "effect_without_entry",
+                           "object %s: event %" PRIu64 ": region %s kept changes after the "
+                           "end of the execution",
+                           object, s->seq, region);
 }
 
-/* A change by a region that no entry knows. */
+/* A change by a region without an entry. */
 static int ledger_side_effect(LedgerSide *s, const char *type, const char *region) {
         const char *object = json_text(json_object_get(s->bad, region));
 
         if (!object || (strcmp(type, "slot.written") != 0 && strcmp(type, "slot.gathered") != 0 &&
                         strcmp(type, "memory.save") != 0 && strcmp(type, "memory.delete") != 0))
                 return 0;
-        return verify_note(s->findings, s->n, "effect_without_entry", "object %s: event %" PRIu64 " (%s) is an effect of region %s "
-                           "without an entry of the object", object, s->seq, type, region);
+        return verify_note(s->findings, s->n, "effect_without_entry",
+                           "object %s: event %" PRIu64 " (%s) is an effect of region %s "
+                           "without an entry of the object",
+                           object, s->seq, type, region);
 }
 
 static int ledger_side_event(LedgerSide *s, const json_t *o) {
@@ -88,7 +94,7 @@ static int ledger_side_event(LedgerSide *s, const json_t *o) {
         return region ? ledger_side_effect(s, type, region) : 0;
 }
 
-/* Most entries of a ledger are of no object, and need not be parsed as long as no region is suspect. */
+/* Without suspect regions only entries about objects are parsed. */
 static bool ledger_side_skips(const LedgerSide *s, Bytes entry) {
         static const char member[] = "\"object\":\"";
 

@@ -7,27 +7,27 @@
 #include <errno.h>
 #include <inttypes.h>
 
-typedef struct Verify {
+typedef struct Verifying {
         Txn *t;
         ObjectRow row;
         ObjectMemory memory;
         json_t *findings; /* borrowed */
         size_t *n;
-        json_t *keys;     /* {KEYID: vkey} that were looked up; owned */
-        bool all;         /* a store may have objects that it does not trust, as long as their rows say so */
-} Verify;
+        json_t *keys; /* {KEYID: vkey} so far; owned */
+        bool all;     /* of a whole store: a signer without trust is in order if the row says so */
+} Verifying;
 
-static void verify_deinit(Verify *v) {
+static void verify_deinit(Verifying *v) {
         object_row_deinit(&v->row);
         memory_deinit(&v->memory);
         json_decref(v->keys);
 }
 
-#define VERIFY_NOTE(v, code, fmt, ...)                                                                                 \
+#define VERIFY_NOTE(v, code, fmt, ...) \
         verify_note((v)->findings, (v)->n, (code), "object %s: " fmt, (v)->row.object, __VA_ARGS__)
 
-/* The key, noted once when nobody trusts it. *ret: borrowed; NULL: no key is known. */
-static int verify_find_key(Verify *v, const Entry *e, const char **ret) {
+/* A key without trust is noted once. *ret: borrowed; NULL: no known key. */
+static int verify_find_key(Verifying *v, const Entry *e, const char **ret) {
         SignerState state;
         char vkey[VKEY_MAX];
         int r;
@@ -37,7 +37,7 @@ static int verify_find_key(Verify *v, const Entry *e, const char **ret) {
                 return 0;
         r = trust_key(v->t, &v->row, e->keyid, vkey);
         if (r == -ENOENT)
-                return VERIFY_NOTE(v, "unknown_signer", "entry %" PRIu64 " was signed by the key %s, which is not known here", e->n,
+                return VERIFY_NOTE(v, "unknown_signer", "entry %" PRIu64 " was signed by the unknown key %s", e->n,
                                    e->keyid);
         if (r == 0)
                 r = trust_look(v->t, e->keyid, vkey, &state);
@@ -46,11 +46,11 @@ static int verify_find_key(Verify *v, const Entry *e, const char **ret) {
         *ret = json_text(json_object_get(v->keys, e->keyid));
         if (state == SIGNER_OWN || state == SIGNER_TRUSTED || (v->all && v->row.unknown))
                 return 0;
-        return VERIFY_NOTE(v, "unknown_signer", "entry %" PRIu64 " was signed by the key %s, which is %s here", e->n, vkey,
+        return VERIFY_NOTE(v, "unknown_signer", "entry %" PRIu64 " was signed by the key %s (%s)", e->n, vkey,
                            state == SIGNER_REVOKED ? "revoked" : "not trusted");
 }
 
-static int verify_signature(Verify *v, const Entry *e) {
+static int verify_signature(Verifying *v, const Entry *e) {
         char name[NOTE_NAME_MAX];
         const char *vkey;
         uint8_t key[32];
@@ -61,14 +61,14 @@ static int verify_signature(Verify *v, const Entry *e) {
                 return r;
         r = note_vkey_parse(vkey, name, key, &why);
         if (r == 0 && !json_text_is(json_object_get(e->json, "node"), name))
-                r = diag(&why, 1, "the node %s is not %s, whose key it was", json_str(e->json, "node"), name);
+                r = diag(&why, 1, "the key belongs to node %s, not to node %s", name, json_str(e->json, "node"));
         if (r == 0)
                 r = entry_verify(e, key, &why);
         return r > 0 ? VERIFY_NOTE(v, "bad_signature", "entry %" PRIu64 ": %s", e->n, why.text) : r;
 }
 
 /* Form, chain, moves and signatures; *ret_whole: the entries can be folded to the end. */
-static int verify_chain(Verify *v, bool *ret_whole) {
+static int verify_chain(Verifying *v, bool *ret_whole) {
         *ret_whole = false;
         for (uint64_t n = 0; n < v->row.n; n++) {
                 _cleanup_entry_ Entry e = ENTRY_NULL;
@@ -89,8 +89,8 @@ static int verify_chain(Verify *v, bool *ret_whole) {
         return 0;
 }
 
-/* The fold from the newest checkpoint is that from the beginning (O-54). */
-static int verify_checkpoint(Verify *v) {
+/* The fold from the newest checkpoint equals the fold from the beginning (O-54). */
+static int verify_checkpoint(Verifying *v) {
         _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
         _cleanup_json_ json_t *whole = NULL, *part = NULL;
         Diag why = {0};
@@ -106,8 +106,8 @@ static int verify_checkpoint(Verify *v) {
                            v->row.checkpoint - 1);
 }
 
-/* O-8, O-17: the row is what the entries say. */
-static int verify_row(Verify *v) {
+/* O-8, O-17: the row agrees with the entries. */
+static int verify_row(Verifying *v) {
         const ObjectRow *row = &v->row;
         const ObjectMemory *m = &v->memory;
         uint64_t beyond;
@@ -125,8 +125,10 @@ static int verify_row(Verify *v) {
         return row->checkpoint > 0 ? verify_checkpoint(v) : 0;
 }
 
-static int verify_object(Txn *t, const char *id, bool all, json_t *findings, size_t *n, uint64_t *entries, Diag *reterr) {
-        _cleanup_(verify_deinit) Verify v = {.t = t, .findings = findings, .n = n, .keys = json_object(), .all = all};
+static int verify_object(Txn *t, const char *id, bool all, json_t *findings, size_t *n, uint64_t *entries,
+                         Diag *reterr) {
+        _cleanup_(verify_deinit)
+                Verifying v = {.t = t, .findings = findings, .n = n, .keys = json_object(), .all = all};
         bool whole;
         int r = v.keys ? object_get(t, id, &v.row, reterr) : -ENOMEM;
 
@@ -142,12 +144,13 @@ int object_verify(Txn *t, const char *id, json_t **ret, Diag *reterr) {
         uint64_t entries = 0;
         size_t n = 0;
         int r = !findings ? -ENOMEM
-                          : verify_object(t, id, false, findings, &n, &entries, reterr) ?: verify_ledger(t, id, findings, &n);
+                          : verify_object(t, id, false, findings, &n, &entries, reterr)
+                                    ?: verify_ledger(t, id, findings, &n);
 
         if (r != 0)
                 return r;
-        *ret = json_pack("{s:s, s:b, s:o, s:o, s:O}", "object", id, "holds", n == 0, "entries", json_u64(entries), "found",
-                         json_u64(n), "findings", findings);
+        *ret = json_pack("{s:s, s:b, s:o, s:o, s:O}", "object", id, "holds", n == 0, "entries", json_u64(entries),
+                         "found", json_u64(n), "findings", findings);
         return *ret ? 0 : -ENOMEM;
 }
 
