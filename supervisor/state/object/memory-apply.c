@@ -136,7 +136,8 @@ static int memory_put_next(ObjectMemory *m, const Entry *e) {
 
         if (!next || json_is_null(next))
                 return 0;
-        n = outcome_bytes(next);
+        if (outcome_bytes(next, &n) < 0)
+                return -ENOMEM;
         return memory_put(m, "next", n <= MEMORY_NEXT_MAX ? json_incref(next) : json_pack("{s:b}", "too_large", 1));
 }
 
@@ -144,6 +145,7 @@ int memory_take_outcome(ObjectMemory *m, const Entry *e, Diag *reterr) {
         const json_t *outcome = json_object_get(e->json, "outcome");
         OutcomeKind k = outcome_kind_of(json_str(outcome, "kind"));
         json_t *kept, *remainder = json_object_get(outcome, "remainder");
+        size_t n_remainder = SIZE_MAX;
         int r = 0;
 
         if (k == OUTCOME_KIND_COUNT_)
@@ -165,7 +167,9 @@ int memory_take_outcome(ObjectMemory *m, const Entry *e, Diag *reterr) {
         r = memory_take_result(m, k, kept, e->time_usec);
         if (r == 0 && k == OUTCOME_KIND_TIMEOUT)
                 r = memory_put_number(m, "timeouts", memory_add(json_number(m->fold, "timeouts"), 1));
-        if (r == 0 && k == OUTCOME_KIND_PARTIAL && remainder && outcome_bytes(remainder) <= MEMORY_REMAINDER_MAX)
+        if (r == 0 && k == OUTCOME_KIND_PARTIAL && remainder)
+                r = outcome_bytes(remainder, &n_remainder);
+        if (r == 0 && n_remainder <= MEMORY_REMAINDER_MAX)
                 r = memory_put(m, "remainder", json_incref(remainder));
         if (r == 0 && k == OUTCOME_KIND_SUCCESS)
                 r = memory_step_done(m);

@@ -54,15 +54,18 @@ static int memory_note(const ObjectMemory *m, const char *child, const char *sta
 int memory_child_note(const ObjectMemory *m, const char *child, const json_t *outcome, json_t **ret, Diag *reterr) {
         const char *status = json_str(outcome, "kind");
         const json_t *value = json_object_get(outcome, "value");
+        size_t n = 0;
         bool late;
         int r = memory_check_child(m, child, &late, reterr);
 
+        if (r == 0 && value)
+                r = outcome_bytes(value, &n);
         if (r != 0)
                 return r;
         if (outcome_kind_of(status) == OUTCOME_KIND_COUNT_)
                 return diag(reterr, OBJECT_E_SYNTAX, "child %s: kind \"%s\" is none of the kinds of outcomes", child,
                             DIAG_QUOTED(status));
-        if (value && outcome_bytes(value) > MEMORY_REMAINDER_MAX)
+        if (n > MEMORY_REMAINDER_MAX)
                 value = NULL; /* the child's own memory has the value */
         return memory_note(m, child, status, value, late, ret);
 }

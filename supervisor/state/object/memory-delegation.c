@@ -95,6 +95,7 @@ int memory_take_delegation(ObjectMemory *m, const Entry *e, Diag *reterr) {
         const json_t *data = memory_data(e), *children = json_object_get(data, "children");
         const json_t *gather = json_object_get(data, "gather");
         uint64_t within = json_number(gather, "within_usec");
+        uint64_t until = MIN(memory_add(e->time_usec, within), JSON_TIME_MAX);
         json_t *open, *list, *intent;
         const char *id;
         int r = memory_check_delegation(m, data, reterr);
@@ -107,12 +108,15 @@ int memory_take_delegation(ObjectMemory *m, const Entry *e, Diag *reterr) {
                         json_decref(list);
                         list = NULL;
                 }
-        open = json_pack("{s:o, s:O, s:O*, s:o, s:o*, s:o*, s:b, s:b, s:o}", "serial",
-                         json_u64(json_number(data, "serial")), "mode", json_object_get(gather, "mode"), "n",
-                         json_object_get(gather, "n"), "since", json_u64(e->time_usec), "within_usec",
-                         within > 0 ? json_u64(within) : NULL, "until_usec",
-                         within > 0 ? json_u64(MIN(memory_add(e->time_usec, within), JSON_TIME_MAX)) : NULL, "proposed",
-                         json_is_true(json_object_get(data, "proposed")), "closed", 0, "children", list);
+        open = json_pack("{s:o, s:O, s:O*, s:o, s:b, s:b, s:o}", "serial", json_u64(json_number(data, "serial")), "mode",
+                         json_object_get(gather, "mode"), "n", json_object_get(gather, "n"), "since",
+                         json_u64(e->time_usec), "proposed", json_is_true(json_object_get(data, "proposed")), "closed", 0,
+                         "children", list);
+        if (within > 0 && (json_put(open, "within_usec", json_u64(within)) < 0 ||
+                           json_put(open, "until_usec", json_u64(until)) < 0)) {
+                json_decref(open);
+                return -ENOMEM;
+        }
         memory_drop(m, "next");
         if (memory_put(m, "delegation", open) < 0 || memory_put_number(m, "serial", json_number(data, "serial")) < 0)
                 return -ENOMEM;
@@ -161,11 +165,15 @@ OutcomeKind memory_aggregate(const json_t *delegation, const Tally *t) {
 static int memory_put_again(ObjectMemory *m, const json_t *delegation, const Tally *t) {
         const json_t *children = json_object_get(delegation, "children");
         _cleanup_free_ const char **ids = NULL;
-        _cleanup_json_ json_t *intents = json_array();
+        _cleanup_json_ json_t *intents = json_array(), *gather = NULL;
         uint64_t n = json_number(delegation, "n");
         size_t n_ids;
 
-        if (!intents || memory_keys(children, &ids, &n_ids) < 0)
+        gather = json_pack("{s:O, s:O*}", "mode", json_object_get(delegation, "mode"), "within_usec",
+                           json_object_get(delegation, "within_usec"));
+        if (n > t->successes && json_put(gather, "n", json_u64(n - t->successes)) < 0)
+                return -ENOMEM;
+        if (!intents || !gather || memory_keys(children, &ids, &n_ids) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < n_ids; i++) {
                 const json_t *child = json_object_get(children, ids[i]);
@@ -175,10 +183,7 @@ static int memory_put_again(ObjectMemory *m, const json_t *delegation, const Tal
                         return -ENOMEM;
         }
         return memory_put(m, "again",
-                          json_pack("{s:O, s:{s:O, s:o*, s:O*}, s:O}", "delegate", intents, "gather", "mode",
-                                    json_object_get(delegation, "mode"), "n",
-                                    n > t->successes ? json_u64(n - t->successes) : NULL, "within_usec",
-                                    json_object_get(delegation, "within_usec"), "proposed",
+                          json_pack("{s:O, s:O, s:O}", "delegate", intents, "gather", gather, "proposed",
                                     json_object_get(delegation, "proposed")));
 }
 
@@ -199,11 +204,10 @@ static json_t *memory_collected(const json_t *children) {
 
 static int memory_put_closed(ObjectMemory *m, uint64_t serial, const json_t *descriptor) {
         _cleanup_json_ json_t *closed = json_copied(json_object_get(m->fold, "closed"));
-        json_t *kept = outcome_kept(descriptor, false);
         char name[24];
 
         snprintf(name, sizeof(name), "%" PRIu64, serial);
-        if (!closed || json_object_set_new(closed, name, kept) < 0)
+        if (!closed || json_object_set_new(closed, name, outcome_kept(descriptor, false)) < 0)
                 return -ENOMEM;
         if (serial > MEMORY_CLOSED_MAX) {
                 snprintf(name, sizeof(name), "%" PRIu64, serial - MEMORY_CLOSED_MAX);
@@ -217,10 +221,11 @@ static int memory_close(ObjectMemory *m, const json_t *delegation, OutcomeKind k
         uint64_t since = json_number(delegation, "since");
         bool collect = strcmp(json_str(delegation, "mode"), "collect") == 0;
         json_t *descriptor =
-                json_pack("{s:s, s:o, s:o*}", "kind", outcome_kind_name(k), "latency_usec",
-                          json_u64(time_usec > since ? time_usec - since : 0), "value",
-                          collect ? memory_collected(json_object_get(delegation, "children")) : NULL);
-        int r = descriptor ? memory_put_closed(m, json_number(delegation, "serial"), descriptor) : -ENOMEM;
+                json_pack("{s:s, s:o}", "kind", outcome_kind_name(k), "latency_usec",
+                          json_u64(time_usec > since ? time_usec - since : 0));
+        int r = collect ? json_put(descriptor, "value", memory_collected(json_object_get(delegation, "children"))) : 0;
+
+        r = descriptor && r == 0 ? memory_put_closed(m, json_number(delegation, "serial"), descriptor) : -ENOMEM;
 
         if (r < 0) {
                 json_decref(descriptor);
@@ -248,8 +253,10 @@ static int memory_answer(const json_t *delegation, const char *id, const json_t 
         if (!children || !child || !next || json_object_set(child, "status", json_object_get(data, "status")) < 0)
                 return -ENOMEM;
         if (value && strcmp(json_str(delegation, "mode"), "collect") == 0) {
-                size_t n = outcome_bytes(value);
+                size_t n;
 
+                if (outcome_bytes(value, &n) < 0)
+                        return -ENOMEM;
                 if (n <= MEMORY_VALUE_MAX && bytes + n <= MEMORY_REMAINDER_MAX &&
                     (json_object_set(child, "value", value) < 0 || json_put(next, "bytes", json_u64(bytes + n)) < 0))
                         return -ENOMEM;

@@ -40,8 +40,8 @@ int memory_count(ObjectMemory *m, const char *kind, uint64_t time_usec);
 
 /* The parts of a descriptor that a fold keeps; value: with the value when it is short enough. */
 json_t *outcome_kept(const json_t *outcome, bool value);
-/* The canonical bytes of v, SIZE_MAX: none (numbers beyond the range). -ENOMEM as SIZE_MAX, too. */
-size_t outcome_bytes(const json_t *v);
+/* The canonical bytes of v; SIZE_MAX: no canonical form (numbers beyond the range). Returns 0 or -ENOMEM. */
+int outcome_bytes(const json_t *v, size_t *ret);
 
 /* Equal in canonical form: a new entry may have 1.0 where the same entry, parsed again, has 1. Returns 1, 0,
  * -ENOMEM. */

@@ -21,11 +21,15 @@ OutcomeKind outcome_kind_of(const char *name) {
         return name ? name_index(outcome_kinds, OUTCOME_KIND_COUNT_, name) : OUTCOME_KIND_COUNT_;
 }
 
-size_t outcome_bytes(const json_t *v) {
+int outcome_bytes(const json_t *v, size_t *ret) {
         _cleanup_free_ char *text = NULL;
         size_t n;
+        int r = json_canonical(v, &text, &n);
 
-        return json_canonical(v, &text, &n) < 0 ? SIZE_MAX : n;
+        if (r == -ENOMEM)
+                return r;
+        *ret = r < 0 ? SIZE_MAX : n;
+        return 0;
 }
 
 int outcome_same(const json_t *a, const json_t *b) {
@@ -45,8 +49,9 @@ int outcome_same(const json_t *a, const json_t *b) {
 json_t *outcome_kept(const json_t *outcome, bool value) {
         static const char *const numbers[] = {"latency_usec", "exit_code", "signal"};
         static const char *const texts[] = {"reason", "capability"};
-        json_t *kept = json_object();
+        json_t *kept = json_object(), *content = value ? json_object_get(outcome, "value") : NULL;
         int r = kept ? json_object_set(kept, "kind", json_object_get(outcome, "kind")) : -1;
+        size_t n = SIZE_MAX;
 
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(numbers); i++) {
                 json_t *v = json_object_get(outcome, numbers[i]);
@@ -61,9 +66,10 @@ json_t *outcome_kept(const json_t *outcome, bool value) {
                 if (json_text(v) && json_string_length(v) <= MEMORY_FOLD_REASON_MAX)
                         r = json_object_set(kept, texts[i], v);
         }
-        if (r == 0 && value && json_object_get(outcome, "value") &&
-            outcome_bytes(json_object_get(outcome, "value")) <= MEMORY_VALUE_MAX)
-                r = json_object_set(kept, "value", json_object_get(outcome, "value"));
+        if (r == 0 && content)
+                r = outcome_bytes(content, &n);
+        if (r == 0 && n <= MEMORY_VALUE_MAX)
+                r = json_object_set(kept, "value", content);
         if (r < 0) {
                 json_decref(kept);
                 return NULL;

@@ -22,8 +22,8 @@ int select_step(Selection *s);
 
 /* The decision; takes data. Returns 1, -ENOMEM: data is NULL. */
 int select_take(Selection *s, ObjectAction a, const char *reason, json_t *data);
-/* Dormancy on a trigger, which is taken. backoff: taken, or NULL. */
-int select_dormancy(Selection *s, const char *reason, json_t *trigger, json_t *backoff);
+/* Dormancy on a trigger, which is taken; NULL: out of memory. Returns 1 or -errno. */
+int select_dormancy(Selection *s, const char *reason, json_t *trigger);
 /* Dormancy until the policy is another one, or termination where the policy says so (O-15). */
 int select_denied(Selection *s);
 /* Does the local policy allow the action? */

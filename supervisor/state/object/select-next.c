@@ -106,7 +106,7 @@ static int select_next_sleep(Selection *s, const json_t *next, Diag *why) {
 
         if (r == 0)
                 r = select_check_reads(json_object_get(json_object_get(s->m->context, "scope"), "reads"), trigger, why);
-        return r != 0 ? r : select_taken(select_dormancy(s, "sleep", TAKE_PTR(trigger), NULL));
+        return r != 0 ? r : select_taken(select_dormancy(s, "sleep", TAKE_PTR(trigger)));
 }
 
 static int select_next_end(Selection *s, const json_t *next, Diag *why) {

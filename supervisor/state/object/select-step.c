@@ -68,7 +68,7 @@ int select_step(Selection *s) {
         if (json_object_get(step, "skill"))
                 return select_execution(s, step);
         if (json_object_get(step, "wait"))
-                return select_dormancy(s, "wait", json_incref(json_object_get(step, "wait")), NULL);
+                return select_dormancy(s, "wait", json_incref(json_object_get(step, "wait")));
         if (!json_object_get(step, "delegate"))
                 return 0;
         intent = json_pack("{s:O}", "do", step);

@@ -105,8 +105,8 @@ static json_t *select_or_deadline(const Selection *s, json_t *trigger) {
 }
 
 /* A trigger that holds already when the object falls asleep counts after the least pace: no object spins. */
-int select_dormancy(Selection *s, const char *reason, json_t *trigger, json_t *backoff) {
-        _cleanup_json_ json_t *holds = NULL, *counts = json_object(), *wait = backoff;
+int select_dormancy(Selection *s, const char *reason, json_t *trigger) {
+        _cleanup_json_ json_t *holds = NULL, *counts = json_object();
         _cleanup_json_ json_t *taken = select_or_deadline(s, trigger);
         const json_t *pace = json_object_get(s->with, "pace");
         TriggerView view = select_view(s, s->now, counts);
@@ -118,8 +118,8 @@ int select_dormancy(Selection *s, const char *reason, json_t *trigger, json_t *b
         if (r > 0)
                 not_before = MIN(memory_add(s->now, json_number(pace, "min_usec")), JSON_TIME_MAX);
         return select_take(s, ACTION_DORMANCY, reason,
-                           json_pack("{s:O, s:s, s:o, s:O*}", "trigger", taken, "reason", reason, "not_before",
-                                     json_u64(not_before), "backoff", wait));
+                           json_pack("{s:O, s:s, s:o}", "trigger", taken, "reason", reason, "not_before",
+                                     json_u64(not_before)));
 }
 
 static int select_none(Selection *s, const char *reason, json_t *unmet) {
@@ -176,7 +176,7 @@ static int select_denial(Selection *s, json_t *trigger) {
 
         if (strcmp(json_str(s->policy, "on_denied"), "terminate") == 0)
                 return select_take(s, ACTION_TERMINATION, "policy", json_pack("{s:s}", "reason", "policy"));
-        return select_dormancy(s, "denied", TAKE_PTR(taken), NULL);
+        return select_dormancy(s, "denied", TAKE_PTR(taken));
 }
 
 int select_denied(Selection *s) {
@@ -230,11 +230,10 @@ static int select_children(Selection *s) {
         until = json_object_get(delegation, "until_usec");
         if (!until)
                 return select_dormancy(s, "children",
-                                       json_pack("{s:{s:s, s:i}}", "outcomes", "kind", "closed", "n", 1), NULL);
+                                       json_pack("{s:{s:s, s:i}}", "outcomes", "kind", "closed", "n", 1));
         return select_dormancy(s, "children",
                                json_pack("{s:[{s:{s:s, s:i}}, {s:{s:O}}]}", "any", "outcomes", "kind", "closed", "n", 1,
-                                         "elapsed", "at", until),
-                               NULL);
+                                         "elapsed", "at", until));
 }
 
 /* O-49: this node could not do the step before. */
@@ -251,8 +250,7 @@ static int select_negative(Selection *s) {
                      strcmp(json_str(negative, "capability"), skill) == 0))
                         return select_dormancy(s, "negative",
                                                json_pack("{s:[{s:{s:s}}, {s:{s:s, s:i}}]}", "any", "policy", "not",
-                                                         s->ref, "outcomes", "kind", "input", "n", 1),
-                                               NULL);
+                                                         s->ref, "outcomes", "kind", "input", "n", 1));
         return 0;
 }
 
@@ -261,6 +259,7 @@ static int select_backoff(Selection *s) {
         const json_t *fold = s->m->fold;
         OutcomeKind k = outcome_kind_of(json_str(json_object_get(fold, "last"), "kind"));
         uint64_t weight = json_number(fold, "weight10"), delay, at;
+        int r;
 
         if (k == OUTCOME_KIND_COUNT_ || k == OUTCOME_KIND_SUCCESS || k == OUTCOME_KIND_NEGATIVE ||
             json_is_true(json_object_get(fold, "waited")))
@@ -269,14 +268,17 @@ static int select_backoff(Selection *s) {
         at = MIN(memory_add(MIN(json_number(fold, "last_time"), s->now), delay), JSON_TIME_MAX);
         if (at <= s->now)
                 return 0;
-        return select_dormancy(s, "backoff", json_pack("{s:{s:o}}", "elapsed", "at", json_u64(at)),
-                               json_pack("{s:o, s:o}", "w", json_u64(weight), "delay_usec", json_u64(delay)));
+        r = select_dormancy(s, "backoff", json_pack("{s:{s:o}}", "elapsed", "at", json_u64(at)));
+        if (r > 0 && json_put(s->out->data, "backoff",
+                              json_pack("{s:o, s:o}", "w", json_u64(weight), "delay_usec", json_u64(delay))) < 0)
+                return -ENOMEM;
+        return r;
 }
 
 static int select_rest(Selection *s) {
         if (!json_is_true(json_object_get(s->m->fold, "rest")))
                 return 0;
-        return select_dormancy(s, "rest", json_incref(json_object_get(s->with, "rest")), NULL);
+        return select_dormancy(s, "rest", json_incref(json_object_get(s->with, "rest")));
 }
 
 static const SelectRule select_rules[] = {
