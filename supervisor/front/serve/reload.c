@@ -85,8 +85,8 @@ static int reload_take(Server *s, Policy *p) {
         s->forgets = false;
         pool_reload(s->pool, p, now->turn);
         shared_policy_drop(before);
-        jobs_judge_queued(s);
         objects_policy_changed(s);
+        jobs_judge_queued(s);
         return 0;
 }
 

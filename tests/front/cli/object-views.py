@@ -128,7 +128,8 @@ def a_tree_that_claims_itself_ends():  # an imported memory may say anything
     for name in made:
         r = lethe("object", "graph", name, *MADE)
         same(r.code, 0, r)
-        found, _ = nodes(r.out.decode())
+        found, root = nodes(r.out.decode())
+        same(len(list(root.iter(SVG + "g"))), 5)  # both, the first one again, and the absent one below each
         check(any("drawn elsewhere, too" in t for t in found), list(found))
         check(any("not in this store" in t for t in found), list(found))
         check(any(MARKUP + "\u241b]0;title\u2407\ufffd\ufffd31m\ufffd" in t for t in found), list(found))
