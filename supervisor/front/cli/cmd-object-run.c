@@ -169,7 +169,7 @@ static int object_tell_cycle(const ActionArgs *a, json_t *answer) {
 
 /* A cycle of a due object. A refusal is told, and does not stop the pass. *n: cycles with an action. Returns an exit
  * code. */
-static int object_run_one(ActionArgs *a, const ObjectRun *k, const char *id, uint64_t *n) {
+static int object_run_one(ActionArgs *a, ObjectRun *k, const char *id, uint64_t *n) {
         _cleanup_json_ json_t *answer = NULL;
         Diag d = {0};
         int r = perform_cycle(&k->run, k->store, id, action_who(), k->signals, &answer, &d), signalled;
@@ -193,7 +193,7 @@ static int object_run_one(ActionArgs *a, const ObjectRun *k, const char *id, uin
 }
 
 /* All due rows from the first on, once. */
-static int object_run_pass(ActionArgs *a, const ObjectRun *k, uint64_t most, uint64_t *n) {
+static int object_run_pass(ActionArgs *a, ObjectRun *k, uint64_t most, uint64_t *n) {
         WakeDue rows[OBJECT_DUE_BATCH], after;
         size_t n_rows;
         bool first = true;

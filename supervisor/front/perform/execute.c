@@ -237,7 +237,8 @@ static bool execute_grant(Execution *x, const RunOptions *run, char **args, Gran
         return e == 0;
 }
 
-static int execute_region(Execution *x, const RunOptions *run, const Grant *g, int signals, json_t **ret_receipt) {
+/* run itself, and no copy: its hook `judging` sets the policy in it. */
+static int execute_region(Execution *x, RunOptions *run, const Grant *g, int signals, json_t **ret_receipt) {
         _cleanup_(execute_streams_deinit) ExecuteStreams s = {.own = {-1, -1}};
         const RunObject object = {.object = x->object,
                                   .trace = x->trace,
@@ -245,21 +246,26 @@ static int execute_region(Execution *x, const RunOptions *run, const Grant *g, i
                                   .keeps = execute_keeps,
                                   .ended = execute_ended,
                                   .userdata = x};
-        RunOptions o = *run;
+        const RunOptions had = *run;
         int r = execute_make_streams(json_object_get(x->perform, "input"), run->verbose, &s);
 
         if (r < 0)
                 return r;
-        o.object = &object;
-        o.streams = s.fd;
-        o.receipt = NULL;
-        o.ret_receipt = ret_receipt;
-        o.quiet = !run->verbose;
-        run_invocation(&o, x->store, store_dir(x->store), g, signals);
+        run->object = &object;
+        run->streams = s.fd;
+        run->receipt = NULL;
+        run->ret_receipt = ret_receipt;
+        run->quiet = !run->verbose;
+        run_invocation(run, x->store, store_dir(x->store), g, signals);
+        run->object = had.object;
+        run->streams = had.streams;
+        run->receipt = had.receipt;
+        run->ret_receipt = had.ret_receipt;
+        run->quiet = had.quiet;
         return 0;
 }
 
-int perform_begun(const RunOptions *run, Store *s, const json_t *begun, int signals, json_t **ret, Diag *reterr) {
+int perform_begun(RunOptions *run, Store *s, const json_t *begun, int signals, json_t **ret, Diag *reterr) {
         const json_t *perform = json_object_get(begun, "perform");
         _cleanup_(execution_deinit) Execution x = {.store = s,
                                                    .object = json_str(begun, "object"),

@@ -63,7 +63,7 @@ static int perform_first_half(Store *s, const Policy *p, const char *id, const c
         return ENGINE_E_CONFLICT;
 }
 
-int perform_cycle(const RunOptions *run, Store *s, const char *id, const char *who, int signals, json_t **ret,
+int perform_cycle(RunOptions *run, Store *s, const char *id, const char *who, int signals, json_t **ret,
                   Diag *reterr) {
         _cleanup_json_ json_t *begun = NULL;
         int r = perform_first_half(s, run->policy, id, who, false, &begun, reterr);

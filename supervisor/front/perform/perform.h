@@ -20,16 +20,17 @@ int perform_local(Store *s, const Policy *p, const char *id, json_t **ret, Diag 
 int perform_begin(Txn *t, const char *id, const json_t *local, const char *who, bool later, json_t **ret, Diag *reterr);
 
 /* The execution that perform_begin() began: `begun` is its answer with "perform", already committed. Runs the skill as
- * any invocation with the options of `run` (policy, spawner, groups, hooks, verbose; no streams, no receipt), waits for
- * the region's end, and appends the outcome in the transaction of the end; signals: as for run_invocation(). A refused
+ * any invocation with the options of `run` (policy, spawner, groups, hooks, verbose; no streams, no receipt), in which
+ * the hook `judging` may change the policy; waits for the region's end, and appends the outcome in the transaction of
+ * the end; signals: as for run_invocation(). A refused
  * or missing skill is an outcome, too (O-14). *ret: of object_outcome(), with "action", "outcome" and "region"?.
  * Returns 0, a code as of object.h, PERFORM_E_STORE, -errno: then the execution stays without outcome, and a later
  * cycle settles it. */
-int perform_begun(const RunOptions *run, Store *s, const json_t *begun, int signals, json_t **ret, Diag *reterr);
+int perform_begun(RunOptions *run, Store *s, const json_t *begun, int signals, json_t **ret, Diag *reterr);
 
 /* One cycle, whole: perform_local(), transaction, perform_begin(), commit, and perform_begun() for an execution. For
  * callers with a single object at hand (the command line). */
-int perform_cycle(const RunOptions *run, Store *s, const char *id, const char *who, int signals, json_t **ret,
+int perform_cycle(RunOptions *run, Store *s, const char *id, const char *who, int signals, json_t **ret,
                   Diag *reterr);
 
 /* Executions without outcome and with a dead performer: each gets the outcome `interrupted` (O-38), and a cycle in which

@@ -54,15 +54,16 @@ int objects_on_begun(sd_event_source *source, int fd, uint32_t revents, void *us
                 json_array_clear(w->begun);
         pthread_mutex_unlock(&w->lock);
         json_array_foreach(begun, i, one) {
-                Job *j = job_of_object(w->server, one);
+                Job *j = w->server->hurry ? NULL : job_of_object(w->server, one);
 
-                if (j)
+                if (j) {
                         job_submit(j);
-                else {
-                        log_error("object %s: its execution cannot be begun: %s; the next start settles it",
-                                  json_text(json_object_get(one, "object")) ?: "", strerror(ENOMEM));
-                        objects_place_free(w->server);
+                        continue;
                 }
+                log_warning("object %s: its execution does not begin (%s); the next start settles it",
+                            json_text(json_object_get(one, "object")) ?: "",
+                            w->server->hurry ? "the daemon ends" : strerror(ENOMEM));
+                objects_place_free(w->server);
         }
         json_decref(begun);
         return 0;

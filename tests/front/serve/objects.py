@@ -341,7 +341,8 @@ def one_that_cannot_go_on_stops_no_other():  # O-53; its memory is no chain that
         wait_state("terminated", *good)
         wait_still(d.pid)  # no loop: the next try comes after more than a second
         same([kinds(n) for n in bad], [["instantiated", "evaluation", "delegation", "child", "dormant"]] * 2)
-    same([d.p.said.count("object %s: no cycle: " % n) for n in bad], [1, 1], d.p.said)
+    said = d.p.early + d.p.said
+    same([said.count("object %s: no cycle: " % n) for n in bad], [1, 1], said)
 
 
 main()
