@@ -1,5 +1,6 @@
 #include "record/wake.h"
 
+#include "base/hash.h"
 #include "record/event.h"
 #include "record/object-row.h"
 #include "record/rows.h"
@@ -8,12 +9,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WAKE_ROW_KEY_MAX (WAKE_KEY_MAX + 1 + REGION_ID_LEN)
 #define WAKE_EVENT_BYTES 56000 /* of ids and matches in one object.woken: with other members below LEDGER_ENTRY_MAX */
 #define WAKE_ID_BYTES (REGION_ID_LEN + 4)
-
 #define WAKE_ROW_MAX (WAKE_KEYS_MAX * (WAKE_MATCH_MAX + 8)) /* bytes */
+#define WAKE_MEMBER_MAX 64                                  /* bytes of a name */
+#define WAKE_VALUE_HEX 16
+#define WAKE_NAME_MAX (WAKE_KEY_MAX + 2 + WAKE_MEMBER_MAX + WAKE_VALUE_HEX)
+#define WAKE_ROW_KEY_MAX (WAKE_NAME_MAX + 1 + REGION_ID_LEN)
 #define DUE_KEY_BYTES (8 + REGION_ID_LEN)
+
+/* The first part of a row's key. An event condition with a match has one member of the match in the key, too, with the
+ * hash of the value: an event looks at the rows of its own members, however many objects wait for other values. */
+typedef struct WakeName {
+        char s[WAKE_NAME_MAX + 1];
+} WakeName;
 
 static Bytes wake_due_key(uint64_t usec, const char *id, uint8_t key[static DUE_KEY_BYTES]) {
         be64_put(key, usec);
@@ -21,45 +30,73 @@ static Bytes wake_due_key(uint64_t usec, const char *id, uint8_t key[static DUE_
         return BYTES(key, DUE_KEY_BYTES);
 }
 
-/* key, NUL, id; without an id: the beginning of all rows of the key. */
-static Bytes wake_key(const char *key, size_t n, const char *id, uint8_t ret[static WAKE_ROW_KEY_MAX]) {
-        memcpy(ret, key, n);
-        ret[n++] = 0;
+/* name, NUL, id; without an id: the beginning of all rows of the name. */
+static Bytes wake_key(const WakeName *name, const char *id, uint8_t ret[static WAKE_ROW_KEY_MAX]) {
+        size_t n = strlen(name->s) + 1;
+
+        memcpy(ret, name->s, n);
         if (id)
                 memcpy(ret + n, id, REGION_ID_LEN);
         return BYTES(ret, id ? n + REGION_ID_LEN : n);
 }
 
-/* The key of a pair [key, match|null], or NULL. */
-static const char *wake_pair_key(const json_t *pair, size_t *ret_n) {
-        const char *key = json_text(json_array_get(pair, 0));
+/* Adds a member of a match, or of an event. Returns 1; 0: not a value of a match; -ENOMEM. */
+static int wake_name_member(const char *key, const char *member, const json_t *value, WakeName *ret) {
+        _cleanup_free_ char *text = NULL;
+        char hex[HASH_HEX_MAX];
+        size_t n;
+        int r;
 
-        *ret_n = key ? strlen(key) : 0;
-        return *ret_n > 0 && *ret_n <= WAKE_KEY_MAX ? key : NULL;
+        if (json_is_object(value) || json_is_array(value) || strlen(member) > WAKE_MEMBER_MAX)
+                return 0;
+        r = json_canonical(value, &text, &n);
+        if (r < 0 || n > WAKE_MATCH_MAX)
+                return r == -ENOMEM ? r : 0;
+        hash_hex(text, n, hex);
+        snprintf(ret->s, sizeof(ret->s), "%s?%s=%.*s", key, member, WAKE_VALUE_HEX, hex);
+        return 1;
 }
 
-/* Does an earlier pair have the key of pair `at`? Pairs of one key are one row. */
-static bool wake_pair_is_again(const json_t *keys, size_t at) {
-        const json_t *key = json_array_get(json_array_get(keys, at), 0);
+/* Of a pair [key, match|null]. Returns 0, -EUCLEAN for a key out of bounds, -ENOMEM. */
+static int wake_name(const json_t *pair, WakeName *ret) {
+        const char *key = json_text(json_array_get(pair, 0)), *member, *first = NULL;
+        json_t *match = json_array_get(pair, 1), *value;
+        int r;
 
-        for (size_t i = 0; i < at; i++)
-                if (json_equal(json_array_get(json_array_get(keys, i), 0), key))
-                        return true;
-        return false;
+        if (!key || !*key || strlen(key) > WAKE_KEY_MAX)
+                return -EUCLEAN;
+        json_object_foreach(match, member, value)
+                if (!first || strcmp(member, first) < 0)
+                        first = member;
+        r = first ? wake_name_member(key, first, json_object_get(match, first), ret) : 0;
+        if (r == 0)
+                snprintf(ret->s, sizeof(ret->s), "%s", key);
+        return MIN(r, 0);
 }
 
-/* "", a match, or an array of several matches, of which null is that of any event. */
-static int wake_row_value(const json_t *keys, size_t at, char **ret, size_t *ret_n) {
-        const json_t *key = json_array_get(json_array_get(keys, at), 0);
+/* The names of all pairs; *ret is owned. */
+static int wake_names(const json_t *keys, WakeName **ret) {
+        _cleanup_free_ WakeName *names = calloc(json_array_size(keys) + 1, sizeof(*names));
+        int r = !names ? -ENOMEM : json_array_size(keys) > WAKE_KEYS_MAX ? -EUCLEAN : 0;
+
+        for (size_t i = 0; r == 0 && i < json_array_size(keys); i++)
+                r = wake_name(json_array_get(keys, i), &names[i]);
+        if (r == 0)
+                *ret = TAKE_PTR(names);
+        return r;
+}
+
+/* "", a match, or an array of the matches of all pairs with this name; null in the array is any event. */
+static int wake_row_value(const json_t *keys, const WakeName *names, size_t at, char **ret, size_t *ret_n) {
         _cleanup_json_ json_t *list = json_array();
         int r = list ? 0 : -ENOMEM;
 
         for (size_t i = at; r == 0 && i < json_array_size(keys); i++) {
-                json_t *pair = json_array_get(keys, i), *match = json_array_get(pair, 1);
+                json_t *match = json_array_get(json_array_get(keys, i), 1);
                 _cleanup_free_ char *text = NULL;
                 size_t n = 0;
 
-                if (!json_equal(json_array_get(pair, 0), key))
+                if (strcmp(names[i].s, names[at].s) != 0)
                         continue;
                 if (json_is_object(match))
                         r = json_canonical(match, &text, &n);
@@ -75,24 +112,30 @@ static int wake_row_value(const json_t *keys, size_t at, char **ret, size_t *ret
         return json_canonical(json_array_size(list) == 1 ? json_array_get(list, 0) : list, ret, ret_n);
 }
 
-static int wake_put_pair(Txn *t, const char *id, const json_t *keys, size_t at) {
-        _cleanup_free_ char *text = NULL;
-        uint8_t key[WAKE_ROW_KEY_MAX];
-        size_t n_key, n = 0;
-        const char *name = wake_pair_key(json_array_get(keys, at), &n_key);
-        int r = name ? wake_row_value(keys, at, &text, &n) : -EUCLEAN;
-
-        return r ?: table_put(t, TABLE_WAKE, wake_key(name, n_key, id, key), BYTES(text ?: "", n));
+/* Pairs of one name are one row. */
+static bool wake_is_again(const WakeName *names, size_t at) {
+        for (size_t i = 0; i < at; i++)
+                if (strcmp(names[i].s, names[at].s) == 0)
+                        return true;
+        return false;
 }
 
 int wake_put(Txn *t, const char *id, uint64_t due_usec, const json_t *keys) {
-        uint8_t key[DUE_KEY_BYTES];
-        int r = due_usec < UINT64_MAX ? table_put(t, TABLE_DUE, wake_due_key(due_usec, id, key), BYTES("", 0)) : 0;
+        _cleanup_free_ WakeName *names = NULL;
+        uint8_t due[DUE_KEY_BYTES], key[WAKE_ROW_KEY_MAX];
+        int r = due_usec < UINT64_MAX ? table_put(t, TABLE_DUE, wake_due_key(due_usec, id, due), BYTES("", 0)) : 0;
 
-        if (r == 0 && json_array_size(keys) > WAKE_KEYS_MAX)
-                r = -EUCLEAN;
-        for (size_t i = 0; r == 0 && i < json_array_size(keys); i++)
-                r = wake_pair_is_again(keys, i) ? 0 : wake_put_pair(t, id, keys, i);
+        if (r == 0 && json_array_size(keys) > 0)
+                r = wake_names(keys, &names);
+        for (size_t i = 0; r == 0 && i < json_array_size(keys); i++) {
+                _cleanup_free_ char *text = NULL;
+                size_t n = 0;
+
+                if (wake_is_again(names, i))
+                        continue;
+                r = wake_row_value(keys, names, i, &text, &n)
+                        ?: table_put(t, TABLE_WAKE, wake_key(&names[i], id, key), BYTES(text ?: "", n));
+        }
         return r;
 }
 
@@ -101,10 +144,13 @@ int wake_del(Txn *t, const char *id, uint64_t due_usec, const json_t *keys) {
         int r = due_usec < UINT64_MAX ? table_del(t, TABLE_DUE, wake_due_key(due_usec, id, due)) : 0;
 
         for (size_t i = 0; (r == 0 || r == -ENOENT) && i < json_array_size(keys); i++) {
-                size_t n;
-                const char *name = wake_pair_key(json_array_get(keys, i), &n);
+                WakeName name;
 
-                r = name ? table_del(t, TABLE_WAKE, wake_key(name, n, id, key)) : 0;
+                r = wake_name(json_array_get(keys, i), &name);
+                if (r == 0)
+                        r = table_del(t, TABLE_WAKE, wake_key(&name, id, key));
+                else if (r == -EUCLEAN)
+                        r = 0;
         }
         return r == -ENOENT ? 0 : r;
 }
@@ -156,22 +202,51 @@ static int wake_take(Waking *w, Bytes k, Bytes v, bool of_event) {
         return r;
 }
 
-/* prefix: "slot/", "event/" … */
-static int wake_look(Waking *w, const char *prefix, const char *name) {
+static int wake_look_name(Waking *w, const WakeName *name) {
         _cleanup_cursor_ Cursor *c = NULL;
         uint8_t from[WAKE_ROW_KEY_MAX];
-        char key[WAKE_KEY_MAX + 1];
-        int n = name ? snprintf(key, sizeof(key), "%s%s", prefix, name) : 0, r;
-        bool of_event = *prefix == 'e';
-        Bytes begin, k, v;
+        bool of_event = strncmp(name->s, "event/", 6) == 0;
+        Bytes begin = wake_key(name, NULL, from), k, v;
+        int r = cursor_open_within(w->t, TABLE_WAKE, begin, begin.n, &c);
 
-        if (n <= 0 || n > WAKE_KEY_MAX)
-                return 0;
-        begin = wake_key(key, (size_t)n, NULL, from);
-        r = cursor_open_within(w->t, TABLE_WAKE, begin, begin.n, &c);
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0)
                 r = k.n == begin.n + REGION_ID_LEN ? wake_take(w, k, v, of_event) : 0;
         return r == -ENOENT ? 0 : r;
+}
+
+/* prefix: "slot/", "event/" … */
+static int wake_look(Waking *w, const char *prefix, const char *of) {
+        WakeName name;
+        int n = of ? snprintf(name.s, sizeof(name.s), "%s%s", prefix, of) : 0;
+
+        return n > 0 && n <= WAKE_KEY_MAX ? wake_look_name(w, &name) : 0;
+}
+
+/* Conditions on members of this event. */
+static int wake_look_members(Waking *w, const char *type) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        char key[WAKE_KEY_MAX + 2];
+        const char *member;
+        json_t *value;
+        Bytes k, v;
+        int n = snprintf(key, sizeof(key), "event/%s?", type), r;
+
+        if (n >= (int)sizeof(key))
+                return 0;
+        r = cursor_open_within(w->t, TABLE_WAKE, BYTES(key, (size_t)n), (size_t)n, &c) ?: cursor_next(c, &k, &v);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        key[n - 1] = '\0';
+        json_object_foreach((json_t *)w->entry, member, value) {
+                WakeName name;
+
+                r = wake_name_member(key, member, value, &name);
+                if (r == 1)
+                        r = wake_look_name(w, &name);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
 }
 
 static int wake_record_piece(Txn *t, const uint64_t *by, const char *of, json_t *ids, json_t *seen) {
@@ -230,7 +305,7 @@ int wake_on_event(Txn *t, uint64_t seq, const char *type, const json_t *entry) {
         if (!found)
                 return -ENOMEM;
         if (strncmp(type, "object.", 7) != 0) {
-                r = wake_look(&w, "event/", type);
+                r = wake_look(&w, "event/", type) ?: wake_look_members(&w, type);
                 if (r == 0 && strcmp(type, "slot.written") == 0)
                         r = wake_look(&w, "slot/", json_text(json_object_get(entry, "slot")));
         } else if (strcmp(type, "object.entry") == 0 && json_text_is(json_object_get(entry, "state"), "terminated") &&

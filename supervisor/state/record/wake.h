@@ -5,7 +5,8 @@
  *                                             the members of the event's entry {MEMBER: value...}, an array of several
  *                                             matches, or ""
  *   keys: "slot/NAME" (slot.written), "object/ID" (its end), "child/ID" (the end of a child of ID), "event/TYPE",
- *         "policy" (wake_on_key())
+ *         "policy" (wake_on_key()). Rows of "event/TYPE" with a match have a member of the match in the key as well:
+ *         "event/TYPE?MEMBER=HASH", with the beginning of the SHA-256 of the value.
  *
  * event_record() calls wake_on_event() for every event; an empty table `wake` costs one look at the table's size. Event
  * object.woken names the woken objects (several events for many objects), which are due at once and lose their rows in

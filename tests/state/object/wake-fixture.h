@@ -75,7 +75,7 @@ static inline uint64_t wake_due_of(Txn *t, const char *id) {
         return UINT64_MAX;
 }
 
-/* The keys of the object in table `wake`, joined by blanks. */
+/* The keys of the object in table `wake`, without members of matches, joined by blanks. */
 static inline const char *wake_keys_of(Txn *t, const char *id, char *out, size_t n_out) {
         _cleanup_cursor_ Cursor *c = NULL;
         Bytes k, v;
@@ -86,7 +86,7 @@ static inline const char *wake_keys_of(Txn *t, const char *id, char *out, size_t
                 if (k.n > REGION_ID_LEN && memcmp((const char *)k.p + k.n - REGION_ID_LEN, id, REGION_ID_LEN) == 0) {
                         size_t n = strlen(out);
 
-                        snprintf(out + n, n_out - n, "%s%s", n ? " " : "", (const char *)k.p);
+                        snprintf(out + n, n_out - n, "%s%.*s", n ? " " : "", (int)strcspn(k.p, "?"), (const char *)k.p);
                 }
         return out;
 }
