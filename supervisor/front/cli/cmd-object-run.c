@@ -143,12 +143,7 @@ int cmd_object_cycle(ActionArgs *a) {
         signalled = object_signalled(&k, answer);
         if (r != 0)
                 return signalled ?: object_run_failed(a, &k, r, &d);
-        if (a->o.json)
-                r = action_print(a, json_incref(answer));
-        else {
-                object_print_cycle(answer);
-                r = cli_done(a->verb, EXIT_OK);
-        }
+        r = action_print(a, json_incref(answer)); /* for programs in any case */
         return signalled ?: r;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define WHY_TRIED 5 /* the newest outcomes */
+#define WHY_TRIES 16
 
 /* The outcomes in the history, the newest last. */
 static json_t *object_why_tried(const json_t *history) {
@@ -170,18 +171,28 @@ static int object_why_print(const json_t *o) {
         return r;
 }
 
+/* A cycle of another process may come between the looks: the question is asked again. */
+static int object_why_ask(ActionArgs *a, const Policy *p, json_t **ret) {
+        int r = ENGINE_E_CONFLICT;
+
+        for (unsigned i = 0; i < WHY_TRIES && r == ENGINE_E_CONFLICT; i++) {
+                store_abort(TAKE_PTR(a->t));
+                r = store_begin(a->store, false, &a->t, &a->d);
+                if (r != 0)
+                        return with_store_failed(a->verb, a->store, r, &a->d);
+                r = object_why_gather(a, p, ret);
+        }
+        return action_end(a, r);
+}
+
 int cmd_object_why(ActionArgs *a) {
         _cleanup_policy_ Policy *policy = NULL;
         json_t *o = NULL;
-        int r = cmd_object_id(a) ?: cmd_object_policy(a, &policy) ?: with_store(a->verb, &a->o, STORE_SUPERVISE, &a->store);
+        int r = cmd_object_id(a)
+                        ?: cmd_object_policy(a, &policy)
+                        ?: with_store(a->verb, &a->o, STORE_SUPERVISE, &a->store)
+                        ?: object_why_ask(a, policy, &o);
 
-        if (r != EXIT_OK)
-                return r;
-        r = store_begin(a->store, false, &a->t, &a->d);
-        if (r != 0)
-                r = with_store_failed(a->verb, a->store, r, &a->d);
-        else
-                r = action_end(a, object_why_gather(a, policy, &o));
         store_free(TAKE_PTR(a->store));
         if (r != EXIT_OK)
                 return r;

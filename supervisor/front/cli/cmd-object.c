@@ -28,6 +28,7 @@ static const char help[] =
         "       lethe object top\n\n"
         "An object is a job that outlives its processes: an intent, a context, and a signed memory of all tries.\n"
         "A cycle looks at an object once, and does the next thing: runs a skill in a region, sleeps, delegates, ends.\n"
+        "cycle prints an object of JSON: action, state, entry, and what came of it.\n"
         "A sleeping object costs nothing; run --due has the cycles that are due, and so has 'lethe serve'.\n\n"
         HELP_STORE
         "  --intent FILE     with create: what is to be done, as JSON (- : standard input)\n"
