@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "engine/execution.h"
-#include "engine/fold-slot.h"
 #include "engine/fold.h"
+#include "object/append.h"
 #include "record/event.h"
 #include "record/rows.h"
 #include "tests/support/store-fixture.h"
@@ -15,7 +15,6 @@
 typedef struct Fixture {
         StoreFixture s;
         char object[REGION_ID_MAX], trace[REGION_ID_MAX];
-        uint64_t n; /* entries */
 } Fixture;
 
 static json_t *json(const char *text) {
@@ -25,24 +24,43 @@ static json_t *json(const char *text) {
         return o;
 }
 
-/* An event object.entry as the floor above appends them. */
-static void entry(Fixture *f, const char *kind, const char *state, const char *trace) {
-        static const char head[] = "00000000000000000000000000000000000000000000000000000000000000aa";
+/* The floor above appends the entry: the audit reads its line, too. */
+static void entry(Fixture *f, EntryKind kind, const char *data, const char *outcome) {
+        _cleanup_json_ json_t *d = json(data), *o = outcome ? json(outcome) : NULL;
+        _cleanup_appending_ Appending a = APPENDING_NULL;
         Txn *t = store_fixture_begin(&f->s, true);
-        json_t *fields = json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:s, s:s}", "object", f->object, "n", json_u64(f->n++), "kind", kind, "state", state, "head", head,
-                                   "time_usec", json_u64(1), "keyid", "00000000", "trace", trace);
 
-        cr_assert_eq(fold_slot_append(t, &(Event){.type = "object.entry", .who = "uid:0", .fields = fields}, NULL), 0, "%s", kind);
+        cr_assert_eq(append_open(t, f->object, &a, &f->s.d), 0, "%s", f->s.d.text);
+        a.who = "uid:0";
+        a.trace = f->trace;
+        a.now_usec = clock_real_usec();
+        cr_assert_eq(append_entry(&a, kind, o, d, NULL, &f->s.d), 0, "%s: %s", entry_kind_name(kind), f->s.d.text);
         store_fixture_commit(&f->s, t);
 }
 
+static void started(Fixture *f) {
+        entry(f, ENTRY_STARTED, "{\"skill\": \"s\", \"args\": [], \"deadline_usec\": 1, \"step\": 0, \"attempt\": 1}", NULL);
+}
+
+/* Entries that may come while the region lives. */
+static void move(Fixture *f, EntryKind kind) {
+        if (kind == ENTRY_OUTCOME)
+                entry(f, kind, "{}", "{\"kind\": \"interrupted\", \"latency_usec\": 0}");
+        else
+                entry(f, kind, kind == ENTRY_TERMINATED ? "{\"reason\": \"requested\"}" : "{\"from\": \"test\", \"input\": 1}", NULL);
+}
+
 static void fixture_init(Fixture *f) {
+        _cleanup_json_ json_t *intent = json("{\"do\": {\"skill\": \"s\"}}");
+        Txn *t;
+
         *f = (Fixture){0};
         store_fixture_init(&f->s, STORE_SUPERVISE);
-        region_id_new(clock_real_usec(), f->object);
         region_id_new(clock_real_usec(), f->trace);
-        entry(f, "instantiated", "instantiated", f->trace);
-        entry(f, "evaluation", "evaluation", f->trace);
+        t = store_fixture_begin(&f->s, true);
+        cr_assert_eq(object_create(t, &(ObjectNew){.who = "uid:0", .intent = intent, .policy = "p1", .now_usec = clock_real_usec()}, f->object, NULL, &f->s.d), 0, "%s", f->s.d.text);
+        store_fixture_commit(&f->s, t);
+        entry(f, ENTRY_EVALUATION, "{}", NULL);
 }
 
 static void fixture_deinit(Fixture *f) {
@@ -156,9 +174,9 @@ Test(execution, one_region_for_each_started_entry) {
 
                 fixture_init(&f);
                 if (rows[i].started)
-                        entry(&f, "started", "execution", f.trace);
+                        started(&f);
                 if (rows[i].closed)
-                        entry(&f, "outcome", "evaluation", f.trace);
+                        move(&f, ENTRY_OUTCOME);
                 if (rows[i].twice)
                         cr_assert_eq(start(&f, &(Start){.object = true}, id), 0, "%s: %s", rows[i].name, f.s.d.text);
                 cr_assert_eq(start(&f, &(Start){.object = true, .grant = rows[i].grant}, id), rows[i].r, "%s: %s", rows[i].name, f.s.d.text);
@@ -170,18 +188,18 @@ Test(execution, one_region_for_each_started_entry) {
 Test(execution, changes_are_kept_after_success_alone) {
         static const struct {
                 const char *name, *ended; /* NULL: the supervisor dies, and recovery ends the region */
-                const char *move;         /* a move of the object before the end */
+                EntryKind move;           /* an entry of the object before the end; ENTRY_INSTANTIATED: none */
                 bool kept;
                 const char *why;
         } rows[] = {
-                {"exit code 0", "{\"outcome\": \"exited\", \"exit_code\": 0}", NULL, true, ""},
-                {"exit code 1", "{\"outcome\": \"exited\", \"exit_code\": 1}", NULL, false, "not_success"},
-                {"a signal", "{\"outcome\": \"signaled\", \"signal\": 9}", NULL, false, "not_success"},
-                {"no exit code", "{\"outcome\": \"exited\"}", NULL, false, "not_success"},
-                {"interrupted by another process", "{\"outcome\": \"exited\", \"exit_code\": 0}", "outcome", false, EXECUTION_OVER},
-                {"the object was ended", "{\"outcome\": \"exited\", \"exit_code\": 0}", "terminated", false, EXECUTION_OVER},
-                {"a note came in", "{\"outcome\": \"exited\", \"exit_code\": 0}", "input", true, ""},
-                {"the supervisor died", NULL, NULL, false, "not_success"},
+                {"exit code 0", "{\"outcome\": \"exited\", \"exit_code\": 0}", ENTRY_INSTANTIATED, true, ""},
+                {"exit code 1", "{\"outcome\": \"exited\", \"exit_code\": 1}", ENTRY_INSTANTIATED, false, "not_success"},
+                {"a signal", "{\"outcome\": \"signaled\", \"signal\": 9}", ENTRY_INSTANTIATED, false, "not_success"},
+                {"no exit code", "{\"outcome\": \"exited\"}", ENTRY_INSTANTIATED, false, "not_success"},
+                {"interrupted by another process", "{\"outcome\": \"exited\", \"exit_code\": 0}", ENTRY_OUTCOME, false, EXECUTION_OVER},
+                {"the object was ended", "{\"outcome\": \"exited\", \"exit_code\": 0}", ENTRY_TERMINATED, false, EXECUTION_OVER},
+                {"a note came in", "{\"outcome\": \"exited\", \"exit_code\": 0}", ENTRY_INPUT, true, ""},
+                {"the supervisor died", NULL, ENTRY_INSTANTIATED, false, "not_success"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -191,13 +209,13 @@ Test(execution, changes_are_kept_after_success_alone) {
                 ExecutionRow x = {0};
 
                 fixture_init(&f);
-                entry(&f, "started", "execution", f.trace);
+                started(&f);
                 cr_assert_eq(start(&f, &(Start){.object = true, .writes = true}, id), 0, "%s: %s", rows[i].name, f.s.d.text);
                 cr_assert_eq(row_of(&f, &x), 0);
                 cr_assert_str_eq(x.region, id, "%s", rows[i].name);
                 propose(&f, id);
                 if (rows[i].move)
-                        entry(&f, rows[i].move, strcmp(rows[i].move, "terminated") == 0 ? "terminated" : strcmp(rows[i].move, "input") == 0 ? "execution" : "evaluation", f.trace);
+                        move(&f, rows[i].move);
                 if (rows[i].ended)
                         end(&f, id, rows[i].ended);
                 else {
@@ -212,7 +230,7 @@ Test(execution, changes_are_kept_after_success_alone) {
                 cr_assert_eq(json_is_true(json_object_get(ended, "kept")), rows[i].kept, "%s", rows[i].name);
                 cr_assert_str_eq(json_str(ended, "discarded"), rows[i].why, "%s", rows[i].name);
                 cr_assert_eq(versions(&f), rows[i].kept, "%s: %" PRIu64 " versions", rows[i].name, versions(&f));
-                if (!rows[i].move || strcmp(rows[i].move, "input") == 0)
+                if (!rows[i].move || rows[i].move == ENTRY_INPUT)
                         cr_assert(row_of(&f, &x) == 0 && x.ended > 0, "%s: the row of the execution does not know the end", rows[i].name);
                 else
                         cr_assert_eq(row_of(&f, &x), -ENOENT, "%s: the execution is still open", rows[i].name);
@@ -239,7 +257,7 @@ Test(execution, below_an_execution_nothing_is_kept) {
                 ExecutionRow x = {0};
 
                 fixture_init(&f);
-                entry(&f, "started", "execution", f.trace);
+                started(&f);
                 cr_assert_eq(start(&f, &(Start){.object = true}, id), 0, "%s: %s", rows[i].name, f.s.d.text);
                 cr_assert_eq(start(&f, &(Start){.parent = id, .callback = rows[i].callback, .writes = rows[i].writes}, below), rows[i].r, "%s: %s", rows[i].name, f.s.d.text);
                 if (rows[i].r == 0) {
@@ -267,7 +285,7 @@ Test(execution, a_large_event_names_its_execution) {
 
         snprintf(big, 70000, "{\"commit\": \"success\", \"more\": \"%068000d\"}", 0);
         fixture_init(&f);
-        entry(&f, "started", "execution", f.trace);
+        started(&f);
         cr_assert_eq(start(&f, &(Start){.object = true, .grant = big}, id), 0, "%s", f.s.d.text);
         allocated = newest(&f, "region.allocated");
         cr_assert_str_eq(json_str(allocated, "fields"), "body");
