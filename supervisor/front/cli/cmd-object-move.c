@@ -53,6 +53,11 @@ static int object_verify_stored(ActionArgs *a) {
         return r ?: object_tell_verdict(a, o);
 }
 
+/* The word for a refused file (O-40); its entries' refusals are those of entries in a store. */
+static const char *object_file_word(int r) {
+        return engine_code_name(r == OBJECT_E_SYNTAX ? ENGINE_E_BAD_BUNDLE : (EngineCode)object_code(r));
+}
+
 /* What a file proves by itself, without a store: whether its keys are to be trusted is for the reader to say. */
 static int object_verify_file(ActionArgs *a, const char *path) {
         _cleanup_object_bundle_ ObjectBundle b = OBJECT_BUNDLE_NULL;
@@ -69,7 +74,7 @@ static int object_verify_file(ActionArgs *a, const char *path) {
                 return cli_fail(a->verb, EXIT_USAGE, "%s: %s", path, strerror(-r));
         if (r > 0) {
                 diag_prefix(&a->d, "%s", path);
-                return action_refused(a, engine_code_name((EngineCode)object_code(r)), a->d.text);
+                return action_refused(a, object_file_word(r), a->d.text);
         }
         o = json_pack("{s:s, s:b, s:o, s:s, s:s, s:O, s:[]}", "object", b.memory.object, "holds", 1, "entries",
                       json_u64(b.memory.n), "head", hex_encode(b.memory.head, sizeof(b.memory.head), head), "state",
@@ -126,7 +131,7 @@ int cmd_object_import(ActionArgs *a) {
         r = object_bundle_parse(text, n, &b, &a->d);
         if (r != 0) {
                 diag_prefix(&a->d, "%s", a->argv[0]);
-                return r > 0 ? action_refused(a, engine_code_name((EngineCode)object_code(r)), a->d.text)
+                return r > 0 ? action_refused(a, object_file_word(r), a->d.text)
                              : cli_fail(a->verb, EXIT_NOT, "%s: %s", a->argv[0], strerror(-r));
         }
         r = action_begin(a, true) ?: action_end(a, object_import(a->t, &b, action_who(), &made, &a->d));
