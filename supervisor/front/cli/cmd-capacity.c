@@ -35,18 +35,18 @@ static const char help[] =
  * the limits of the host (I-67). */
 #define OBJECTS_ANY UINT64_MAX
 
-typedef struct ObjectRow {
+typedef struct HostRow {
         /* limit: the name of the host's limit, "" when the host has no such limit. Static */
         const char *object, *limit;
         uint64_t each;              /* a region's most; OBJECTS_ANY: only the user's limit bounds a region */
         uint64_t user;              /* the most of a user of the host; OBJECTS_ANY: unbounded or unknown */
         uint64_t regions;           /* regions that can have their part at once; OBJECTS_ANY: no bound */
-} ObjectRow;
+} HostRow;
 
 typedef struct HostObjects {
         bool own_users;   /* each region is a user of its own */
         uint64_t regions; /* the least of all rows */
-        ObjectRow rows[9];
+        HostRow rows[9];
         size_t n;
 } HostObjects;
 
@@ -74,7 +74,7 @@ static void capacity_add_object(HostObjects *o, const char *object, const char *
 
         if (each != OBJECTS_ANY && each > 0 && user != OBJECTS_ANY && (!o->own_users || user < each))
                 regions = user / each;
-        o->rows[o->n++] = (ObjectRow){object, limit, each, user, regions};
+        o->rows[o->n++] = (HostRow){object, limit, each, user, regions};
         o->regions = MIN(o->regions, regions);
 }
 
@@ -88,7 +88,7 @@ static void capacity_measure_objects(const Policy *p, HostObjects *ret) {
                 uids_give(uid);
                 ret->own_users = true;
                 ret->regions = p->region_uids.count ?: UIDS_STANDARD_COUNT;
-                ret->rows[ret->n++] = (ObjectRow){"users", "region_uids", 1, ret->regions, ret->regions};
+                ret->rows[ret->n++] = (HostRow){"users", "region_uids", 1, ret->regions, ret->regions};
         }
         capacity_add_object(ret, "inotify_instances", "user.max_inotify_instances", REGION_INOTIFY_INSTANCES,
                     capacity_sysctl_limit("max_inotify_instances"));
@@ -177,7 +177,7 @@ static json_t *capacity_objects_json(const HostObjects *h) {
         _cleanup_json_ json_t *a = json_array();
 
         for (size_t i = 0; i < h->n; i++) {
-                const ObjectRow *w = &h->rows[i];
+                const HostRow *w = &h->rows[i];
 
                 if (json_array_append_new(
                             a, json_pack("{s:s, s:s?, s:o, s:o, s:o}", "object", w->object, "limit",
@@ -212,7 +212,7 @@ static void capacity_print_objects(const HostObjects *h) {
         printf("Kernel objects, with the most that a region can take%s:\n",
                h->own_users ? " (each region is a user of the host)" : " (all regions are a single user of the host)");
         for (size_t i = 0; i < h->n; i++) {
-                const ObjectRow *w = &h->rows[i];
+                const HostRow *w = &h->rows[i];
 
                 printf("  %-20s", w->object);
                 if (w->each != OBJECTS_ANY)

@@ -218,8 +218,8 @@ int cmd_object_run(ActionArgs *a) {
 
         if (!a->o.value['d'])
                 r = cli_usage(a->verb,
-                              "run needs --due, for cycles of all due objects; `lethe object cycle OBJECT` has a cycle of "
-                              "an object of your choice");
+                              "run needs --due, for cycles of all due objects; `lethe object cycle OBJECT` has a cycle "
+                              "of an object of your choice");
         r = r ?: cli_number(a->verb, "--most", a->o.value['M'], 1, COUNT_MOST, &most) ?: object_run_begin(a, &k);
         if (r != EXIT_OK)
                 return r;

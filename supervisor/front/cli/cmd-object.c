@@ -44,7 +44,7 @@ static const char help[] =
         "  --move            with export: the object goes on where the file is imported, and not here\n"
         "  --revoke          with trust: entries of this key are not believed any longer\n" HELP_JSON
         "\nExit status: 0, also when nothing was to do; 1 refused, or no such object; 2 usage. Of verify: 0 holds,\n"
-        "1 does not, 2 no answer. After SIGTERM or SIGINT during an execution: 128 and the number; the object goes on.\n";
+        "1 does not, 2 no answer. After SIGTERM or SIGINT in an execution: 128 and its number; the object goes on.\n";
 
 int cmd_object_id(const ActionArgs *a) {
         return region_id_valid(a->argv[0]) ? EXIT_OK

@@ -98,8 +98,8 @@ int outcome_check_result(const json_t *result, Diag *reterr) {
                             "{\"end\"}");
         r = outcome_check_word(result, reterr);
         return r ?: outcome_check_size("\"value\"", json_object_get(result, "value"), OUTCOME_VALUE_MAX, reterr)
-                            ?: outcome_check_size("\"remainder\"", json_object_get(result, "remainder"), MEMORY_REMAINDER_MAX,
-                                               reterr)
+                            ?: outcome_check_size("\"remainder\"", json_object_get(result, "remainder"),
+                                                  MEMORY_REMAINDER_MAX, reterr)
                             ?: outcome_check_size("\"next\"", next, OUTCOME_VALUE_MAX, reterr);
 }
 

@@ -9,8 +9,8 @@
 #define PERFORM_E_STORE 1000
 
 /* `local` of select.h for the next cycle of the object on the node, without "facts" (O-10, O-15): "interrupted" is a
- * member for an execution with a dead performer. More members: "n", the number of seen entries, and "skill", the subject
- * of the verdict (null: the step has no skill, or the object sleeps). Has separate read transactions: the thread has no
+ * member for an execution with a dead performer. More members: "n", the number of seen entries, and "skill", the
+ * subject of the verdict (null: the step has no skill, or the object sleeps). Has separate read transactions: the thread has no
  * transaction open. The step's skill is looked up without a record and without a change of files. Returns 0,
  * ENGINE_E_NO_OBJECT with a message, PERFORM_E_STORE, -errno. */
 int perform_local(Store *s, const Policy *p, const char *id, json_t **ret, Diag *reterr);
@@ -33,7 +33,7 @@ int perform_begun(RunOptions *run, Store *s, const json_t *begun, int signals, j
 int perform_cycle(RunOptions *run, Store *s, const char *id, const char *who, int signals, json_t **ret,
                   Diag *reterr);
 
-/* Executions without outcome and with a dead performer: each gets the outcome `interrupted` (O-38), and a cycle in which
- * no execution begins. After recover_all(). *ret: how many. Failures of single objects are logged, and do not stop the
+/* Executions without outcome and with a dead performer: each gets the outcome `interrupted` (O-38), and a cycle in
+ * which no execution begins. After recover_all(). *ret: how many. Failures of single objects are logged, and do not stop the
  * work. Returns 0, PERFORM_E_STORE, -errno. */
 int perform_recover(Store *s, const Policy *p, const char *who, size_t *ret, Diag *reterr);
