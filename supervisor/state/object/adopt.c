@@ -150,11 +150,15 @@ static int adopt_judge(Adopt *a, bool *ret) {
 /* From the event on the object has only the entries before `n`. */
 static int adopt_event(Adopt *a, uint64_t n, const char *head, const char *state, bool unknown) {
         bool back = n < a->row.n;
-        json_t *fields = json_pack("{s:s, s:o, s:s, s:s, s:o*, s:o*, s:o*}", "object", a->id, "n", json_u64(n), "head",
-                                   head, "state", state, "checkpoint",
-                                   a->row.checkpoint > 0 && a->row.checkpoint <= n ? json_u64(a->row.checkpoint) : NULL,
-                                   "unknown", unknown ? json_true() : NULL, "back", back ? json_true() : NULL);
+        json_t *fields = json_pack("{s:s, s:o, s:s, s:s, s:o*, s:o*}", "object", a->id, "n", json_u64(n), "head", head,
+                                   "state", state, "unknown", unknown ? json_true() : NULL, "back",
+                                   back ? json_true() : NULL);
 
+        if (a->row.checkpoint > 0 && a->row.checkpoint <= n &&
+            json_put(fields, "checkpoint", json_u64(a->row.checkpoint)) < 0) {
+                json_decref(fields);
+                return -ENOMEM;
+        }
         return fold_slot_append(a->t, &(Event){.type = "object.adopted", .who = a->who, .fields = fields}, NULL);
 }
 

@@ -183,8 +183,11 @@ static json_t *cycle_perform(const Cycle *y) {
 }
 
 static int cycle_answer(const Cycle *y, const char *action, const char *reason, json_t **ret) {
-        json_t *perform = y->s.action == ACTION_EXECUTION && strcmp(action, "none") != 0 ? cycle_perform(y) : NULL;
+        bool begun = y->s.action == ACTION_EXECUTION && strcmp(action, "none") != 0;
+        json_t *perform = begun ? cycle_perform(y) : NULL;
 
+        if (begun && !perform)
+                return -ENOMEM; /* json_pack() would leave the member out */
         *ret = json_pack("{s:s, s:s, s:s, s:o, s:s*, s:s, s:O*, s:o*}", "object", y->a.memory.object, "action", action,
                          "state", object_state_name(y->a.memory.state), "entry", json_u64(y->a.memory.n - 1), "reason",
                          reason, "trace", y->a.trace, "unmet", y->s.unmet, "perform", perform);

@@ -108,10 +108,10 @@ int memory_take_delegation(ObjectMemory *m, const Entry *e, Diag *reterr) {
                         json_decref(list);
                         list = NULL;
                 }
-        open = json_pack("{s:o, s:O, s:O*, s:o, s:b, s:b, s:o}", "serial", json_u64(json_number(data, "serial")), "mode",
+        open = json_pack("{s:O, s:O, s:O*, s:o, s:b, s:b, s:o}", "serial", json_object_get(data, "serial"), "mode",
                          json_object_get(gather, "mode"), "n", json_object_get(gather, "n"), "since",
-                         json_u64(e->time_usec), "proposed", json_is_true(json_object_get(data, "proposed")), "closed", 0,
-                         "children", list);
+                         json_u64(e->time_usec), "proposed", json_is_true(json_object_get(data, "proposed")),
+                         "closed", 0, "children", list);
         if (within > 0 && (json_put(open, "within_usec", json_u64(within)) < 0 ||
                            json_put(open, "until_usec", json_u64(until)) < 0)) {
                 json_decref(open);

@@ -58,9 +58,9 @@ void memory_deinit(ObjectMemory *m);
 #define _cleanup_memory_ _cleanup_(memory_deinit)
 
 /* Takes the next entry. Checked are number, prev, object, the move (O-18), "state", and data as of entry.h: intents
- * parse and stay in the scope, a mutation refines (O-23), a child belongs to the object and answers once (O-26). The time is
- * only recorded: clocks may jump. First of a memory: instantiated, or a checkpoint (memory_from_checkpoint()). A
- * terminated object takes late answers of children only (O-20). Returns 0, OBJECT_E_CHAIN, OBJECT_E_MOVE,
+ * parse and stay in the scope, a mutation refines (O-23), a child belongs to the object and answers once (O-26). The
+ * time is only recorded: clocks may jump. First of a memory: instantiated, or a checkpoint (memory_from_checkpoint()).
+ * A terminated object takes late answers of children only (O-20). Returns 0, OBJECT_E_CHAIN, OBJECT_E_MOVE,
  * OBJECT_E_SYNTAX, OBJECT_E_INTENT, OBJECT_E_SCOPE with a message, -ENOMEM; the memory is unchanged then. */
 int memory_apply(ObjectMemory *m, const Entry *e, Diag *reterr);
 /* {"version":1,"n","head","time","state","intent","context","fold"}: for checkpoints, and for comparing two folds.
@@ -71,7 +71,8 @@ int memory_from_json(const json_t *v, const char *object, ObjectMemory *ret, Dia
 /* Begins at a checkpoint entry; "fold" must be that of the entries before. */
 int memory_from_checkpoint(const Entry *e, ObjectMemory *ret, Diag *reterr);
 
-/* The trust scope as the constraints slots_write and skills of the intent leave it: no child has more (O-25). *ret: new. */
+/* The trust scope, as left by the constraints slots_write and skills of the intent: no child has more (O-25). *ret:
+ * new. */
 int memory_scope(const ObjectMemory *m, json_t **ret);
 /* The data of ENTRY_CHILD for a child's outcome (a descriptor), with "late" as needed (O-26). Returns 0,
  * OBJECT_E_SYNTAX: no child of this object, or a second answer (append nothing); -ENOMEM. */
