@@ -1,4 +1,5 @@
 """A node of objects for tests: a store with its ledger, its skills and its daemon. tap.py is imported first, and makes the folder."""
+import atexit
 import json
 import os
 import signal
@@ -89,12 +90,18 @@ class Node:
 
     def start(self, *argv):
         self.daemon = start_daemon(self.env, *argv)
+        atexit.register(self.end)  # a case that fails leaves it
 
     def stop(self, signum=signal.SIGTERM):
         if self.daemon:
             daemon, self.daemon = self.daemon, None
             code = stop_daemon(daemon, signum)
             check(code == (0 if signum == signal.SIGTERM else -signum), "the daemon of %s ended with %d: %s" % (self.name, code, daemon.said[-2000:]))
+
+    def end(self):
+        if self.daemon:
+            daemon, self.daemon = self.daemon, None
+            stop_daemon(daemon, signal.SIGKILL)
 
 
 def kinds(history):
