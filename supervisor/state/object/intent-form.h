@@ -74,6 +74,7 @@ int condition_read(const Form *f, const FormPlace *at, const json_t *v, json_t *
 /* An action of an intent ("do"), and the whole of an intent inside a delegation. */
 int intent_read(Form *f, const FormPlace *at, const json_t *v, json_t **ret);
 int intent_read_do(Form *f, const FormPlace *at, const json_t *v, json_t **ret);
-/* Are all skills of an action, with all that it delegates, in the list (or is the list "*")? by: the limit, in words. */
+/* Are all skills of an action and of all delegated intents in the list (or is the list "*")? by: the limit, in
+ * words. */
 int intent_allow_skills(const Form *f, const FormPlace *at, const json_t *action, const json_t *allowed,
                         const char *by);

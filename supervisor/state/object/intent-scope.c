@@ -16,12 +16,12 @@ static bool scope_has(const json_t *allowed, const json_t *name) {
         return false;
 }
 
-/* What refuses for a syntax fault elsewhere refuses for the scope here. */
+/* A refusal of intent-form.h, as a refusal by the scope. */
 static int scope_code(int e) {
         return e == OBJECT_E_INTENT ? OBJECT_E_SCOPE : e;
 }
 
-/* Calls see() for an action, each of its steps, and the actions of all that they delegate. depth: delegations above. */
+/* Calls see() for an action, each of its steps, and the actions of all delegated intents. depth: delegations above. */
 typedef struct ScopeWalk {
         const Form *f;
         int (*see)(const struct ScopeWalk *w, const FormPlace *at, const json_t *action, unsigned depth);
@@ -85,7 +85,7 @@ int intent_within(const json_t *intent, const json_t *scope, Diag *reterr) {
                 e ?: scope_walk(&(ScopeWalk){.f = &f, .see = scope_see_bounds, .scope = scope}, at, action, 0));
 }
 
-/* What an intent needs: its skills, and the depth of its delegations. */
+/* The needs of an intent: skills, and the depth of delegations. */
 static int scope_see_need(const ScopeWalk *w, const FormPlace *at, const json_t *action, unsigned depth) {
         const json_t *skill = json_object_get(action, "skill"), *children = json_object_get(action, "delegate");
 
@@ -126,7 +126,7 @@ static int scope_read_names(const Form *f, const FormPlace *at, const json_t *v,
         return 0;
 }
 
-/* Does the intent let its skill propose delegations? */
+/* Does the intent let the skill propose delegations? */
 static bool scope_may_delegate(const json_t *intent) {
         json_t *item;
         size_t i;
@@ -185,10 +185,10 @@ static int scope_names_within(const Form *f, const FormPlace *at, const json_t *
         if (json_text_is(outer, "*"))
                 return 0;
         if (json_text_is(v, "*"))
-                return form_bad(f, at, v, "all, but the scope around it is a list");
+                return form_bad(f, at, v, "all, but the outer scope is a list");
         json_array_foreach((json_t *)v, i, item)
                 if (!scope_has(outer, item))
-                        return form_bad(f, FORM_ITEM(at, i), item, "the scope around it does not have this name");
+                        return form_bad(f, FORM_ITEM(at, i), item, "the outer scope does not have this name");
         return 0;
 }
 
@@ -205,7 +205,7 @@ int intent_scope_within(const json_t *scope, const json_t *outer, Diag *reterr) 
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(numbers); i++)
                 if (json_get_u64(json_object_get(scope, numbers[i]), &n) < 0 || n > json_number(outer, numbers[i]))
                         e = form_bad(&f, FORM_AT(root, numbers[i]), json_object_get(scope, numbers[i]),
-                                     "the scope around it allows %" PRIu64, json_number(outer, numbers[i]));
+                                     "the outer scope allows %" PRIu64, json_number(outer, numbers[i]));
         return scope_code(e);
 }
 
@@ -233,7 +233,8 @@ int intent_scope_clip(const json_t *scope, const json_t *policy, json_t **ret) {
         int e = to ? 0 : -ENOMEM;
 
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(numbers); i++)
-                if (json_get_u64(json_object_get(policy, numbers[i]), &most) == 0 && most < json_number(scope, numbers[i]))
+                if (json_get_u64(json_object_get(policy, numbers[i]), &most) == 0 &&
+                    most < json_number(scope, numbers[i]))
                         e = form_put(to, numbers[i], json_u64(most));
         if (e == 0)
                 *ret = TAKE_PTR(to);

@@ -179,7 +179,7 @@ static int intent_compare(const void *a, const void *b) {
         return strcmp(((const IntentSorted *)a)->text, ((const IntentSorted *)b)->text);
 }
 
-/* In the order of their canonical texts: their order says nothing, and must not look like a change. */
+/* In the order of the canonical texts: the order says nothing, and must not look like a change. */
 static int intent_sort_constraints(const json_t *list, json_t **ret) {
         IntentSorted rows[INTENT_CONSTRAINTS_MAX] = {0};
         const size_t n = json_array_size(list);
@@ -217,7 +217,7 @@ static int intent_read_constraints(const Form *f, const FormPlace *at, const jso
         return e ?: intent_sort_constraints(to, ret);
 }
 
-/* The constraint "skills" holds for the whole of the intent, with all that it delegates. */
+/* The constraint "skills" holds for the whole of the intent, with all delegated intents. */
 static int intent_check_skills(const Form *f, const FormPlace *at, const json_t *intent) {
         json_t *constraint;
         size_t i;

@@ -2,11 +2,13 @@
  *
  * intent: {"do": ACTION, "with"?: {...}, "until"?: CONDITION, "constraints"?: [CONSTRAINT...]}
  *   ACTION      {"skill": NAME, "entry"?, "args"?: [text...], "input"?: text}
- *             | {"delegate": [intent...], "gather"?: GATHER} | {"wait": TRIGGER} | {"steps": [ACTION...]} (no steps inside)
- *   with        {"class"?: text, "timeout"?: DURATION (30s), "pace"?: {"base"?: 1s, "min"?: 1s, "max"?: 1h, "target"?: 10s},
- *                "attempts"?: most non-successes in a row before termination (0: no limit), "rest"?: TRIGGER between two
- *                rounds ({"elapsed": {"for": "1m"}}), "may"?: ["delegate"|"mutate"|"sleep"|"end"...] what the result of the
- *                skill may propose (none)}
+ *             | {"delegate": [intent...], "gather"?: GATHER} | {"wait": TRIGGER}
+ *             | {"steps": [ACTION...]} (no steps inside)
+ *   with        {"class"?: text, "timeout"?: DURATION (30s),
+ *                "pace"?: {"base"?: 1s, "min"?: 1s, "max"?: 1h, "target"?: 10s},
+ *                "attempts"?: most non-successes in a row before termination (0: no limit),
+ *                "rest"?: TRIGGER between two rounds ({"elapsed": {"for": "1m"}}),
+ *                "may"?: ["delegate"|"mutate"|"sleep"|"end"...] proposals that the skill's result may make (none)}
  *   until       {"success": n} ({"success": 1}) | "never" | a CONDITION of trigger.h
  *   GATHER      {"mode"?: "all"|"any"|"quorum"|"collect" (all), "n"?: of quorum, "within"?: DURATION}
  *   CONSTRAINT  {"deadline": usec or DURATION after creation} | {"slots_write": [NAME...]} | {"skills": [NAME...]} |
@@ -15,7 +17,7 @@
  *
  * Complete form of a constraint deadline: {"deadline": usec} is a time (json_u64(); text of a date is read, too), and
  * {"deadline_usec": n} is a time after "created" of the context. Lists of names and
- * constraints are sorted: their order says nothing. All texts are without U+0000.
+ * constraints are sorted: the order says nothing. All texts are without U+0000.
  *
  * context: {"scope": {"skills": [NAME...]|"*", "reads": [...]|"*", "writes": [...]|"*", "depth": n, "fanout": n},
  *   "policy": text (digest of the policy at creation), "by": "uid:1000", "node", "created": usec,
@@ -38,10 +40,10 @@
 
 /* Checks an intent and gives its complete form: every default filled in, durations as numbers of microseconds with the
  * suffix _usec ("timeout_usec", "base_usec" …; {"elapsed":{"for_usec"}}). Complete form in, the same out. self: the
- * object's id, or NULL. *ret: new. Returns 0, OBJECT_E_INTENT with a message that names member, value and rule, -errno. */
+ * object's id, or NULL. *ret: new. Returns 0, OBJECT_E_INTENT with a message (member, value and rule), -errno. */
 int intent_complete(const json_t *intent, const char *self, json_t **ret, Diag *reterr);
-/* The same for a trust scope; NULL: the default {"skills": those of the intent, "reads": [], "writes": [], "depth": 0 or
- * what its delegations need, "fanout": 64}. A scope that lacks a member has its default. */
+/* The same for a trust scope; NULL: the default {"skills": those of the intent, "reads": [], "writes": [], "depth": as
+ * deep as the delegations, "fanout": 64}. A missing member has the default. */
 int intent_scope_complete(const json_t *scope, const json_t *complete_intent, json_t **ret, Diag *reterr);
 /* Is `scope` within `outer` (O-25), both complete? Returns 0, OBJECT_E_SCOPE with a message, -errno. */
 int intent_scope_within(const json_t *scope, const json_t *outer, Diag *reterr);
@@ -51,7 +53,7 @@ int intent_within(const json_t *complete_intent, const json_t *scope, Diag *rete
  * OBJECT_E_SCOPE: depth is 0, or the child needs more than the parent has; -errno. */
 int intent_scope_of_child(const json_t *scope, const json_t *complete_child, json_t **ret);
 
-/* The scope with at most the depth and the fanout of a policy: members "depth" and "fanout", where it has them. *ret: new.
+/* The scope with at most the depth and the fanout of a policy: members "depth" and "fanout", or none. *ret: new.
  * Returns 0 or -ENOMEM. */
 int intent_scope_clip(const json_t *scope, const json_t *policy, json_t **ret);
 

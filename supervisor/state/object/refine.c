@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A step as a plain list: that of a single action has one. */
+/* The steps as a plain list; a single action is a list of one step. */
 static json_t *refine_step(const json_t *action, size_t i) {
         const json_t *steps = json_object_get(action, "steps");
 
@@ -38,12 +38,12 @@ static bool refine_same_but(const json_t *a, const json_t *b, const char *const 
         return true;
 }
 
-/* All members of both, but those of `but`, are equal. */
+/* All members of both, except for the members in `but`, are equal. */
 static bool refine_equal_but(const json_t *a, const json_t *b, const char *const *but) {
         return refine_same_but(a, b, but) && refine_same_but(b, a, but);
 }
 
-/* Every constraint before stands after, as often; what is more must be of a kind that `how` may add. */
+/* Every constraint before stands after, as often; further constraints must be of a kind that `how` may add. */
 static int refine_constraints(const Form *f, const FormPlace *at, const json_t *before, const json_t *after, bool any,
                               bool of_scope) {
         _cleanup_json_ json_t *rest = json_array();
@@ -58,7 +58,7 @@ static int refine_constraints(const Form *f, const FormPlace *at, const json_t *
                                 break;
                 if (k == json_array_size(rest))
                         return form_bad(f, FORM_ITEM(at, i), item,
-                                        "this constraint was dropped; a mutation keeps all of them");
+                                        "this constraint was dropped; a mutation keeps all constraints");
                 json_array_remove(rest, k);
         }
         json_array_foreach(rest, i, item)
@@ -69,7 +69,7 @@ static int refine_constraints(const Form *f, const FormPlace *at, const json_t *
 
 static int refine_narrow_intent(const Form *f, const FormPlace *at, const json_t *before, const json_t *after);
 
-/* Children of `after` are children of `before`, in their order, each as it was or narrower. */
+/* Children of `after` are children of `before`, in the same order, each as before or narrower. */
 static int refine_narrow_delegate(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
         const json_t *had = json_object_get(before, "delegate"), *has = json_object_get(after, "delegate"),
                      *gather = json_object_get(before, "gather"), *now = json_object_get(after, "gather");
@@ -97,14 +97,14 @@ static int refine_narrow_delegate(const Form *f, const FormPlace *at, const json
                 return form_bad(f, at, now, "\"narrow\" does not change how children are gathered");
         if (json_number(now, "n") != MIN(n, (uint64_t)json_array_size(has)))
                 return form_bad(f, FORM_AT(at, "n"), json_object_get(now, "n"),
-                                "must be as before, %" PRIu64 ", or the number of the children that are left", n);
+                                "must be as before, %" PRIu64 ", or the number of the remaining children", n);
         if (most > 0 && (json_number(now, "within_usec") == 0 || json_number(now, "within_usec") > most))
                 return form_bad(f, FORM_AT(at, "within"), json_object_get(now, "within_usec"),
                                 "more time than before, %" PRIu64 " microseconds", most);
         return 0;
 }
 
-/* Args of `after` that stand in `before` one after another, from *from on: *from is the place behind them. */
+/* Finds the args of `after` in `before`, one after another, from *from on: *from is the place behind the last. */
 static bool refine_take_args(const json_t *before, const json_t *after, size_t *from) {
         const size_t n = json_array_size(before), m = json_array_size(after);
         size_t k;
@@ -120,7 +120,7 @@ static bool refine_take_args(const json_t *before, const json_t *after, size_t *
         return false;
 }
 
-/* Steps of `after` are steps of `before`, in their order; a step of a skill may stand there in parts of its args. */
+/* Steps of `after` are steps of `before`, in the same order; a step of a skill may stand there in parts of its args. */
 static int refine_narrow_do(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
         const size_t n = refine_steps(before);
         size_t k = 0, arg = 0;
@@ -160,7 +160,7 @@ static int refine_narrow_do(const Form *f, const FormPlace *at, const json_t *be
                         return form_bad(
                                 f, here, NULL,
                                 "no step before was as wide as this step; \"narrow\" leaves steps out and keeps the "
-                                "others in order");
+                                "order of the rest");
         }
         return 0;
 }
@@ -206,8 +206,8 @@ static int refine_narrow_intent(const Form *f, const FormPlace *at, const json_t
         return refine_narrow_do(f, FORM_AT(at, "do"), json_object_get(before, "do"), json_object_get(after, "do"))
                                ?: refine_narrow_with(f, at, before, after)
                                ?: refine_narrow_until(f, at, before, after)
-                               ?: refine_constraints(f, FORM_AT(at, "constraints"), json_object_get(before, "constraints"),
-                                                     json_object_get(after, "constraints"), true, true);
+                       ?: refine_constraints(f, FORM_AT(at, "constraints"), json_object_get(before, "constraints"),
+                                             json_object_get(after, "constraints"), true, true);
 }
 
 static int refine_rescope_intent(const Form *f, const FormPlace *at, const json_t *before, const json_t *after);
@@ -270,7 +270,7 @@ int intent_refine_check(const json_t *before, const json_t *after, const char *h
                             DIAG_QUOTED(how));
         if (json_equal(before, after))
                 return form_bad(&f, root, NULL, "the intent is the present intent; a mutation changes something");
-        /* what the scope refuses is refused as that, whatever else is wrong */
+        /* the scope is judged first: a refusal by the scope has a code of its own */
         e = intent_within(after, scope, reterr);
         if (e != 0)
                 return e;

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-/* Triggers come from entries of other nodes, too: one that trigger_complete() would refuse is -EUCLEAN, and never
+/* Triggers come from entries of other nodes, too: a trigger that trigger_complete() would refuse is -EUCLEAN, and never
  * holds. */
 
 /* The only member of a node. */
@@ -56,7 +56,7 @@ static int trigger_holds_elapsed(const json_t *v, const TriggerView *view, json_
         return *ret_evidence ? 1 : -ENOMEM;
 }
 
-/* The times stand in the order of the entries; a clock that was set back between two of them makes no distance. */
+/* The times stand in the order of the entries; a clock that was set back between two entries makes no distance. */
 static int trigger_holds_outcomes(const json_t *v, const TriggerView *view, json_t **ret_evidence) {
         const json_t *times = json_object_get(view->counts, json_str(v, "kind")), *first, *last;
         const uint64_t n = json_number(v, "n"), within = json_number(v, "within_usec");
@@ -137,7 +137,7 @@ static int trigger_add_unmet(json_t *unmet, const json_t *trigger, const Trigger
 static int trigger_holds_parts(const json_t *parts, bool all, const TriggerView *view, unsigned depth, json_t *unmet,
                                json_t **ret_part, json_t **ret_evidence);
 
-/* *ret_part, *ret_evidence: new, when it holds; else what is unmet is added to `unmet`. */
+/* *ret_part, *ret_evidence: new, when the trigger holds; else the unmet leaves are added to `unmet`. */
 static int trigger_holds_node(const json_t *trigger, const TriggerView *view, unsigned depth, json_t *unmet,
                               json_t **ret_part, json_t **ret_evidence) {
         const json_t *v;

@@ -40,7 +40,7 @@ static int condition_read_number(const Form *f, const FormPlace *at, const json_
         return form_put(to, name, json_incref((json_t *)v));
 }
 
-/* Does the condition say something about a value? Such a condition cannot ask for a slot without one. */
+/* Does the condition compare a value or a version? An unset slot has neither. */
 static bool condition_has_value(const json_t *v) {
         return json_object_get(v, "equals") || json_object_get(v, "above") || json_object_get(v, "below") ||
                json_object_get(v, "version");
@@ -63,7 +63,7 @@ static int condition_read_slot(const Form *f, const FormPlace *at, const json_t 
                 e = form_bad(f, FORM_AT(at, "is"), is, "a slot that is unset has no value and no version to compare");
         if (e == 0 && equals && (above || below))
                 e = form_bad(f, FORM_AT(at, "equals"), equals,
-                             "stands beside \"above\" or \"below\"; give one of both");
+                             "stands beside \"above\" or \"below\"; give either");
         e = e ?: condition_read_number(f, at, above, to, "above");
         e = e ?: condition_read_number(f, at, below, to, "below");
         if (e == 0 && above && below && json_number_value(above) >= json_number_value(below))
@@ -220,8 +220,8 @@ typedef int (*TriggerReader)(Form *f, const FormPlace *at, const json_t *v, json
 static int trigger_read_parts(Form *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret);
 
 static int trigger_read_node(Form *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret) {
-        static const char *const kinds[] = {"elapsed",      "outcomes", "event", "policy",
-                                            "prerequisite", "any",      "all",   NULL};
+        static const char *const kinds[] = {"elapsed", "outcomes", "event", "policy", "prerequisite", "any", "all",
+                                            NULL};
         static const TriggerReader leaves[] = {trigger_read_elapsed, trigger_read_outcomes, trigger_read_event,
                                                trigger_read_policy};
         _cleanup_json_ json_t *to = json_object(), *part = NULL;

@@ -106,7 +106,7 @@ static const struct {
         {"slot is lost", "{'prerequisite':{'slot':'a','is':'lost'}}", "prerequisite.is", "must be \"set\" or \"unset\""},
         {"slot unset with a value", "{'prerequisite':{'slot':'a','is':'unset','equals':1}}", "prerequisite.is", "unset has no value"},
         {"slot unset with a version", "{'prerequisite':{'slot':'a','is':'unset','version':1}}", "prerequisite.is", "unset has no value"},
-        {"slot equals and above", "{'prerequisite':{'slot':'a','equals':1,'above':0}}", "prerequisite.equals", "give one of both"},
+        {"slot equals and above", "{'prerequisite':{'slot':'a','equals':1,'above':0}}", "prerequisite.equals", "give either"},
         {"slot above text", "{'prerequisite':{'slot':'a','above':'NaN'}}", "prerequisite.above", "must be a number"},
         {"slot below true", "{'prerequisite':{'slot':'a','below':true}}", "prerequisite.below", "must be a number"},
         {"slot between nothing", "{'prerequisite':{'slot':'a','above':2,'below':2}}", "prerequisite", "can never hold"},
