@@ -571,7 +571,7 @@ def the_output_of_the_skill_is_not_the_verb_s():  # O-21
 
 
 @case
-def a_file_proves_itself_without_a_store():  # O-7, O-39, O-40
+def a_file_proves_itself_without_a_store():  # O-7, O-39, O-40, O-41
     o = create(intent("lethe.result(1)"))
     cycle(o)
     path = os.path.join(DIR, "bundle")
