@@ -98,6 +98,15 @@ static int object_check_open(const Appending *a, const char *what, Diag *reterr)
                        : object_eligible(&a->row, reterr);
 }
 
+static int object_check_word(const char *what, const char *word, Diag *reterr) {
+        size_t n = strlen(word);
+
+        if (n > OBJECT_WORD_MAX)
+                return diag(reterr, ENGINE_E_TOO_LARGE, "%s: %zu bytes: at most %d are allowed", what, n,
+                            OBJECT_WORD_MAX);
+        return utf8_valid(word, n, NULL) ? 0 : diag(reterr, ENGINE_E_BAD_UTF8, "%s is not valid UTF-8", what);
+}
+
 /* An object to append to, on request of a person. */
 static int object_open(Txn *t, const char *id, const char *who, const char *what, char trace[static REGION_ID_MAX],
                        Appending *ret, Diag *reterr) {
@@ -111,21 +120,29 @@ static int object_open(Txn *t, const char *id, const char *who, const char *what
 
 int object_input(Txn *t, const char *id, const char *who, const char *from, const json_t *input, json_t **ret,
                  Diag *reterr) {
-        _cleanup_json_ json_t *data = json_pack("{s:s, s:O}", "from", from, "input", (json_t *)input);
         _cleanup_appending_ Appending a = APPENDING_NULL;
+        _cleanup_json_ json_t *data = NULL;
         char trace[REGION_ID_MAX];
-        int r = data ? object_open(t, id, who, "input", trace, &a, reterr) : -ENOMEM;
+        int r = object_check_word("from", from, reterr) ?: object_open(t, id, who, "input", trace, &a, reterr);
 
+        if (r != 0)
+                return r;
+        data = json_pack("{s:s, s:O}", "from", from, "input", (json_t *)input);
+        r = data ? 0 : -ENOMEM;
         return r ?: object_code(append_entry(&a, ENTRY_INPUT, NULL, data, NULL, reterr)) ?: object_answer(&a, ret);
 }
 
 /* Between a state and the end there may be an evaluation (O-18). */
 int object_end(Txn *t, const char *id, const char *who, const char *reason, json_t **ret, Diag *reterr) {
-        _cleanup_json_ json_t *data = json_pack("{s:s, s:s}", "reason", reason, "by", who);
         _cleanup_appending_ Appending a = APPENDING_NULL;
+        _cleanup_json_ json_t *data = NULL;
         char trace[REGION_ID_MAX];
-        int r = data ? object_open(t, id, who, "end", trace, &a, reterr) : -ENOMEM;
+        int r = object_check_word("the reason", reason, reterr) ?: object_open(t, id, who, "end", trace, &a, reterr);
 
+        if (r != 0)
+                return r;
+        data = json_pack("{s:s, s:s}", "reason", reason, "by", who);
+        r = data ? 0 : -ENOMEM;
         if (r == 0 && !object_state_can_move(a.memory.state, OBJECT_TERMINATED))
                 r = object_code(append_entry(&a, ENTRY_EVALUATION, NULL, NULL, NULL, reterr));
         return r ?: object_code(append_entry(&a, ENTRY_TERMINATED, NULL, data, NULL, reterr))

@@ -271,6 +271,38 @@ Test(object, the_end) {
         }
 }
 
+/* Words and inputs of others have bounds, and are UTF-8; a refusal appends nothing. */
+Test(object, refused_words) {
+        static char word[OBJECT_WORD_MAX + 2], large[300 * 1024];
+        _cleanup_store_fixture_ StoreFixture f;
+        _cleanup_json_ json_t *small = json_true(), *big = NULL, *number = json_integer(INT64_C(1) << 60), *answer = NULL;
+        char id[REGION_ID_MAX];
+        uint64_t before;
+        Txn *t;
+
+        memset(word, 'w', sizeof(word) - 1);
+        memset(large, 'l', sizeof(large) - 1);
+        big = json_string(large);
+        store_fixture_init(&f, STORE_WRITE);
+        t = store_fixture_begin(&f, true);
+        created(t, id);
+        before = events(t);
+        cr_expect_eq(object_input(t, id, "uid:0", word, small, &answer, &f.d), ENGINE_E_TOO_LARGE);
+        cr_expect_eq(object_input(t, id, "uid:0", "\xff", small, &answer, &f.d), ENGINE_E_BAD_UTF8);
+        cr_expect_eq(object_input(t, id, "uid:0", "test", big, &answer, &f.d), ENGINE_E_TOO_LARGE, "%s", f.d.text);
+        cr_expect_gt(object_input(t, id, "uid:0", "test", number, &answer, &f.d), 0, "%s", f.d.text);
+        cr_expect_eq(object_end(t, id, "uid:0", word, &answer, &f.d), ENGINE_E_TOO_LARGE);
+        cr_expect_eq(object_end(t, id, "uid:0", "\xc3", &answer, &f.d), ENGINE_E_BAD_UTF8);
+        cr_expect_eq(object_end(t, "01000000000000000000000001", "uid:0", "x", &answer, &f.d), ENGINE_E_NO_OBJECT);
+        cr_expect_eq(object_end(t, "../x", "uid:0", "x", &answer, &f.d), ENGINE_E_NO_OBJECT);
+        cr_expect_eq(events(t), before);
+        cr_expect_null(answer);
+        word[OBJECT_WORD_MAX] = '\0';
+        cr_expect_eq(object_end(t, id, "uid:0", word, &answer, &f.d), 0, "%s", f.d.text);
+        wake_same(t, "after");
+        store_fixture_commit(&f, t);
+}
+
 /* A random history of one object, by the way that all verbs take; the same for the same seed. */
 static void random_step(Appending *a, uint64_t *state) {
         ObjectState s = a->memory.state;
