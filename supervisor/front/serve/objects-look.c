@@ -189,7 +189,7 @@ static bool look_is_of_store(int e) {
 }
 
 static void look_store_failed(Waker *w, int e, const Diag *d) {
-        if (w->delay == 0)
+        if (w->delay == 0 && !objects_over(w)) /* otherwise a wait for the store was ended */
                 log_error("objects wait: %s", *d->text ? d->text : store_strerror(e));
         w->delay = MIN(MAX(w->delay * 2, (uint64_t)HOLD_USEC), (uint64_t)HOLD_MOST_USEC);
         w->until = w->retry = clock_mono_usec() + w->delay;

@@ -76,7 +76,7 @@ static void objects_wait(Waker *w, uint64_t *change) {
         }
 }
 
-static bool objects_over(const Waker *w) {
+bool objects_over(const Waker *w) {
         struct pollfd p = {.fd = w->ends, .events = POLLIN};
 
         return poll(&p, 1, 0) > 0;
@@ -164,6 +164,7 @@ int objects_watch(Server *s, Diag *reterr) {
         if (!w->begun || !w->held || !w->waiting)
                 return -ENOMEM;
         snprintf(path, sizeof(path), "%s/data.mdb", s->store_path);
+        atomic_init(&w->policy, true); /* it may have changed while no daemon was there */
         w->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
         if (w->changes >= 0 && inotify_add_watch(w->changes, path, IN_MODIFY) < 0)
                 closep(&w->changes);

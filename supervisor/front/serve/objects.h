@@ -39,6 +39,8 @@ struct Waker {
         uint64_t looked;        /* time of the last look */
 };
 
+bool objects_over(const Waker *w); /* the waker has to end */
+
 /* objects-look.c. Looks at what is due and performs up to a batch of cycles. Returns whether to look again at once. */
 bool objects_look(Waker *w);
 /* Holds an object back for a while, twice as long as the last time: a failure must not come back in a loop. */

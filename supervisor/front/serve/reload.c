@@ -71,6 +71,7 @@ static int reload_on_look(sd_event_source *source, uint64_t usec, void *userdata
 
 static int reload_take(Server *s, Policy *p) {
         SharedPolicy *before, *now = shared_policy_new(p, s->policy->turn + 1);
+        bool changed;
 
         if (!now || (!s->settling &&
                      sd_event_add_time_relative(s->event, &s->settling, CLOCK_MONOTONIC, 0, 0, reload_on_look,
@@ -78,6 +79,7 @@ static int reload_take(Server *s, Policy *p) {
                 shared_policy_drop(now);
                 return -ENOMEM;
         }
+        changed = strcmp(s->policy->policy->ref, p->ref) != 0;
         pthread_mutex_lock(&s->lock);
         before = s->policy;
         s->policy = now;
@@ -85,7 +87,8 @@ static int reload_take(Server *s, Policy *p) {
         s->forgets = false;
         pool_reload(s->pool, p, now->turn);
         shared_policy_drop(before);
-        objects_policy_changed(s);
+        if (changed)
+                objects_policy_changed(s);
         jobs_judge_queued(s);
         return 0;
 }

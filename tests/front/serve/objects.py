@@ -139,6 +139,13 @@ def by_what_another_process_writes():  # O-30, O-31, O-32
 @case
 def by_another_policy():  # O-15, O-30
     policy(skills={"quick": {"digest": "sha256:" + "0" * 64}})
+    with Daemon():
+        before = create({"skill": "quick"})
+        wait_state("dormant", before)
+    policy()
+    with Daemon():  # another policy since the last daemon
+        wait_state("terminated", before)
+    policy(skills={"quick": {"digest": "sha256:" + "0" * 64}})
     with Daemon() as d:
         name = create({"skill": "quick"})
         wait_state("dormant", name)
@@ -147,13 +154,14 @@ def by_another_policy():  # O-15, O-30
         sentinel = create({"skill": "waits", "args": ["policy"]})
         wait_state("execution", sentinel)
         same((state(name), kinds(name).count("started")), ("dormant", 0))
+        same([e for e in log("--type", "object.woken") if name in e["objects"]], [])
         open_gate("policy")
         wait_state("terminated", sentinel)
         policy()
         os.kill(d.pid, signal.SIGHUP)
         wait_state("terminated", name)
         same(kinds(name).count("started"), 1)
-    once_each(name)
+    once_each(before, name)
 
 
 @case
