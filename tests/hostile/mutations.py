@@ -813,7 +813,7 @@ MUTATIONS = [
              "        j->peer->users++;\n        j->policy = shared_policy_use(c->server->policy);\n"),
              ("supervisor/front/serve/job-new.c", "if (on && j->policy != s->policy)", "if (on && !j->policy)")],
              "what waits is judged when its turn comes", cases="../serve/revoke.py", before="skills are there"),
-    Mutation("serve: what waits of whom the policy does not name any more is refused at once", [("supervisor/front/serve/reload.c", "        jobs_judge_queued(s);\n        objects_policy_changed(s);", "        objects_policy_changed(s);")],
+    Mutation("serve: what waits of whom the policy does not name any more is refused at once", [("supervisor/front/serve/reload.c", "        jobs_judge_queued(s);\n        return 0;", "        return 0;")],
              "a client that is not named any more waits for nothing", cases="../serve/revoke.py", before="skills are there"),
     Mutation("serve: a reload waits for what was prepared", [("supervisor/front/serve/reload.c", "pool_is_settled(s->pool) &&\n", "1 &&\n"),
              ("supervisor/front/prefork/pool.c", "        while (p->n_kinds > 0)\n                pool_drop_kind(p, 0);\n        if (pool_wishes_take", "        if (pool_wishes_take")],

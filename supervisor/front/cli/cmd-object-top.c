@@ -1,5 +1,5 @@
-/* Runs: CLI. `lethe object top`: what runs, is due and sleeps. On a terminal a view that is drawn anew each second; else
- * the same lines, once. Reads rows of `due` and of living regions alone: a million dormant objects cost nothing. */
+/* Runs: CLI. `lethe object top`: objects that run, are due, and sleep. On a terminal the view is drawn each second;
+ * else the lines are printed once. Reads rows of `due` and of living regions alone: dormant objects cost nothing. */
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/size.h"
@@ -41,8 +41,8 @@ static json_t *top_object(Txn *t, const char *id) {
 
         if (object_get(t, id, &row, &d) != 0)
                 return json_pack("{s:s}", "object", id);
-        return json_pack("{s:s, s:O*, s:s, s:o, s:O*, s:O*}", "object", id, "do", json_object_get(row.row, "do"), "state",
-                         object_state_name(row.state), "entries", json_u64(row.n), "reason",
+        return json_pack("{s:s, s:O*, s:s, s:o, s:O*, s:O*}", "object", id, "do", json_object_get(row.row, "do"),
+                         "state", object_state_name(row.state), "entries", json_u64(row.n), "reason",
                          json_object_get(row.row, "reason"), "parent", json_object_get(row.row, "parent"));
 }
 
@@ -81,7 +81,7 @@ static int top_read_due(Txn *t, uint64_t now, size_t most, json_t *due, json_t *
 
         *ret_due = 0;
         for (bool more = true; r == 0 && more && n == ARRAY_SIZE(rows);) {
-                r = wake_due(t, UINT64_MAX - 1, last.usec > 0 || *last.object ? &last : NULL, ARRAY_SIZE(rows), rows, &n);
+                r = wake_due(t, UINT64_MAX - 1, *last.object ? &last : NULL, ARRAY_SIZE(rows), rows, &n);
                 for (size_t i = 0; r == 0 && more && i < n; i++) {
                         const bool now_due = rows[i].usec <= now;
 
@@ -254,7 +254,8 @@ static void top_suspend(TopScreen *s) {
 
 /* Waits for the next drawing. Returns 0, 1 to end, or the number of a signal that ends. */
 static int top_wait(TopScreen *s) {
-        struct pollfd p[] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->raw ? STDIN_FILENO : -1, .events = POLLIN}};
+        struct pollfd p[] = {{.fd = s->signals, .events = POLLIN},
+                             {.fd = s->raw ? STDIN_FILENO : -1, .events = POLLIN}};
         struct signalfd_siginfo si;
         char key = 0;
 

@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. What is due, and the transactions of cycles (O-10, O-43). A cycle that fails holds its own object
- * back and no other: what one transaction cannot do for all is done for each alone. */
+/* Runs: lethe-serve. Rows that are due, and the transactions of cycles (O-10, O-43). A failing cycle holds back its own
+ * object alone: after a failed transaction each object of the batch gets a transaction of its own. */
 #include "serve/objects.h"
 
 #include "base/clock.h"
@@ -24,7 +24,7 @@ void objects_hold(Waker *w, const char *id, const char *why) {
 
         delay = MIN(delay, (uint64_t)HOLD_MOST_USEC);
         until = clock_mono_usec() + delay;
-        if (why && !had) /* once, not at each try */
+        if (why && !had) /* not at each try */
                 log_warning("object %s: no cycle: %s", id, why);
         w->retry = MIN(w->retry, until);
         if (json_object_set_new(w->held, id, json_pack("[I, I]", (json_int_t)until, (json_int_t)delay)) < 0)
@@ -45,7 +45,7 @@ static bool look_is_held(Waker *w, const char *id, uint64_t now, uint64_t *place
         return false;
 }
 
-/* Objects that went without another cycle: gone, or woken by another node. */
+/* Held objects that are not due any more: ended, or continued by another process. */
 static void look_forget_held(Waker *w, uint64_t now) {
         const char *id;
         json_t *had;
@@ -53,18 +53,20 @@ static void look_forget_held(Waker *w, uint64_t now) {
 
         json_object_foreach_safe(w->held, next, id, had)
                 if ((uint64_t)json_integer_value(json_array_get(had, 0)) + HOLD_MOST_USEC < now)
-                        json_object_del(w->held, id);
+                json_object_del(w->held, id);
 }
 
 static int look_pace(Waker *w, Txn *t) {
         uint64_t due = 0, wake = 0, objects = 0;
-        int e = table_rows(t, TABLE_DUE, &due) ?: table_rows(t, TABLE_WAKE, &wake) ?: table_rows(t, TABLE_OBJECT, &objects);
+        int e = table_rows(t, TABLE_DUE, &due)
+                        ?: table_rows(t, TABLE_WAKE, &wake)
+                        ?: table_rows(t, TABLE_OBJECT, &objects);
 
         w->pace = due + wake > 0 ? PACE_USEC : objects > 0 ? PACE_IDLE_USEC : PACE_NONE_USEC;
         return e;
 }
 
-/* Up to OBJECTS_BATCH rows that are due and not held. Sets the time of the first later row. */
+/* Finds up to OBJECTS_BATCH rows that are due and not held. Sets the time of the first later row. */
 static int look_find(Waker *w, WakeDue ret[static OBJECTS_BATCH], size_t *ret_n) {
         const uint64_t now = clock_real_usec(), mono = clock_mono_usec();
         uint64_t places = objects_places(w);
@@ -73,7 +75,7 @@ static int look_find(Waker *w, WakeDue ret[static OBJECTS_BATCH], size_t *ret_n)
         size_t n = OBJECTS_BATCH;
         bool any = false;
         Diag d = {};
-        /* without a wait for a commit: every wake-up is in the tables when its writer has an answer */
+        /* no wait for a commit: the tables have each wake-up when the writer gets the answer */
         int e = store_begin_at_once(w->server->store, &t, &d) ?: look_pace(w, t) ?: wake_next(t, &w->due_usec);
 
         *ret_n = 0;
@@ -92,7 +94,7 @@ static int look_find(Waker *w, WakeDue ret[static OBJECTS_BATCH], size_t *ret_n)
         w->due_usec = UINT64_MAX;
         if (e != 0 || *ret_n > 0)
                 return e;
-        if (places > 0) /* all rows were seen: the others went elsewhere */
+        if (places > 0) /* all rows were seen: no waiting object is due any more */
                 json_object_clear(w->waiting);
         e = wake_due(t, UINT64_MAX - 1, any ? &last : NULL, 1, rows, &n);
         w->due_usec = e == 0 && n > 0 ? rows[0].usec : UINT64_MAX;
@@ -127,7 +129,7 @@ static int look_judge(DueBatch *l, const Policy *p, Diag *reterr) {
         return 0;
 }
 
-/* A cycle without an action on a row that stays due would be the next one again. */
+/* A row that stays due without an action would make the waker spin. */
 static int look_settle_none(DueBatch *l, Txn *t, const char *id, const json_t *done) {
         _cleanup_object_row_ ObjectRow row = {};
         Diag d = {};
@@ -147,7 +149,7 @@ static int look_cycle(DueBatch *l, Txn *t, size_t i, Diag *reterr) {
         _cleanup_json_ json_t *done = NULL;
         int e = perform_begin(t, id, l->locals[i], l->w->who, taken >= free, &done, reterr);
 
-        if (e == ENGINE_E_CONFLICT) /* another one was first: the row tells what is due now */
+        if (e == ENGINE_E_CONFLICT) /* another process was faster; the next look reads the new row */
                 return 0;
         if (e > 0) {
                 objects_hold(l->w, id, reterr->text);
@@ -175,21 +177,21 @@ static int look_commit(DueBatch *l, size_t from, size_t n, Diag *reterr) {
                 if (l->locals[i]) /* otherwise held */
                         e = look_cycle(l, t, i, reterr);
         e = e ?: ledger_state(t, &after, NULL);
-        if (e == 0 && after > before) /* a commit without a change would wake this thread again */
+        if (e == 0 && after > before) /* a commit without a change would wake the waker again */
                 e = store_commit(TAKE_PTR(t), reterr);
         if (e == 0 && json_array_size(l->begun) > 0)
                 objects_begin(l->w, l->begun);
         return e;
 }
 
-/* The store as a whole: no object is at fault. */
+/* The store failed as a whole, and no single object. */
 static bool look_is_of_store(int e) {
         return e == STORE_E_FULL || e == STORE_E_LOCKED || e == STORE_E_READ_ONLY || e == STORE_E_DAMAGED ||
                e == -ENOSPC || e == -EDQUOT || e == -ENOMEM || e == -EIO;
 }
 
 static void look_store_failed(Waker *w, int e, const Diag *d) {
-        if (w->delay == 0 && !objects_over(w)) /* otherwise a wait for the store was ended */
+        if (w->delay == 0 && !objects_over(w)) /* otherwise the daemon's end cut a wait short */
                 log_error("objects wait: %s", *d->text ? d->text : store_strerror(e));
         w->delay = MIN(MAX(w->delay * 2, (uint64_t)HOLD_USEC), (uint64_t)HOLD_MOST_USEC);
         w->until = w->retry = clock_mono_usec() + w->delay;
@@ -201,7 +203,7 @@ static int look_perform(DueBatch *l, Diag *reterr) {
 
         if (e == 0 || look_is_of_store(e) || l->n == 1)
                 return e;
-        for (size_t i = 0; i < l->n; i++) { /* each alone, so that only the one at fault fails */
+        for (size_t i = 0; i < l->n; i++) { /* a transaction each, so that the damaged object alone fails */
                 Diag d = {};
 
                 if (!l->locals[i])

@@ -18,8 +18,8 @@
 #include <sys/timerfd.h>
 
 #define STACK (1024 * 1024) /* of address space */
-/* A change shows at the write of LMDB's page, a moment before readers see the new state: so each look after a change is
- * followed by one more. */
+/* A change shows at the write of LMDB's page, a moment before readers see the new state: so a second look follows each
+ * look after a change. */
 #define AGAIN_USEC 20000
 #define BLIND_USEC 1000000 /* between two looks when changes cannot be watched */
 #define TIME_MOST (UINT64_C(253402300799) * 1000000) /* the end of the year 9999 */
@@ -52,8 +52,9 @@ static int objects_msec(uint64_t at, uint64_t now) {
 /* Waits until a look is due. *change: when to look because of a change; UINT64_MAX: none was seen. */
 static void objects_wait(Waker *w, uint64_t *change) {
         for (;;) {
-                const uint64_t now = clock_mono_usec(), free = MAX(w->looked + w->pace, now), first = MIN(*change, w->retry);
-                /* further changes before the next look are told by that look */
+                const uint64_t now = clock_mono_usec(), free = MAX(w->looked + w->pace, now),
+                               first = MIN(*change, w->retry);
+                /* the next look sees all changes before it */
                 const bool watches = w->changes >= 0 && *change > free;
                 struct pollfd p[] = {{.fd = w->ends, .events = POLLIN},
                                      {.fd = w->wake, .events = POLLIN},
@@ -82,7 +83,7 @@ bool objects_over(const Waker *w) {
         return poll(&p, 1, 0) > 0;
 }
 
-/* What waits for another policy is due. */
+/* Objects waiting for a change of the policy are due. */
 static void objects_wake_policy(Waker *w) {
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {};
@@ -140,13 +141,13 @@ static void *objects_work(void *arg) {
         return NULL;
 }
 
-/* Before the daemon gives up its rights: its filter knows no inotify. */
+/* Before the daemon gives up its rights: the filter knows no inotify. */
 int objects_watch(Server *s, Diag *reterr) {
         Waker *w = s->options.private_ ? NULL : calloc(1, sizeof(*w));
         char path[PATH_MAX];
         int e;
 
-        if (s->options.private_) /* for sessions alone: nobody asked for more */
+        if (s->options.private_) /* hosts sessions alone */
                 return 0;
         if (!w)
                 return -ENOMEM;
@@ -164,13 +165,13 @@ int objects_watch(Server *s, Diag *reterr) {
         if (!w->begun || !w->held || !w->waiting)
                 return -ENOMEM;
         snprintf(path, sizeof(path), "%s/data.mdb", s->store_path);
-        atomic_init(&w->policy, true); /* it may have changed while no daemon was there */
+        atomic_init(&w->policy, true); /* a policy may change while no daemon runs */
         w->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
         if (w->changes >= 0 && inotify_add_watch(w->changes, path, IN_MODIFY) < 0)
                 closep(&w->changes);
         if (w->changes < 0)
-                log_warning("%s cannot be watched (inotify: %s): objects that an event woke are looked for once a second",
-                            path, strerror(errno));
+                log_warning("%s cannot be watched (inotify: %s): the daemon looks for woken objects once a second", path,
+                            strerror(errno));
         e = sd_event_add_io(s->event, &w->source, w->begun_fd, EPOLLIN, objects_on_begun, w);
         return e < 0 ? e : 0;
 }

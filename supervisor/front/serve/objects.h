@@ -4,9 +4,9 @@
  *   - the time of the earliest row in the table `due` (timerfd),
  *   - a commit of this process or another changed the store (inotify on data.mdb), or
  *   - an execution ended, the policy changed, or the daemon ends (eventfd).
- * Then the waker looks at the head of `due`, and nowhere else: dormant objects cost nothing. Cycles go into transactions
- * of up to OBJECTS_BATCH objects. An execution becomes a job, under the daemon's limits (job-run.c); the waker begins no
- * more than `max_objects` at once. Without a free place the object stays due, and later rows go on. */
+ * Then the waker looks at the head of `due`, and nowhere else: dormant objects cost nothing. Cycles go into
+ * transactions of up to OBJECTS_BATCH objects. An execution becomes a job, under the daemon's limits (job-run.c); the
+ * waker begins no more than `max_objects` at once. Without a free place the object stays due, and later rows go on. */
 #pragma once
 
 #include "serve/serve.h"
@@ -18,7 +18,8 @@ struct Waker {
         Server *server;
         pthread_t thread;
         bool running;           /* the front's: the thread exists */
-        int changes, timer, wake, ends; /* inotify (-1: none), timerfd, eventfd; and readable when the waker has to end */
+        int changes, timer; /* inotify (-1: none), timerfd */
+        int wake, ends;     /* eventfd; and an eventfd that is readable when the waker has to end */
         char who[32];           /* the daemon's user */
         int begun_fd;           /* eventfd for the front: executions have begun */
         sd_event_source *source;

@@ -24,9 +24,11 @@
 static const struct GraphState {
         const char *state, *light, *dark;
 } graph_states[] = {
-        {"instantiated", "#566273", "#9aa6b6"}, {"evaluation", "#2b5fa8", "#7fb0f5"}, {"execution", "#b25e00", "#ffab4d"},
-        {"mutation", "#7a3fa0", "#c79be8"},     {"delegation", "#0b7285", "#5fd0e6"}, {"dormant", "#8a94a3", "#6f7b8b"},
-        {"reentry", "#2b5fa8", "#7fb0f5"},      {"terminated", "#1f7a5c", "#4fc397"}, {"absent", "#c0182b", "#ff6b78"},
+        {"instantiated", "#566273", "#9aa6b6"}, {"evaluation", "#2b5fa8", "#7fb0f5"},
+        {"execution", "#b25e00", "#ffab4d"},    {"mutation", "#7a3fa0", "#c79be8"},
+        {"delegation", "#0b7285", "#5fd0e6"},   {"dormant", "#8a94a3", "#6f7b8b"},
+        {"reentry", "#2b5fa8", "#7fb0f5"},      {"terminated", "#1f7a5c", "#4fc397"},
+        {"absent", "#c0182b", "#ff6b78"},
 };
 
 typedef struct GraphNode {
@@ -61,7 +63,7 @@ static void graph_deinit(Graph *g) {
         json_decref(g->seen);
 }
 
-/* What an object does, in a few words. what: {"skill": NAME} | {"delegate": n or array} | {"wait"} | {"steps": n or array} */
+/* The object's work in a few words. what: {"skill": NAME} | {"wait"} | {"delegate"} or {"steps"}: n or array. */
 static int graph_label(const json_t *what, char **ret) {
         static const char *const many[] = {"delegate", "steps"};
         const char *skill = json_text(json_object_get(what, "skill"));
@@ -80,10 +82,14 @@ static int graph_label(const json_t *what, char **ret) {
 }
 
 static const char *graph_mark(const ObjectRow *row) {
-        return row->away ? "away" : row->forked ? "forked" : row->behind ? "behind" : row->unknown ? "unknown signer" : "";
+        return row->away      ? "away"
+               : row->forked  ? "forked"
+               : row->behind  ? "behind"
+               : row->unknown ? "unknown signer"
+                              : "";
 }
 
-/* Children in the order of their delegations: [{"id","serial","do","status"?,"late"?}...], from the parent's entries. */
+/* Children by delegation: [{"id","serial","do","status"?,"late"?}...], from the parent's entries. */
 static int graph_children_of(json_t *history, json_t **ret) {
         _cleanup_json_ json_t *list = json_array(), *by_id = json_object();
         json_t *e, *intent;
@@ -98,8 +104,8 @@ static int graph_children_of(json_t *history, json_t **ret) {
 
                 if (json_text_is(json_object_get(e, "kind"), entry_kind_name(ENTRY_DELEGATION)))
                         json_object_foreach(json_object_get(data, "children"), id, intent) {
-                                child = json_pack("{s:s, s:O?, s:O?}", "id", id, "serial", json_object_get(data, "serial"), "do",
-                                                  json_object_get(intent, "do"));
+                                child = json_pack("{s:s, s:O?, s:O?}", "id", id, "serial",
+                                                  json_object_get(data, "serial"), "do", json_object_get(intent, "do"));
                                 if (json_array_append_new(list, child) < 0 || json_object_set(by_id, id, child) < 0)
                                         return -ENOMEM;
                         }
@@ -107,7 +113,7 @@ static int graph_children_of(json_t *history, json_t **ret) {
                         continue;
                 child = json_object_get(by_id, json_str(data, "child"));
                 if (child && (json_object_set(child, "status", json_object_get(data, "status")) < 0 ||
-                              json_object_set_new(child, "late", json_boolean(json_is_true(json_object_get(data, "late")))) < 0))
+                              json_object_set(child, "late", json_object_get(data, "late")) < 0))
                         return -ENOMEM;
         }
         *ret = TAKE_PTR(list);
@@ -168,7 +174,8 @@ static int graph_add(Graph *g, const char *id, const json_t *child, size_t paren
 
         if (!GROW(g->nodes, g->n))
                 return -ENOMEM;
-        g->nodes[g->n++] = (GraphNode){.parent = parent, .depth = depth, .mark = "", .serial = json_number(child, "serial"),
+        g->nodes[g->n++] = (GraphNode){.parent = parent, .depth = depth, .mark = "",
+                                       .serial = json_number(child, "serial"),
                                        .late = json_is_true(json_object_get(child, "late")),
                                        .again = json_object_get(g->seen, id) != NULL};
         memcpy(g->nodes[at].id, id, REGION_ID_MAX);
@@ -230,10 +237,11 @@ static void graph_begin(Graph *g, size_t lines, size_t columns) {
         const size_t width = 2 * MARGIN + (columns - 1) * COLUMN + NODE_WIDTH, height = HEAD + lines * LINE + MARGIN;
 
         graph_put(g,
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %zu %zu\" width=\"%zu\" height=\"%zu\" role=\"img\" "
-                  "aria-label=\"Delegation tree of object %s\">\n<title>Object %s and %zu below</title>\n<style>"
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %zu %zu\" width=\"%zu\" height=\"%zu\" "
+                  "role=\"img\" aria-label=\"Delegation tree of object %s\">\n<title>Object %s and %zu below</title>\n<style>"
                   ":root{color-scheme:light dark}svg{background:#fff}.box{fill:#f6f7f9;stroke:#d9dee5}"
-                  ".again .box{stroke-dasharray:4 3}text{font:13px ui-monospace,'DejaVu Sans Mono',Menlo,monospace;fill:#16202c}"
+                  ".again .box{stroke-dasharray:4 3}"
+                  "text{font:13px ui-monospace,'DejaVu Sans Mono',Menlo,monospace;fill:#16202c}"
                   ".soft{fill:#566273;font-size:11px}.edge{fill:none;stroke:#8a94a3}",
                   width, height, width, height, g->nodes[0].id, g->nodes[0].id, g->n - 1);
         for (size_t i = 0; i < ARRAY_SIZE(graph_states); i++)
@@ -256,11 +264,11 @@ static double graph_y(const GraphNode *n) {
 
 static void graph_edge(Graph *g, const GraphNode *n) {
         const GraphNode *above = &g->nodes[n->parent];
-        double x = graph_x(above) + NODE_WIDTH, y = graph_y(above) + NODE_HEIGHT / 2.0, to = graph_y(n) + NODE_HEIGHT / 2.0,
-               middle = (x + graph_x(n)) / 2;
+        double x = graph_x(above) + NODE_WIDTH, y = graph_y(above) + NODE_HEIGHT / 2.0,
+               to = graph_y(n) + NODE_HEIGHT / 2.0, middle = (x + graph_x(n)) / 2;
 
-        graph_put(g, "<path class=\"edge\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n", x, y, middle, y, middle, to,
-                  graph_x(n), to);
+        graph_put(g, "<path class=\"edge\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n", x, y, middle, y, middle,
+                  to, graph_x(n), to);
 }
 
 static void graph_node(Graph *g, const GraphNode *n) {
@@ -281,12 +289,13 @@ static void graph_node(Graph *g, const GraphNode *n) {
                 graph_put_text(g, *n->status ? n->status : "no answer", TITLE_MOST);
                 graph_put(g, "%s", n->late ? ", late" : "");
         }
-        graph_put(g, "%s</title><rect class=\"box\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"5\"/>"
-                     "<rect class=\"mark\" x=\"%.1f\" y=\"%.1f\" width=\"6\" height=\"%d\" rx=\"2\"/><text x=\"%.1f\" y=\"%.1f\">",
-                  n->again ? "; drawn elsewhere, too" : "", x, y, NODE_WIDTH, NODE_HEIGHT, x, y, NODE_HEIGHT, x + 14, y + 19);
+        graph_put(g, "%s</title><rect class=\"box\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"5\"/>",
+                  n->again ? "; drawn elsewhere, too" : "", x, y, NODE_WIDTH, NODE_HEIGHT);
+        graph_put(g, "<rect class=\"mark\" x=\"%.1f\" y=\"%.1f\" width=\"6\" height=\"%d\" rx=\"2\"/>", x, y, NODE_HEIGHT);
+        graph_put(g, "<text x=\"%.1f\" y=\"%.1f\">", x + 14, y + 19);
         graph_put_text(g, n->label, LABEL_MOST);
-        graph_put(g, "</text><text class=\"soft\" x=\"%.1f\" y=\"%.1f\">..%s %s", x + 14, y + 36, n->id + REGION_ID_LEN - 6,
-                  n->state);
+        graph_put(g, "</text><text class=\"soft\" x=\"%.1f\" y=\"%.1f\">..%s %s", x + 14, y + 36,
+                  n->id + REGION_ID_LEN - 6, n->state);
         if (*n->mark || *n->status)
                 graph_put(g, ", ");
         graph_put_text(g, *n->mark ? n->mark : n->status, LABEL_MOST);

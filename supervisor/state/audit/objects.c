@@ -76,10 +76,7 @@ static int objects_take_move(ObjectFacts *o, const json_t *e, uint64_t usec) {
         if (state == OBJECT_NONE)
                 return -EUCLEAN;
         o->executions += state == OBJECT_EXECUTION;
-        o->mutations += state == OBJECT_MUTATION;
-        o->delegations += state == OBJECT_DELEGATION;
         if (o->n >= OBJECT_MARKS_MAX) {
-                o->not_kept++;
                 o->marks[o->n - 1] = (ObjectMark){usec, object_state_name(state)};
                 return objects_set(&o->reason, reason);
         }

@@ -31,7 +31,7 @@ static bool report_wants_object(const Report *r, const ObjectFacts *o) {
                (q->until_usec == 0 || o->marks[0].usec < q->until_usec);
 }
 
-/* Times may run back where clocks did: such a bar has no width, and the next one begins where it would. */
+/* Times may run back where clocks did: such a bar has no width. */
 static double report_object_x(const ObjectFacts *o, uint64_t from, uint64_t usec) {
         const uint64_t to = MAX(o->last_usec, from);
 
@@ -42,18 +42,19 @@ static void report_object_line(Report *r, const ObjectFacts *o) {
         const uint64_t from = o->marks[0].usec;
         double at = 0;
 
-        report_put(r, "<svg viewBox=\"0 0 %g %d\" role=\"img\" aria-label=\"States of object %s over time\">", WIDTH, HEIGHT,
-                   o->id);
+        report_put(r, "<svg viewBox=\"0 0 %g %d\" role=\"img\" aria-label=\"States of object %s over time\">", WIDTH,
+                   HEIGHT, o->id);
         for (size_t i = 0; i < o->n; i++) {
                 const bool last = i + 1 == o->n;
                 double x = MAX(at, report_object_x(o, from, o->marks[i].usec)),
                        end = last ? WIDTH : report_object_x(o, from, o->marks[i + 1].usec);
 
-                at = x; /* a wide bar before may cover the beginning, and never the end */
+                at = x;
                 end = MIN(MAX(end, x + LEAST), WIDTH);
-                report_put(r, "<rect class=\"f-%s\" x=\"%.1f\" y=\"2\" width=\"%.1f\" height=\"%d\"><title>%s</title></rect>",
+                report_put(r, "<rect class=\"f-%s\" x=\"%.1f\" y=\"2\" width=\"%.1f\" height=\"%d\"><title>%s",
                            report_state_mark(o->marks[i].state), MIN(x, WIDTH - LEAST), MAX(end - x, LEAST), HEIGHT - 4,
                            o->marks[i].state);
+                report_put(r, "</title></rect>");
         }
         report_put(r, "</svg>");
 }
@@ -76,8 +77,8 @@ static void report_object_row(Report *r, const ObjectFacts *o) {
 }
 
 void report_objects(Report *r) {
-        static const char *const names[] = {"object", "does", "state", "first entry", "+time", "+entries", "+executions",
-                                            "child of", "states over time", NULL};
+        static const char *const names[] = {"object", "does", "state", "first entry", "+time", "+entries",
+                                            "+executions", "child of", "states over time", NULL};
         const ObjectsFacts *f = &r->h->objects;
         size_t wanted = 0, shown = 0;
 
@@ -93,8 +94,8 @@ void report_objects(Report *r) {
                         shown++;
                 }
         report_put(r, "</tbody></table></div><ul class=\"key\"><li><i class=\"b-mark\"></i>instantiated, evaluation, "
-                      "reentry</li><li><i class=\"b-work\"></i>execution</li><li><i class=\"b-split\"></i>delegation</li><li>"
-                      "<i class=\"b-change\"></i>mutation</li><li><i class=\"b-idle\"></i>dormant</li><li><i "
+                      "reentry</li><li><i class=\"b-work\"></i>execution</li><li><i class=\"b-split\"></i>delegation</li>"
+                      "<li><i class=\"b-change\"></i>mutation</li><li><i class=\"b-idle\"></i>dormant</li><li><i "
                       "class=\"b-good\"></i>terminated</li></ul>");
         if (shown < wanted)
                 report_put(r, "<p>The newest %zu of %zu; <code>lethe object list</code> lists all.</p>", shown, wanted);

@@ -26,7 +26,8 @@ static int fill(Txn *t, const char *id, const char *other, const char *absent, c
         static const EntryKind kinds[] = {ENTRY_INSTANTIATED, ENTRY_EVALUATION, ENTRY_DELEGATION, ENTRY_CHILD, ENTRY_DORMANT};
         Store *s = txn_store(t);
         json_t *intent = json_pack("{s:{s:s}}", "do", "skill", "x"), *context = json_object(),
-               *fold = json_pack("{s:{s:{s:{s:s}}, s:i, s:i}, s:{}}", "dormant", "trigger", "prerequisite", "slot", "go", "since", 0, "not_before", 0, "children_ever");
+               *fold = json_pack("{s:{s:{s:{s:s}}, s:i, s:i}, s:{}}", "dormant", "trigger", "prerequisite", "slot", "go", "since", 0,
+                                 "not_before", 0, "children_ever");
         ObjectMemory after = {.intent = intent, .context = context, .fold = fold};
         uint8_t prev[ENTRY_HASH_BYTES] = {0};
         char keyid[ENTRY_KEYID_LEN + 1];
@@ -40,7 +41,8 @@ static int fill(Txn *t, const char *id, const char *other, const char *absent, c
 
                 after.state = entry_kind_state(kinds[n]) ?: after.state;
                 r = entry_make(&(EntryNew){.object = id, .n = n, .time_usec = 1 + n, .prev = n > 0 ? prev : NULL, .node = store_origin(s), .trace = id, .kind = kinds[n],
-                                           .state = after.state, .data = data}, keyid, sign, s, &e, d) ?: append_foreign(t, &e, &after, n + 1 == ARRAY_SIZE(kinds), "test");
+                                           .state = after.state, .data = data}, keyid, sign, s, &e, d)
+                                ?: append_foreign(t, &e, &after, n + 1 == ARRAY_SIZE(kinds), "test");
                 memcpy(prev, e.hash, sizeof(prev));
                 entry_deinit(&e);
                 json_decref(data);
