@@ -12,8 +12,8 @@
  *   KIND       a descriptor's kind (memory.h), "child", "closed" (an aggregate closed), "input"
  *
  * Complete form: durations as *_usec numbers; "is" of a slot's condition and "state" of an object's are said. At most
- * TRIGGER_NODES_MAX nodes, TRIGGER_DEPTH_MAX levels. "at": json_u64(); text of a date in UTC (2026-12-01T08:00) is read,
- * too. "version": at least n. "within": the last of n outcomes comes at most so long after the first of the n. */
+ * TRIGGER_NODES_MAX nodes, TRIGGER_DEPTH_MAX levels. "at": json_u64(), or text of a date in UTC (2026-12-01T08:00);
+ * "version": at least n. "within": the last of n outcomes comes at most so long after the first of the n. */
 #pragma once
 
 #include "object/entry.h"
