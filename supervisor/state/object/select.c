@@ -249,8 +249,9 @@ static int select_negative(Selection *s) {
                     (strcmp(json_str(negative, "skill"), skill) == 0 ||
                      strcmp(json_str(negative, "capability"), skill) == 0))
                         return select_dormancy(s, "negative",
-                                               json_pack("{s:[{s:{s:s}}, {s:{s:s, s:i}}]}", "any", "policy", "not",
-                                                         s->ref, "outcomes", "kind", "input", "n", 1));
+                                               json_pack("{s:[{s:{s:s}}, {s:{s:s, s:i}}, {s:{s:s}}]}", "any",
+                                                         "policy", "not", s->ref, "outcomes", "kind", "input", "n", 1,
+                                                         "event", "type", "skill.registered"));
         return 0;
 }
 

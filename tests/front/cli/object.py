@@ -290,13 +290,13 @@ def the_deadline_of_an_execution_is_in_its_grant():  # O-21, O-50
 
 
 @case
-def a_lack_is_tried_again_when_somebody_speaks():  # O-49, O-50
+def a_lack_is_tried_again_when_somebody_speaks_or_a_skill_is_registered():  # O-49, O-50
     o = create({"do": {"skill": "later"}}, {"skills": ["later"]})
     same(cycle(o)["outcome"]["kind"], "negative")
-    same(cycle(o)["reason"], "negative")
+    same([cycle(o)["reason"], cycle(o)["action"]], ["negative", "none"])
+    same(lethe("object", "input", o, "try again").code, 0)
+    same([cycle(o)["action"], cycle(o)["outcome"]["kind"], cycle(o)["reason"]], ["reentry", "negative", "negative"])
     python_skill("later", "import lethe\nlethe.result('here')\n")
-    same(cycle(o)["action"], "none")
-    same(lethe("object", "input", o, "the skill is registered now").code, 0)
     same([cycle(o)["action"], cycle(o)["outcome"]["value"]], ["reentry", "here"])
     lethe("object", "end", o)
 

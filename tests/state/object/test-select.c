@@ -149,7 +149,7 @@ static const struct {
         {"backed off", WITH("{}"), NULL, "failure +2", NULL, NULL, NULL, NULL, NULL, ACTION_EXECUTION, "step", "\"attempt\":2"},
         {"backed off on another node", WITH("{}"), NULL, "failure cycle node:b +2 cycle", NULL, NULL, NULL, NULL, NULL, ACTION_EXECUTION, "step", "\"attempt\":2"},
         {"a success resets", WITH("{}"), NULL, "failure timeout success cycle +60 cycle failure", NULL, NULL, NULL, NULL, NULL, ACTION_DORMANCY, "backoff", "\"w\":7"},
-        {"this node cannot", WITH("{}"), NULL, "negative", "{\"capability\":\"gpu\"}", NULL, NULL, NULL, NULL, ACTION_DORMANCY, "negative", "{\"any\":[{\"policy\":{\"not\":\"sha256:policy\"}},{\"outcomes\":{\"kind\":\"input\",\"n\":1}}]}"},
+        {"this node cannot", WITH("{}"), NULL, "negative", "{\"capability\":\"gpu\"}", NULL, NULL, NULL, NULL, ACTION_DORMANCY, "negative", "{\"any\":[{\"policy\":{\"not\":\"sha256:policy\"}},{\"outcomes\":{\"kind\":\"input\",\"n\":1}},{\"event\":{\"type\":\"skill.registered\"}}]}"},
         {"this node cannot for long", WITH("{}"), NULL, "negative +999999", "{\"capability\":\"gpu\"}", NULL, NULL, NULL, NULL, ACTION_DORMANCY, "negative", NULL},
         {"another node can", WITH("{}"), NULL, "negative node:b", "{\"capability\":\"gpu\"}", NULL, NULL, NULL, NULL, ACTION_EXECUTION, "step", NULL},
         {"another node failed", WITH("{}"), NULL, "negative node:b failure node:a +9", "{\"capability\":\"gpu\"}", NULL, NULL, NULL, NULL, ACTION_DORMANCY, "negative", NULL},
