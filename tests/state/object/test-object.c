@@ -2,6 +2,7 @@
 #include "object/append.h"
 #include "object/trigger.h"
 #include "store/hooks.h"
+#include "tests/state/engine/gather-fixture.h"
 #include "tests/state/object/wake-fixture.h"
 
 #include <errno.h>
@@ -269,6 +270,34 @@ Test(object, the_end) {
                 wake_same(t, object_state_name(from[i]));
                 store_fixture_commit(&f, t);
         }
+}
+
+// O-30: objects that wait for a verdict wake between the verdict and its write, and the audit knows
+Test(object, woken_by_a_verdict) {
+        _cleanup_store_fixture_ StoreFixture f;
+        char id[REGION_ID_MAX], region[REGION_ID_MAX];
+        uint64_t version;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        gather_define(&f, "a", "first/2");
+        gather_define(&f, "b", NULL);
+        gather_define(&f, "plain", NULL);
+        t = store_fixture_begin(&f, true);
+        created(t, id);
+        asleep(t, id, "{\"event\":{\"type\":\"slot.arbitrated\",\"match\":{\"slot\":\"a\"}}}", 0);
+        store_fixture_commit(&f, t);
+        gather_one(&f, "s", "a", "one", -1, region);
+        t = store_fixture_begin(&f, false);
+        cr_expect_eq(wake_due_of(t, id), UINT64_MAX);
+        store_abort(t);
+        gather_one(&f, "s", "a", "one", -1, region);
+        t = store_fixture_begin(&f, false);
+        cr_expect_eq(wake_due_of(t, id), 0);
+        wake_same(t, "after");
+        store_abort(t);
+        cr_expect_str_eq(gather_value(&f, "a", &version), "one");
+        gather_audit(&f);
 }
 
 /* Words and inputs of others have bounds, and are UTF-8; a refusal appends nothing. */
