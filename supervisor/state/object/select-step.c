@@ -134,14 +134,16 @@ int select_split(Selection *s) {
         size_t at = json_number(fold, "step");
         const json_t *args = json_object_get(memory_step(intent, at), "args");
         const json_t *scope = json_object_get(s->m->context, "scope");
-        _cleanup_json_ json_t *after = NULL;
+        _cleanup_json_ json_t *after = NULL, *complete = NULL;
         int r;
 
         if (json_number(fold, "timeouts") < 2 || json_object_get(fold, "again") || json_object_get(fold, "remainder") ||
             !select_allows(s, ACTION_MUTATION) || !select_can_split(args))
                 return 0;
         after = select_halves(intent, at);
-        r = after ? intent_refine_check(intent, after, "narrow", scope, NULL) : -ENOMEM;
+        r = after ? intent_complete(after, s->m->object, &complete, NULL)
+                            ?: intent_refine_check(intent, after, "narrow", scope, NULL)
+                  : -ENOMEM;
         if (r != 0)
                 return r < 0 ? r : 0; /* no further step is possible */
         return select_take(s, ACTION_MUTATION, "timeout",

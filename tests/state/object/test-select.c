@@ -319,3 +319,28 @@ Test(select, needs) {
                 history_end(&h);
         }
 }
+
+// O-50: halves that no intent may have, with too many steps or bytes, are not made, and the retries go on
+Test(select, no_room_for_halves) {
+        for (unsigned row = 0; row < 2; row++) {
+                _cleanup_json_ json_t *local = NULL;
+                _cleanup_(selected_deinit) Selected s = {0};
+                _cleanup_buf_ Buf intent = {0};
+                History h;
+
+                cr_assert_eq(buf_add_str(&intent, "{\"do\":{\"steps\":["), 0);
+                for (unsigned i = 0; i < (row == 0 ? INTENT_STEPS_MAX : 1); i++)
+                        cr_assert_eq(buf_printf(&intent, "%s{\"skill\":\"convert\",\"args\":[\"a\",\"b\"],\"input\":\"%0*u\"}",
+                                                i > 0 ? "," : "", row == 0 ? 1 : INTENT_INPUT_MAX, 0),
+                                     0);
+                cr_assert_eq(buf_add_str(&intent, "]}}"), 0);
+                history_begin(&h, intent.data, NULL);
+                select_tell(&h, "timeout timeout", NULL, NULL);
+                local = history_local(&h, "allowed", NULL);
+                history_select(&h, local, &s);
+                cr_expect_eq(s.action, ACTION_DORMANCY, "row %u", row);
+                cr_expect_str_eq(s.reason, "backoff", "row %u", row);
+                history_perform(&h, &s);
+                history_end(&h);
+        }
+}
