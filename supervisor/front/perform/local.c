@@ -94,7 +94,7 @@ static int local_see(Store *s, const char *id, LocalView *v, Diag *reterr) {
         v->state = row.state;
         if (r != 0 || row.state == OBJECT_TERMINATED || row.away || row.forked || row.behind || row.unknown)
                 return r; /* object_cycle() refuses, whatever the policy says */
-        r = object_memory(t, &row, false, &m, reterr);
+        r = object_memory_kept(t, &row, &m, reterr);
         if (r == 0)
                 r = local_see_step(&m, v);
         return r == 0 ? local_is_interrupted(t, s, &row, &m, &v->interrupted) : r;

@@ -2,6 +2,7 @@
 
 #include "engine/fold-slot.h"
 #include "ledger/signed-note.h"
+#include "object/kept.h"
 #include "object/trigger.h"
 #include "record/wake.h"
 #include "store/hooks.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 void appending_deinit(Appending *a) {
+        kept_put(&a->memory); /* of an aborted transaction: no row has such a head */
         object_row_deinit(&a->row);
         memory_deinit(&a->memory);
         *a = APPENDING_NULL;
@@ -200,7 +202,7 @@ static int append_record(Txn *t, const char *who, const Entry *e, const ObjectMe
 }
 
 int append_open(Txn *t, const char *id, Appending *ret, Diag *reterr) {
-        int r = object_get(t, id, &ret->row, reterr) ?: object_memory(t, &ret->row, false, &ret->memory, reterr);
+        int r = object_get(t, id, &ret->row, reterr) ?: object_memory_kept(t, &ret->row, &ret->memory, reterr);
 
         ret->t = t;
         return r;

@@ -1,4 +1,5 @@
 #include "object/append.h"
+#include "object/kept.h"
 #include "object/object.h"
 
 #include "ledger/signed-note.h"
@@ -132,6 +133,21 @@ int object_memory(Txn *t, const ObjectRow *row, bool whole, ObjectMemory *ret, D
         *ret = m;
         m = OBJECT_MEMORY_NULL;
         return 0;
+}
+
+int object_memory_kept(Txn *t, const ObjectRow *row, ObjectMemory *ret, Diag *reterr) {
+        _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
+        int r;
+
+        if (kept_get(row->head, &m) && m.n == row->n && m.state == row->state && strcmp(m.object, row->object) == 0) {
+                *ret = m;
+                m = OBJECT_MEMORY_NULL;
+                return 0;
+        }
+        r = object_memory(t, row, false, ret, reterr);
+        if (r == 0)
+                kept_put(ret);
+        return r;
 }
 
 int object_history(Txn *t, const ObjectRow *row, uint64_t from, json_t **ret, Diag *reterr) {

@@ -30,6 +30,9 @@ int object_code(int r);
 /* The memory of an object, from the newest checkpoint on; whole: from the first entry. Another head than in the row
  * (O-8) is ENGINE_E_BAD_CHAIN. */
 int object_memory(Txn *t, const ObjectRow *row, bool whole, ObjectMemory *ret, Diag *reterr);
+/* As object_memory() from the newest checkpoint on, or the same fold as this process had it last (object/kept.h): for
+ * cycles. A change of the stored entries behind the head's back is found by reading alone: verify and audit read. */
+int object_memory_kept(Txn *t, const ObjectRow *row, ObjectMemory *ret, Diag *reterr);
 /* Array of entries as JSON (with "hash", "keyid" and "seq" added), from `from` on. */
 int object_history(Txn *t, const ObjectRow *row, uint64_t from, json_t **ret, Diag *reterr);
 /* Array of {"object","state","n","due"?: usec,"intent": {"skill": NAME} | {"delegate": n} | {"wait": true} |
