@@ -10,7 +10,6 @@
 
 #define TRIGGER_VERSION_MOST ((uint64_t)JSON_INTEGER_MOST)
 #define TRIGGER_DIGEST_MAX 128
-#define TRIGGER_MATCH_TEXT_MAX 1024
 #define TRIGGER_MATCH_NAME_MAX 64
 
 /* Kinds of outcomes that are no kinds of descriptors. */
@@ -162,7 +161,7 @@ static int trigger_read_match(const Form *f, const FormPlace *at, const json_t *
                 if (*key == 0 || strlen(key) > TRIGGER_MATCH_NAME_MAX)
                         return form_bad(f, here, NULL, "a member's name has 1 to %d bytes", TRIGGER_MATCH_NAME_MAX);
                 if (json_is_string(item))
-                        e = form_text(f, here, item, 0, TRIGGER_MATCH_TEXT_MAX, &s);
+                        e = form_text(f, here, item, 0, WAKE_MATCH_MAX, &s);
                 else if (!json_is_integer(item) && !json_is_boolean(item) && !json_is_null(item))
                         e = form_bad(f, here, item, "must be text, an integer, a boolean or null");
                 if (e != 0)

@@ -1,5 +1,6 @@
 /* Runs: tests. Wake triggers: the grammar with each bound and error, what holds and what is unmet, and the laws of any, all,
  * time and needs over random triggers (O-30, O-31, O-32, O-33, O-34). */
+#include "record/wake.h"
 #include "tests/state/object/intent-fixture.h"
 
 #define AT9999 "'253402300799999999'"
@@ -195,6 +196,32 @@ Test(object_trigger, bounds_of_nodes_and_depth) {
 
                 cr_expect_eq(e, rows[i].rule ? OBJECT_E_INTENT : 0, "%s: %d %s", rows[i].what, e, d.text);
                 cr_expect(!rows[i].rule || strstr(d.text, rows[i].rule), "%s: %s", rows[i].what, d.text);
+        }
+}
+
+// O-31: a match is a row of a table, and has the bound of the row
+Test(object_trigger, bounds_of_a_match) {
+        static const struct {
+                const char *what;
+                size_t n;
+                const char *rule; /* NULL: taken */
+        } rows[] = {
+                {"512 bytes in all", WAKE_MATCH_MAX - strlen("{\"m\":\"\"}"), NULL},
+                {"513 bytes in all", WAKE_MATCH_MAX - strlen("{\"m\":\"\"}") + 1, "event.match: 513 bytes: at most 512 are allowed"},
+                {"a text of 513 bytes", WAKE_MATCH_MAX + 1, "event.match.m: "},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_free_ char *text = calloc(1, rows[i].n + 1);
+                _cleanup_json_ json_t *in = NULL, *out = NULL;
+                Diag d = {0};
+                int e;
+
+                memset(text, 'x', rows[i].n);
+                in = json_pack("{s:{s:s, s:{s:s}}}", "event", "type", "slot.written", "match", "m", text);
+                e = trigger_complete(in, NULL, &out, &d);
+                cr_expect_eq(e, rows[i].rule ? OBJECT_E_INTENT : 0, "%s: %d %s", rows[i].what, e, d.text);
+                cr_expect(!rows[i].rule || strncmp(d.text, rows[i].rule, strlen(rows[i].rule)) == 0, "%s: %s", rows[i].what, d.text);
         }
 }
 
