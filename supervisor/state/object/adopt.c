@@ -3,6 +3,7 @@
 #include "engine/fold-slot.h"
 #include "object/append.h"
 #include "object/chain.h"
+#include "object/report.h"
 #include "object/transfer.h"
 #include "object/trust.h"
 #include "record/rows.h"
@@ -245,6 +246,8 @@ static int adopt_others(const Adopt *a, json_t **ret, Diag *reterr) {
         for (size_t i = 0; r == 0 && i < a->n; i++)
                 if (i != a->chosen)
                         r = adopt_append(&up, &a->branches[i], reterr);
+        if (r == 0)
+                r = report_arrived(a->t, a->id, a->who, reterr);
         if (r != 0)
                 return r;
         *ret = json_pack("{s:s, s:s, s:o, s:s, s:b}", "object", a->id, "head", a->branches[a->chosen].head, "n",

@@ -1,5 +1,7 @@
 #include "object/report.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 
 /* A positive code of an append: memory and entry contradict each other. */
@@ -91,6 +93,21 @@ int report_gather(Appending *parent, bool all, Diag *reterr) {
                 if (r == 0)
                         r = report_look(parent, json_text(id), reterr);
         return r;
+}
+
+int report_arrived(Txn *t, const char *id, const char *who, Diag *reterr) {
+        _cleanup_appending_ Appending a = APPENDING_NULL;
+        char trace[REGION_ID_MAX];
+        Diag none;
+        int r = append_open(t, id, &a, reterr);
+
+        if (r != 0 || object_eligible(&a.row, &none) != 0)
+                return report_whole(r);
+        a.who = who;
+        a.now_usec = clock_real_usec();
+        a.trace = trace;
+        r = region_id_new(a.now_usec, trace);
+        return r ?: report_gather(&a, true, reterr) ?: report_to_parent(&a, reterr);
 }
 
 int report_non_responses(Appending *parent, Diag *reterr) {

@@ -1,6 +1,5 @@
 #include "object/transfer.h"
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "engine/fold-slot.h"
 #include "object/append.h"
@@ -247,22 +246,6 @@ static int import_branch(const Import *i, Diag *reterr) {
                                 NULL);
 }
 
-/* Children may have ended during the parent's absence, and a parent may wait for the child (O-26). */
-static int import_report(const Import *i, Diag *reterr) {
-        _cleanup_appending_ Appending a = APPENDING_NULL;
-        char trace[REGION_ID_MAX];
-        Diag none;
-        int r = append_open(i->t, i->id, &a, reterr);
-
-        if (r != 0 || object_eligible(&a.row, &none) != 0)
-                return r;
-        a.who = i->who;
-        a.now_usec = clock_real_usec();
-        a.trace = trace;
-        r = region_id_new(a.now_usec, trace);
-        return r ?: report_gather(&a, true, reterr) ?: report_to_parent(&a, reterr);
-}
-
 static int import_answer(const Import *i, json_t **ret, Diag *reterr) {
         _cleanup_object_row_ ObjectRow row = {0};
         Diag none;
@@ -283,8 +266,8 @@ int object_import(Txn *t, const ObjectBundle *b, const char *who, json_t **ret, 
                 return r;
         switch (*i.how) {
         case 'n':
-        case 'a': r = import_ahead(&i) ?: import_report(&i, reterr); break;
-        case 'e': r = import_equal(&i) ?: import_report(&i, reterr); break;
+        case 'a': r = import_ahead(&i) ?: report_arrived(t, i.id, who, reterr); break;
+        case 'e': r = import_equal(&i) ?: report_arrived(t, i.id, who, reterr); break;
         case 'b': r = import_behind(&i); break;
         default: r = import_branch(&i, reterr);
         }

@@ -2,6 +2,7 @@
 
 #include "engine/fold-slot.h"
 #include "object/append.h"
+#include "object/report.h"
 #include "object/transfer.h"
 #include "record/object-row.h"
 #include "record/rows.h"
@@ -99,7 +100,8 @@ static int trust_change(Txn *t, const char *id, const char *keyid, const char *w
         fields = json_pack("{s:s, s:o, s:O*, s:O*, s:o*}", "object", id, "n", json_u64(row.n), "due",
                            json_object_get(row.row, "due"), "wake", json_object_get(row.row, "wake"), "unknown",
                            unknown ? json_true() : NULL);
-        return fold_slot_append(t, &(Event){.type = "object.armed", .who = who, .fields = fields}, NULL);
+        return fold_slot_append(t, &(Event){.type = "object.armed", .who = who, .fields = fields}, NULL)
+                       ?: unknown ? 0 : report_arrived(t, id, who, &d);
 }
 
 static int trust_change_all(Txn *t, const char *keyid, const char *who) {
