@@ -59,7 +59,7 @@ static int memory_check_move(const ObjectMemory *m, const Entry *e, Diag *reterr
 
         if (note)
                 legal = m->state != OBJECT_NONE &&
-                        (m->state != OBJECT_TERMINATED ||
+                        (m->state != OBJECT_TERMINATED || e->kind == ENTRY_ADOPTED ||
                          (e->kind == ENTRY_CHILD && json_is_true(json_object_get(memory_data(e), "late"))));
         else
                 legal = object_state_can_move(m->state, to) &&
@@ -68,7 +68,7 @@ static int memory_check_move(const ObjectMemory *m, const Entry *e, Diag *reterr
                 return diag(reterr, OBJECT_E_MOVE,
                             "entry %" PRIu64 " of object %s: \"%s\" does not follow the state %s%s", e->n,
                             json_str(e->json, "object"), entry_kind_name(e->kind), object_state_name(m->state),
-                            m->state == OBJECT_TERMINATED ? ", which is final: only late answers of children do" : "");
+                            m->state == OBJECT_TERMINATED ? ", which is final: only late answers of children and adopted histories do" : "");
         if (e->state != (note ? m->state : to))
                 return diag(reterr, OBJECT_E_MOVE,
                             "entry %" PRIu64 " of object %s says that the state is %s: after \"%s\" the state is %s",

@@ -60,7 +60,7 @@ void memory_deinit(ObjectMemory *m);
 /* Takes the next entry. Checked are number, prev, object, the move (O-18), "state", and data as of entry.h: intents
  * parse and stay in the scope, a mutation refines (O-23), a child belongs to the object and answers once (O-26). The
  * time is only recorded: clocks may jump. First of a memory: instantiated, or a checkpoint (memory_from_checkpoint()).
- * A terminated object takes late answers of children only (O-20). Returns 0, OBJECT_E_CHAIN, OBJECT_E_MOVE,
+ * A terminated object takes only late answers of children and adopted histories (O-20). Returns 0, OBJECT_E_CHAIN, OBJECT_E_MOVE,
  * OBJECT_E_SYNTAX, OBJECT_E_INTENT, OBJECT_E_SCOPE with a message, -ENOMEM; the memory is unchanged then. */
 int memory_apply(ObjectMemory *m, const Entry *e, Diag *reterr);
 /* {"version":1,"n","head","time","state","intent","context","fold"}: for checkpoints, and for comparing two folds.

@@ -264,3 +264,24 @@ Test(children, three_levels) {
         node_holds(&n, id, "three levels");
         cr_assert_eq(audit_run(n.s.store, &a) ?: audit_fold(n.s.store, &a, &n.s.d), 0, "%s; expected %s; found %s", a.what, a.expected, a.found);
 }
+
+// O-24, O-26: an object that calls another its parent is no child of it, and changes nothing there.
+Test(children, a_false_child) {
+        _cleanup_json_ json_t *intent = json_of("{\"do\": {\"skill\": \"x\"}}");
+        char id[REGION_ID_MAX];
+        _cleanup_family_ Family f;
+        uint64_t before;
+        Txn *t;
+
+        family_init(&f, "{\"mode\": \"any\"}", 2);
+        before = node_entries(&f.n, f.parent);
+        t = store_fixture_begin(&f.n.s, true);
+        cr_assert_eq(node_end(&f.n, t, object_create(t, &(ObjectNew){.who = WHO, .intent = intent, .policy = "p1", .now_usec = f.n.now, .parent = f.parent, .serial = 1}, id, NULL,
+                                                     &f.n.s.d)), 0, "%s", f.n.s.d.text);
+        family_answer(&f, id, 's');
+        cr_assert_eq(node_entries(&f.n, f.parent), before, "a false child answered");
+        cr_assert_str_eq(node_act(&f.n, f.parent), "none");
+        family_answer(&f, f.child[0], 's');
+        cr_assert_str_eq(node_act(&f.n, f.parent), "reentry");
+        family_sound(&f, "a false child");
+}

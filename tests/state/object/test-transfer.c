@@ -378,6 +378,7 @@ Test(transfer, answers_over_stores) {
                 char parent[REGION_ID_MAX], child[REGION_ID_MAX] = "";
                 const char *id;
                 json_t *intent;
+                uint64_t before;
                 _cleanup_pair_ Pair p;
                 Node *where;
 
@@ -398,10 +399,125 @@ Test(transfer, answers_over_stores) {
                 imported(&p.a, &back, row == CHILD_AWAY ? "ahead" : "equal", true, names[row]);
                 note = node_last(&p.a, parent, "child");
                 cr_assert_str_eq(json_str(json_object_get(note, "data"), "status"), "success", "%s", names[row]);
+                before = node_entries(&p.a, parent);
+                imported(&p.a, &back, row == CHILD_AWAY ? "equal" : "behind", true, names[row]); /* no second answer */
+                cr_assert_eq(node_entries(&p.a, parent), before, "%s: the child answered twice", names[row]);
                 cr_assert_str_eq(node_act(&p.a, parent), "reentry", "%s", names[row]);
                 cr_assert_str_eq(node_act(&p.a, parent), "termination", "%s", names[row]);
                 sound(&p.a, parent, names[row]);
         }
+}
+
+// O-9, O-26: the answer of a child whose signer nobody trusts waits for trust.
+Test(transfer, an_answer_waits_for_trust) {
+        _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
+        _cleanup_buf_ Buf out = {0}, back = {0};
+        char parent[REGION_ID_MAX], child[REGION_ID_MAX] = "";
+        _cleanup_node_ Node a, b;
+        const char *id;
+        json_t *intent;
+
+        node_init(&a);
+        node_init(&b);
+        cr_assert_eq(trust(&b, &a, false), 0);
+        node_create(&a, "{\"do\": {\"delegate\": [{\"do\": {\"skill\": \"x\"}}]}}", parent);
+        cr_assert_str_eq(node_act(&a, parent), "delegation");
+        cr_assert_str_eq(node_act(&a, parent), "dormancy");
+        node_memory(&a, parent, &m);
+        json_object_foreach(json_object_get(json_object_get(m.fold, "delegation"), "children"), id, intent)
+                snprintf(child, sizeof(child), "%s", id);
+        exported(&a, child, true, &out);
+        imported(&b, &out, "new", true, "child");
+        node_execute(&b, child, NULL, SUCCESS, NULL);
+        cr_assert_str_eq(node_act(&b, child), "termination");
+        exported(&b, child, false, &back);
+        imported(&a, &back, "ahead", false, "back");
+        cr_assert_str_eq(node_act(&a, parent), "none", "an untrusted key answered");
+        cr_assert_eq(trust(&a, &b, false), 0);
+        cr_assert_str_eq(node_act(&a, parent), "reentry");
+        cr_assert_str_eq(node_act(&a, parent), "termination");
+        sound(&a, parent, "trust");
+}
+
+/* Copies the store's folder, while the store is closed. */
+static void node_copy(Node *from, Node *to) {
+        char command[4 * PATH_MAX];
+
+        store_fixture_close(&from->s);
+        store_fixture_close(&to->s);
+        snprintf(command, sizeof(command), "rm -rf %.4000s && cp -a %.4000s %.4000s", to->s.dir, from->s.dir, to->s.dir);
+        cr_assert_eq(system(command), 0);
+        setenv("LETHE_ANCHOR", "", 1);
+        store_fixture_open(&to->s, STORE_SUPERVISE);
+        store_fixture_open(&from->s, STORE_SUPERVISE);
+}
+
+// O-8, O-42: a store that was restored from a backup meets its own later entries: it takes them, or the object is forked.
+Test(transfer, own_entries_of_another_history) {
+        for (int went_on = 0; went_on < 2; went_on++) {
+                _cleanup_json_ json_t *o = NULL;
+                _cleanup_buf_ Buf file = {0};
+                _cleanup_node_ Node a, old;
+                char id[REGION_ID_MAX];
+
+                node_init(&a);
+                node_init(&old);
+                node_create(&a, LOOP, id);
+                rounds(&a, id, 1);
+                node_copy(&a, &old);
+                rounds(&a, id, 2);
+                exported(&a, id, false, &file);
+                old.now = a.now;
+                rounds(&old, id, went_on);
+                imported(&old, &file, went_on ? "forked" : "ahead", !went_on, "restored");
+                if (went_on)
+                        cr_assert_eq(node_cycle(&old, id, &o), ENGINE_E_NOT_ELIGIBLE);
+                else
+                        rounds(&old, id, 1);
+        }
+}
+
+// O-20, O-42: a history that has ended may be the one that goes on, or the one that does not.
+Test(transfer, adopting_an_end) {
+        for (int own = 0; own < 2; own++)
+                for (int ended = 0; ended < 2; ended++) {
+                        _cleanup_json_ json_t *o = NULL, *answer = NULL, *cycle = NULL;
+                        _cleanup_object_row_ ObjectRow here = {0}, there = {0}, after = {0};
+                        _cleanup_buf_ Buf out = {0}, back = {0};
+                        _cleanup_free_ char *name = NULL;
+                        char head[HASH_HEX_MAX];
+                        _cleanup_pair_ Pair p;
+                        Txn *t;
+
+                        cr_assert_geq(asprintf(&name, "%s head, %s ended", own ? "own" : "other", ended ? "this one" : "the other one"), 0);
+                        pair_init(&p);
+                        exported(&p.a, p.id, false, &out);
+                        imported(&p.b, &out, "new", true, name);
+                        p.b.now = p.a.now;
+                        for (int k = 0; k < 2; k++) {
+                                Node *n = k ? &p.a : &p.b; /* a goes on when own is not what ended, and so on */
+
+                                if ((k == own) == ended) {
+                                        _cleanup_json_ json_t *end = NULL;
+
+                                        t = store_fixture_begin(&n->s, true);
+                                        cr_assert_eq(node_end(n, t, object_end(t, p.id, WHO, "requested", &end, &n->s.d)), 0, "%s: %s", name, n->s.d.text);
+                                } else
+                                        rounds(n, p.id, 1);
+                        }
+                        exported(&p.b, p.id, false, &back);
+                        imported(&p.a, &back, "forked", false, name);
+                        node_row(&p.a, p.id, &here);
+                        node_row(&p.b, p.id, &there);
+                        hex_encode(own ? here.head : there.head, ENTRY_HASH_BYTES, head);
+                        t = store_fixture_begin(&p.a.s, true);
+                        cr_assert_eq(node_end(&p.a, t, object_adopt(t, p.id, head, WHO, &o, &p.a.s.d)), 0, "%s: %s", name, p.a.s.d.text);
+                        node_row(&p.a, p.id, &after);
+                        cr_assert_eq(after.state == OBJECT_TERMINATED, ended, "%s: %s", name, object_state_name(after.state));
+                        p.a.now = MAX(p.a.now, p.b.now) + SECOND;
+                        cr_assert_eq(node_cycle(&p.a, p.id, &cycle), ended ? ENGINE_E_TERMINATED : 0, "%s: %s", name, p.a.s.d.text);
+                        sound(&p.a, p.id, name);
+                }
 }
 
 // O-38, O-43: an execution does not move, and one that began elsewhere is not settled here.
