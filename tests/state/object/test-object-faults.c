@@ -40,6 +40,22 @@ char *__wrap_strndup(const char *s, size_t n) {
         return fails() ? NULL : __real_strndup(s, n);
 }
 
+static size_t live; /* blocks of JSON values */
+static json_malloc_t live_malloc;
+static json_free_t live_free;
+
+static void *live_more(size_t size) {
+        void *p = live_malloc(size);
+
+        live += p != NULL;
+        return p;
+}
+
+static void live_less(void *p) {
+        live -= p != NULL;
+        live_free(p);
+}
+
 /* All that writes: a creation, an input, a wake, what is armed anew, and an end. */
 static int work(Txn *t, const char *sleeper, const json_t *intent, const json_t *input, Diag *d) {
         _cleanup_json_ json_t *one = NULL, *two = NULL, *three = NULL;
@@ -114,6 +130,8 @@ Test(object_faults, each_allocation) {
         Txn *t;
         int r;
 
+        json_get_alloc_funcs(&live_malloc, &live_free);
+        json_set_alloc_funcs(live_more, live_less);
         intent = json_pack("{s:{s:s}}", "do", "skill", "x");
         input = json_string("hello");
         store_fixture_init(&f, STORE_WRITE);
@@ -123,6 +141,8 @@ Test(object_faults, each_allocation) {
         whole_work = events(t);
         store_abort(t);
         do {
+                size_t before = live;
+
                 t = store_fixture_begin(&f, true);
                 left = point++;
                 r = work(t, sleeper, intent, input, &d);
@@ -135,6 +155,7 @@ Test(object_faults, each_allocation) {
                         store_fixture_commit(&f, t);
                 else
                         store_abort(t);
+                cr_assert_eq(live, before, "allocation %u: %zd values more than before (%d)", point, (ssize_t)(live - before), r);
                 if (happened && point % 50 == 0)
                         whole(&f, sleeper, false, "allocation", point);
         } while (happened && point < 20000);
