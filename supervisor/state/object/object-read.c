@@ -139,7 +139,7 @@ int object_memory_kept(Txn *t, const ObjectRow *row, ObjectMemory *ret, Diag *re
         _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
         int r;
 
-        if (kept_get(row->head, &m) && m.n == row->n && m.state == row->state && strcmp(m.object, row->object) == 0) {
+        if (kept_get(row->object, row->head, &m) && m.n == row->n && m.state == row->state && strcmp(m.object, row->object) == 0) {
                 *ret = m;
                 m = OBJECT_MEMORY_NULL;
                 return 0;

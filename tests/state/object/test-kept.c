@@ -2,64 +2,69 @@
 
 #include "tests/state/object/history.h"
 
-static void grow(History *h) {
-        history_begin(h, "{\"do\":{\"skill\":\"convert\"},\"until\":\"never\"}", NULL);
-        history_add(h, ENTRY_EVALUATION, NULL, NULL);
-}
-
 static void run(History *h, unsigned i) {
         history_add(h, ENTRY_STARTED, NULL, history_json("{\"skill\":\"convert\",\"args\":[],\"deadline_usec\":1,\"step\":0,\"attempt\":%u}", i));
         history_add(h, ENTRY_OUTCOME, history_json("{\"kind\":\"%s\",\"latency_usec\":%u}", i % 3 ? "success" : "failure", i), NULL);
         history_add(h, ENTRY_INPUT, NULL, history_json("{\"from\":\"a\",\"input\":\"%u\"}", i));
 }
 
-// O-13, O-17: a kept fold is the fold of its head, whatever is appended afterwards, and no other head has it
+// O-13, O-17: a kept fold is the fold of its head, also after entries that were appended to the same memory; no other head has it
 Test(kept, a_head_has_its_own_fold) {
-        char *texts[40];
-        uint8_t heads[ARRAY_SIZE(texts)][ENTRY_HASH_BYTES];
-        size_t found = 0;
         History h;
 
-        grow(&h);
-        for (unsigned i = 0; i < ARRAY_SIZE(texts); i++) {
-                run(&h, i);
-                kept_put(&h.m);
-                texts[i] = history_memory(&h.m);
-                memcpy(heads[i], h.m.head, ENTRY_HASH_BYTES);
-        }
-        for (unsigned i = 0; i < ARRAY_SIZE(texts); i++) {
+        history_begin(&h, "{\"do\":{\"skill\":\"convert\"},\"until\":\"never\"}", NULL);
+        history_add(&h, ENTRY_EVALUATION, NULL, NULL);
+        for (unsigned i = 0; i < 40; i++) {
                 _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
-                uint8_t other[ENTRY_HASH_BYTES];
+                uint8_t head[ENTRY_HASH_BYTES], other[ENTRY_HASH_BYTES];
+                char *was, *is;
 
-                memcpy(other, heads[i], sizeof(other));
-                other[ENTRY_HASH_BYTES - 1] ^= 1; /* of the same place */
-                cr_expect_not(kept_get(other, &m), "head %u: a fold of another head", i);
-                if (kept_get(heads[i], &m)) {
-                        char *is = history_memory(&m);
-
-                        cr_expect_str_eq(is, texts[i], "head %u", i);
-                        free(is);
-                        found++;
-                }
-                free(texts[i]);
+                kept_put(&h.m);
+                was = history_memory(&h.m);
+                memcpy(head, h.m.head, sizeof(head));
+                memcpy(other, head, sizeof(other));
+                run(&h, i);
+                cr_expect_not(kept_get(h.m.object, h.m.head, &m), "round %u: the fold of a later head", i);
+                other[i % ENTRY_HASH_BYTES] ^= 1;
+                cr_expect_not(kept_get(h.m.object, other, &m), "round %u: a head that never was", i);
+                cr_assert(kept_get(h.m.object, head, &m), "round %u", i);
+                is = history_memory(&m);
+                cr_expect_str_eq(is, was, "round %u", i);
+                free(is);
+                free(was);
         }
-        cr_expect(found >= ARRAY_SIZE(texts) / 2, "%zu of %zu are kept", found, ARRAY_SIZE(texts)); /* heads are the same in each run */
         history_end(&h);
 }
 
-// O-13: a kept fold outlives its giver, and gives way to the newest one of its place
-Test(kept, nothing_is_kept_without_entries) {
-        _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL, none = OBJECT_MEMORY_NULL;
-        uint8_t head[ENTRY_HASH_BYTES];
+// O-13: each object has one place, folds outlive their givers, and the number of folds is bounded
+Test(kept, many_objects) {
+        _cleanup_memory_ ObjectMemory none = OBJECT_MEMORY_NULL, m = OBJECT_MEMORY_NULL;
+        size_t found = 0;
         History h;
 
         kept_put(&none);
-        cr_expect_not(kept_get(none.head, &m), "a memory without entries is no fold");
-        grow(&h);
-        kept_put(&h.m);
-        memcpy(head, h.m.head, sizeof(head));
+        cr_expect_not(kept_get("", none.head, &m), "a memory without entries is no fold");
+        history_begin(&h, "{\"do\":{\"skill\":\"convert\"}}", NULL);
+        for (unsigned i = 0; i < 4 * KEPT_SETS * KEPT_WAYS; i++) {
+                history_id(i, h.m.object);
+                kept_put(&h.m);
+                kept_put(&h.m); /* takes its own place */
+        }
+        for (unsigned i = 0; i < 4 * KEPT_SETS * KEPT_WAYS; i++) {
+                _cleanup_memory_ ObjectMemory one = OBJECT_MEMORY_NULL;
+                char id[REGION_ID_MAX];
+
+                if (kept_get(history_id(i, id), h.m.head, &one)) {
+                        cr_expect_str_eq(one.object, id);
+                        found++;
+                }
+        }
+        cr_expect(found > KEPT_SETS && found <= KEPT_SETS * KEPT_WAYS, "%zu folds", found);
+        for (unsigned i = 0; i < KEPT_WAYS; i++) {
+                _cleanup_memory_ ObjectMemory one = OBJECT_MEMORY_NULL;
+                char id[REGION_ID_MAX];
+
+                cr_expect(kept_get(history_id(4 * KEPT_SETS * KEPT_WAYS - 1 - i, id), h.m.head, &one), "the newest are there: %u", i);
+        }
         history_end(&h);
-        cr_assert(kept_get(head, &m));
-        cr_expect_eq(m.n, 2);
-        cr_expect_eq(m.state, OBJECT_EVALUATION);
 }
