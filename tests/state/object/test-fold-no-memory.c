@@ -56,18 +56,20 @@ static void no_memory_history(History *h) {
 /* One allocation after the other fails, until none does. */
 static size_t no_memory_apply(ObjectMemory *m, const Entry *e) {
         _cleanup_free_ char *before = history_memory(m);
+        Diag d;
         int r;
 
         for (size_t n = 0;; n++) {
                 _cleanup_free_ char *after = NULL;
 
                 left = n;
-                r = memory_apply(m, e, NULL);
+                d.text[0] = 0;
+                r = memory_apply(m, e, &d);
                 left = SIZE_MAX;
                 if (r == 0)
                         return n;
                 after = history_memory(m);
-                cr_assert_eq(r, -ENOMEM, "%s, allocation %zu: %d", entry_kind_name(e->kind), n, r);
+                cr_assert_eq(r, -ENOMEM, "%s, allocation %zu: %d %s", entry_kind_name(e->kind), n, r, d.text);
                 cr_assert_str_eq(before, after, "%s, allocation %zu: changed", entry_kind_name(e->kind), n);
         }
 }
