@@ -133,7 +133,7 @@ static void fold_expect_refused(History *h, uint64_t *seed, unsigned history) {
         _cleanup_free_ char *before = NULL, *after = NULL;
         _cleanup_entry_ Entry e = ENTRY_NULL;
 
-        if (to == OBJECT_NONE ? h->m.state != OBJECT_TERMINATED : object_state_can_move(h->m.state, to))
+        if (to == OBJECT_NONE ? h->m.state != OBJECT_TERMINATED || kind == ENTRY_ADOPTED : object_state_can_move(h->m.state, to))
                 number = true;
         history_make(h, kind, NULL, NULL, &e);
         if (number)

@@ -112,7 +112,7 @@ static const char *const moves_table[OBJECT_STATE_COUNT_] = {
         [OBJECT_DELEGATION] = "   .   x   .   .   .   x   .   .   .   x   x ",
         [OBJECT_DORMANT] = "      .   .   .   .   .   .   x   x   .   x   x ",
         [OBJECT_REENTRY] = "      .   x   .   .   .   .   .   .   .   x   x ",
-        [OBJECT_TERMINATED] = "   .   .   .   .   .   .   .   .   .   .   . ",
+        [OBJECT_TERMINATED] = "   .   .   .   .   .   .   .   .   .   .   x ",
 };
 
 // O-18, O-19, O-20, O-37: an entry that does not follow is refused, and changes nothing

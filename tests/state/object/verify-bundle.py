@@ -68,7 +68,7 @@ def main():
         moved = e["kind"] not in NOTES
         need(e["state"] == (STATE.get(e["kind"]) if moved else state), f"entry {n} of kind {e['kind']} does not lead to {e['state']}")
         need(e["state"] in MOVES[state] and (e["state"] != "evaluation" or (state == "execution") == (e["kind"] == "outcome")) if moved
-             else n > 0 and (state != "terminated" or (e["kind"] == "child" and e["data"]["late"] is True)),
+             else n > 0 and (state != "terminated" or e["kind"] == "adopted" or (e["kind"] == "child" and e["data"]["late"] is True)),
              f"entry {n}: \"{e['kind']}\" does not follow {state}")
         if n == 0:
             need(b'"data":{"context":' + lines[2][8:] + b',"intent":' + lines[1][7:] + b"}," in text, "intent or context is not that of the first entry")
