@@ -40,8 +40,9 @@ static int fill(Txn *t, const char *id, const char *other, const char *absent, c
                 Entry e = ENTRY_NULL;
 
                 after.state = entry_kind_state(kinds[n]) ?: after.state;
-                r = entry_make(&(EntryNew){.object = id, .n = n, .time_usec = 1 + n, .prev = n > 0 ? prev : NULL, .node = store_origin(s), .trace = id, .kind = kinds[n],
-                                           .state = after.state, .data = data}, keyid, sign, s, &e, d)
+                r = entry_make(&(EntryNew){.object = id, .n = n, .time_usec = 1 + n, .prev = n > 0 ? prev : NULL, .node = store_origin(s), .trace = id,
+                                           .kind = kinds[n], .state = after.state, .data = data},
+                               keyid, sign, s, &e, d)
                                 ?: append_foreign(t, &e, &after, n + 1 == ARRAY_SIZE(kinds), "test");
                 memcpy(prev, e.hash, sizeof(prev));
                 entry_deinit(&e);
