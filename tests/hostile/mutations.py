@@ -1045,6 +1045,10 @@ MUTATIONS = [
              "if (!r->io.out.kept || !end->keep || r->outcome != OUTCOME_EXITED || r->status != 0 || *discards)", "if (!r->io.out.kept)")],
              "a turn that fails has no decision and the session goes on", cases="loop.py"),
     # --- objects: what an entry, a skill's proposal, a child and an input cannot do
+    Mutation("objects: a kept fold is of the head in the row", [("supervisor/state/object/kept.c", "memcmp(k->memory.head, head, ENTRY_HASH_BYTES) == 0", "true")],
+             "a_head_has_its_own_fold", runner="state/object/test-object-kept"),
+    Mutation("objects: a kept fold is of the object that is asked for", [("supervisor/state/object/kept.c", "strcmp(k->memory.object, object) == 0 &&", "")],
+             "many_objects", runner="state/object/test-object-kept"),
     Mutation("objects: an entry that does not follow is refused", [("supervisor/state/object/memory.c", "        if (!legal)\n", "        if (0)\n")], "moves", runner=OBJECT_MEMORY),
     Mutation("objects: an entry follows the entry before by its hash", [("supervisor/state/object/memory.c", "if (memcmp(e->prev, m->head, ENTRY_HASH_BYTES) != 0)", "if (0)")],
              "chain", runner=OBJECT_MEMORY),
