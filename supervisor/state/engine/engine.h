@@ -70,7 +70,8 @@ typedef struct RegionStart {
  * of the slots; each verdict becomes an event gate.evaluated. With object: region.allocated, the row, and later
  * invocation.ended have "object" and "trace", for regions below with "below" true; invocation.ended also has "kept".
  * ENGINE_E_CONFLICT: the object has no open execution of this trace, or the execution has its region already. After a
- * refusal (bad_name, bad_schema, exists, too_many, not_granted, conflict): abort the transaction. After ENGINE_E_GATE the transaction has only the verdicts and region.refused: commit. */
+ * refusal (bad_name, bad_schema, exists, too_many, not_granted, conflict): abort the transaction. After ENGINE_E_GATE
+ * the transaction has only the verdicts and region.refused: commit. */
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr);
 /* For a refusal before any allocation: policy forbids the region, or the teardown would exceed its bound (I-72, I-73).
  * Appends region.refused. name: of --name. */

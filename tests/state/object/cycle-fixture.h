@@ -84,7 +84,8 @@ static inline int node_cycle_in(Node *n, Txn *t, const char *id, json_t **ret) {
         char trace[REGION_ID_MAX];
 
         region_id_new(clock_real_usec(), trace);
-        return object_cycle(t, id, &(ObjectCycle){.local = local, .who = WHO, .trace = trace, .later = n->later, .lock = store_own_lock(n->s.store)}, ret, &n->s.d);
+        return object_cycle(t, id, &(ObjectCycle){.local = local, .who = WHO, .trace = trace, .later = n->later,
+                                                  .lock = store_own_lock(n->s.store)}, ret, &n->s.d);
 }
 
 /* One cycle: *ret owned. */

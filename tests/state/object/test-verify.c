@@ -88,7 +88,8 @@ static void forge(Fixture *f, Txn *t, uint64_t at, EntryKind kind, ObjectState s
         line_of(t, f->id, prev_of, &old);
         cr_assert_eq(entry_parse(old.data, old.n, &before, &d), 0, "%s", d.text);
         append_keyid(s, keyid);
-        cr_assert_eq(entry_make(&(EntryNew){.object = f->id, .n = at, .time_usec = 1, .prev = before.hash, .node = store_origin(s), .trace = f->id, .kind = kind, .state = state},
+        cr_assert_eq(entry_make(&(EntryNew){.object = f->id, .n = at, .time_usec = 1, .prev = before.hash, .node = store_origin(s),
+                                            .trace = f->id, .kind = kind, .state = state},
                                 keyid, sign_own, s, &e, &d), 0, "%s", d.text);
         cr_assert_eq(entry_print(&e, &line), 0);
         put_body(t, seq_of(t, f->id, at), line.data, line.n);
