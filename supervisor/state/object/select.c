@@ -135,14 +135,18 @@ static int select_running(Selection *s) {
         return select_none(s, json_is_true(json_object_get(s->local, "interrupted")) ? "interrupted" : "running", NULL);
 }
 
-static int select_limits(Selection *s) {
+/* The limit that is over, or NULL. */
+static const char *select_limit(const Selection *s) {
         uint64_t attempts = json_number(s->with, "attempts");
-        const char *reason = NULL;
 
         if (s->now >= select_deadline_usec(s))
-                reason = "deadline";
-        else if (attempts > 0 && json_number(s->m->fold, "attempts") >= attempts)
-                reason = "attempts";
+                return "deadline";
+        return attempts > 0 && json_number(s->m->fold, "attempts") >= attempts ? "attempts" : NULL;
+}
+
+static int select_limits(Selection *s) {
+        const char *reason = select_limit(s);
+
         return reason ? select_take(s, ACTION_TERMINATION, reason, json_pack("{s:s}", "reason", reason)) : 0;
 }
 
@@ -222,10 +226,15 @@ static int select_until(Selection *s) {
                            json_pack("{s:s, s:O*}", "reason", "satisfied", "evidence", evidence));
 }
 
+/* Before `until`: a result may count as the last success and ask for more in one. */
+static int select_proposal(Selection *s) {
+        return select_limit(s) ? 0 : select_next(s);
+}
+
 static int select_children(Selection *s) {
         const json_t *delegation = json_object_get(s->m->fold, "delegation"), *until;
 
-        if (!delegation)
+        if (!delegation || select_limit(s))
                 return 0;
         until = json_object_get(delegation, "until_usec");
         if (!until)
@@ -283,8 +292,8 @@ static int select_rest(Selection *s) {
 }
 
 static const SelectRule select_rules[] = {
-        select_running,  select_dormant, select_policy,   select_until, select_limits, select_next,
-        select_children, select_rest,    select_negative, select_split, select_backoff, select_step,
+        select_running, select_dormant, select_policy,   select_proposal, select_children, select_until,
+        select_limits,  select_rest,    select_negative, select_split,    select_backoff,  select_step,
 };
 
 int select_action(const ObjectMemory *m, const json_t *local, Selected *ret, Diag *reterr) {

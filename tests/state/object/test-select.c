@@ -116,6 +116,8 @@ static const struct {
         {"sleeps on a slot", MAY("sleep"), CONVERT, "success", NULL, "{\"sleep\":{\"prerequisite\":{\"slot\":\"go\"}}}", NULL, NULL, NULL, ACTION_DORMANCY, "sleep", NULL},
         {"sleeps on a slot of others", MAY("sleep"), CONVERT, "success", NULL, "{\"sleep\":{\"prerequisite\":{\"slot\":\"secret\",\"equals\":1}}}", NULL, NULL, NULL, ACTION_DORMANCY, "rest", "among the reads"},
         {"may delegate", MAY("delegate"), NULL, "success", NULL, "{\"delegate\":[" CHILD "],\"gather\":{\"mode\":\"any\"}}", NULL, NULL, NULL, ACTION_DELEGATION, "proposed", "\"proposed\":true,\"serial\":1"},
+        {"delegates with the last success", DO(",\"until\":{\"success\":1},\"with\":{\"may\":[\"delegate\"]}"), NULL, "success", NULL, "{\"delegate\":[" CHILD "]}", NULL, NULL, NULL, ACTION_DELEGATION, "proposed", NULL},
+        {"is satisfied, and may not delegate", DO(",\"until\":{\"success\":1}"), NULL, "success", NULL, "{\"delegate\":[" CHILD "]}", NULL, NULL, NULL, ACTION_TERMINATION, "satisfied", NULL},
         {"may not delegate", MAY("mutate"), NULL, "success", NULL, "{\"delegate\":[" CHILD "]}", NULL, NULL, NULL, ACTION_DORMANCY, "rest", "refused_next"},
         {"delegates a skill beyond", MAY("delegate"), CONVERT, "success", NULL, "{\"delegate\":[{\"do\":{\"skill\":\"shell\"}}]}", NULL, NULL, NULL, ACTION_DORMANCY, "rest", "refused_next"},
         {"delegates a skill beyond a constraint", DO(",\"until\":\"never\",\"with\":{\"may\":[\"delegate\"]},\"constraints\":[{\"skills\":[\"convert\",\"fetch\"]}]"), NULL, "success", NULL, "{\"delegate\":[{\"do\":{\"skill\":\"shell\"}}]}", NULL, NULL, NULL, ACTION_DORMANCY, "rest", "refused_next"},
