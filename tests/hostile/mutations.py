@@ -956,6 +956,8 @@ MUTATIONS = [
              "a daemon that was killed settles what ran", cases="../serve/objects.py", before="skills and slots are there"),
     Mutation("objects: one that cannot go on is held back", [("supervisor/front/serve/objects-look.c", "        until = clock_mono_usec() + delay;", "        until = 0;")],
              "one that cannot go on stops no other", cases="../serve/objects.py", before="skills and slots are there", program="state/audit/fill-object"),
+    Mutation("objects: an execution that lost its place is settled (O-14)", [("supervisor/front/serve/objects-run.c", "if (begun && json_array_append(w->lost, begun) < 0)", "if (0)")],
+             "one that lost its place in the queue is settled", cases="../serve/objects.py", before="skills and slots are there"),
     Mutation("objects: another policy wakes (O-30)", [("supervisor/front/serve/objects.c", "wake_on_key(t, \"policy\", &n)", "0")],
              "by another policy", cases="../serve/objects.py", before="skills and slots are there"),
     Mutation("objects: markup of others is text in a drawing", [("supervisor/state/audit/svg.c", "if (c == '&' || c == '<'", "if (0 && c == '<'")],

@@ -75,7 +75,7 @@ void job_free(Job *j) {
         json_decref(j->id);
         json_decref(j->params);
         if (j->object)
-                objects_place_free(j->server);
+                objects_place_free(j->server, j->settled ? NULL : j->object);
         json_decref(j->object);
         json_decref(j->receipt);
         json_decref(j->result);

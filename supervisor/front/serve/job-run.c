@@ -466,6 +466,7 @@ static void job_run_object(Job *j) {
         e = perform_begun(&o, j->server->store, j->object, j->cancel, &j->result, &d);
         job_run_end_start(j);
         j->options = NULL;
+        j->settled = e == 0;
         if (e != 0)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "object %s: its execution has no outcome yet: %s", id,
                                 *d.text ? d.text : store_strerror(e));

@@ -123,13 +123,14 @@ static void *objects_work(void *arg) {
         store_stop_at(w->ends);
         objects_recover(w->server);
         while (!objects_over(w)) {
-                bool again = objects_take_changes(w) || change == 0;
+                bool again = objects_take_changes(w) || change == 0, settled;
 
                 if (atomic_exchange(&w->policy, false))
                         objects_wake_policy(w);
+                settled = objects_settle(w);
                 while (objects_look(w) && !objects_over(w))
                         ;
-                if (atomic_load(&w->policy))
+                if (!settled || atomic_load(&w->policy))
                         w->retry = MIN(w->retry, w->looked + BLIND_USEC);
                 objects_arm(w);
                 change = again ? MAX(clock_mono_usec() + AGAIN_USEC, w->looked + w->pace)
@@ -153,7 +154,7 @@ int objects_watch(Server *s, Diag *reterr) {
                 return -ENOMEM;
         *w = (Waker){.server = s, .changes = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .retry = UINT64_MAX,
                      .armed_usec = UINT64_MAX,
-                     .begun = json_array(), .held = json_object(), .waiting = json_object()};
+                     .begun = json_array(), .lost = json_array(), .held = json_object(), .waiting = json_object()};
         s->waker = w;
         snprintf(w->who, sizeof(w->who), "uid:%u", (unsigned)getuid());
         w->timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -162,7 +163,7 @@ int objects_watch(Server *s, Diag *reterr) {
         w->begun_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (w->timer < 0 || w->wake < 0 || w->ends < 0 || w->begun_fd < 0)
                 return -errno;
-        if (!w->begun || !w->held || !w->waiting)
+        if (!w->begun || !w->lost || !w->held || !w->waiting)
                 return -ENOMEM;
         snprintf(path, sizeof(path), "%s/data.mdb", s->store_path);
         atomic_init(&w->policy, true); /* a policy may change while no daemon runs */
@@ -219,6 +220,7 @@ void objects_free(Server *s) {
         closep(&w->ends);
         closep(&w->begun_fd);
         json_decref(w->begun);
+        json_decref(w->lost);
         json_decref(w->held);
         json_decref(w->waiting);
         free(w);

@@ -26,8 +26,9 @@ struct Waker {
         atomic_bool policy;     /* the policy changed: who waits for that is due */
         atomic_uint n_used;     /* places taken by executions */
 
-        pthread_mutex_t lock;   /* for `begun` */
+        pthread_mutex_t lock;   /* for `begun` and `lost` */
         json_t *begun;          /* array of answers of perform_begin(), for the front */
+        json_t *lost;           /* the same, of executions that got no outcome, for the waker */
 
         /* The thread's own from here on; times of CLOCK_MONOTONIC in usec unless said otherwise, UINT64_MAX: never. */
         json_t *held;           /* {ID: [until, delay]}: a cycle failed, or found nothing to do though it was due */
@@ -51,4 +52,6 @@ void objects_hold(Waker *w, const char *id, const char *why_or_null);
 uint64_t objects_places(Waker *w); /* free */
 /* Takes the answers of perform_begin() with "perform", whose places are taken: the front makes jobs of them. */
 void objects_begin(Waker *w, json_t *begun);
+/* Settles lost executions. False: some are left for a later try. */
+bool objects_settle(Waker *w);
 int objects_on_begun(sd_event_source *source, int fd, uint32_t revents, void *userdata);

@@ -81,6 +81,7 @@ struct Job {
         json_t *id;             /* of the request, owned */
         json_t *params;         /* owned; checked by job_check() */
         json_t *object;         /* owned: of JOB_OBJECT, the execution that has begun; else NULL */
+        bool settled;           /* the thread's: the execution has an outcome */
         pthread_t thread;       /* the front's, while running */
         RunOptions *options;    /* the thread's own, borrowed, while running */
         int streams[SERVE_STREAMS];
@@ -385,7 +386,8 @@ void objects_stop(Server *s); /* no cycle begins any more; executions go on */
 void objects_end(Server *s);  /* waits for the waker's thread */
 void objects_free(Server *s);
 /* objects-run.c */
-void objects_place_free(Server *s); /* an execution is over */
+/* An execution is over. begun: of perform_begin(), for an execution without outcome: the waker settles it; or NULL. */
+void objects_place_free(Server *s, json_t *begun);
 unsigned objects_running(const Server *s); /* executions begun and not over */
 SharedPolicy *objects_policy_use(Server *s); /* the policy in force; from any thread */
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from served import Daemon, nothing_is_left
+from served import Client, Daemon, nothing_is_left
 from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, case_when, check, lethe, log, main, same, wait_for
 
 os.chmod(DIR, 0o711)
@@ -271,6 +271,21 @@ def an_execution_is_a_run_of_the_daemon():  # O-14
         wait_state("terminated", name)
         same([e["outcome"]["kind"] == "success" for e in history(name) if e["kind"] == "outcome"], [False])
     once_each(name)
+
+
+@case
+def one_that_lost_its_place_in_the_queue_is_settled():  # O-14, O-38
+    with Daemon("--max-running", "1", "--max-queued", "2", "--max-objects", "2"), Client() as c:
+        holder = c.send("run", exec="/bin/sleep", args=["1000"], receipt=False)
+        wait_for(lambda: ask_daemon("status")["running"] == 1, "that the only place is taken")
+        names = [create({"skill": "quick"}, **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}}) for _ in range(2)]
+        wait_for(lambda: ask_daemon("status")["queued"] == 2, "that both executions wait")
+        late = c.send("run", exec="/bin/true", receipt=False)  # of a client that has less than its share: the newest execution gives way
+        wait_for(lambda: [e["outcome"]["kind"] for n in names for e in history(n) if e["kind"] == "outcome"] == ["interrupted"], "the lost one's outcome")
+        c.send("cancel", id=holder)
+        wait_for(lambda: c.read()["id"] == late, "the late run's end")
+        wait_state("terminated", *names)
+    once_each(*names)
 
 
 @case
