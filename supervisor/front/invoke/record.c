@@ -397,7 +397,7 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const RunObject *object,
                 e = engine_region_discards(t, r->id, discards);
         if (object && end.keep && !object->keeps(dispatch ? dispatch_result(dispatch) : NULL)) {
                 end.keep = false;
-                end.why = "bad_result";
+                end.why = "not_success";
         }
         if (e == 0 && dispatch && dispatch_holds_memory(dispatch))
                 e = dispatch_memory_end(dispatch, t, end.keep && !*discards,

@@ -63,8 +63,9 @@ static int execute_make_streams(const json_t *input, bool verbose, ExecuteStream
         return r;
 }
 
+/* A negative outcome is tried again, when this node or another can: its changes would be there twice. */
 static bool execute_keeps(const json_t *result) {
-        return outcome_check_result(result, NULL) == 0;
+        return outcome_check_result(result, NULL) == 0 && strcmp(json_str(result, "outcome"), "negative") != 0;
 }
 
 static int execute_append(Execution *x, Txn *t, const char *region, json_t *outcome, const json_t *next, Diag *reterr) {

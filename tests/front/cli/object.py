@@ -152,6 +152,7 @@ ENDS = [
     ("a value", "add(); lethe.result([1, 2])", {}, "success", {"value": [1, 2]}, 1),
     ("partial", "add(); lethe.result({'outcome': 'partial', 'remainder': ['pass']})", {}, "partial", {"remainder": ["pass"]}, 1),
     ("negative", "lethe.result({'outcome': 'negative', 'capability': 'a printer'})", {}, "negative", {"capability": "a printer"}, 0),
+    ("negative after a write", "add(); lethe.result({'outcome': 'negative', 'capability': 'a printer'})", {}, "negative", {"capability": "a printer"}, 0),
     ("an exit code", "add(); sys.exit(3)", {}, "failure", {"exit_code": 3}, 0),
     ("exit code 124", "add(); sys.exit(124)", {}, "failure", {"exit_code": 124}, 0),
     ("a signal", "add(); os.kill(os.getpid(), 9)", {}, "failure", {"signal": 9}, 0),
