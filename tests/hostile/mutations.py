@@ -1018,6 +1018,8 @@ MUTATIONS = [
              "a job from its creation to its end", cases="object.py"),
     Mutation("objects: nothing is kept of a result that is refused (O-48)", [("supervisor/front/invoke/record.c", "if (object && end.keep && !object->keeps(", "if (0 && object && !object->keeps(")],
              "an execution that ends with a result that is refused", cases="object.py"),
+    Mutation("objects: a negative outcome keeps no changes (O-38)", [("supervisor/front/perform/execute.c", ' && strcmp(json_str(result, "outcome"), "negative") != 0;', ";")],
+             "an execution that ends with negative after a write", cases="object.py"),
     Mutation("objects: effects and outcome are one commit (O-38)", [("supervisor/front/invoke/record.c", "        if (e == 0 && object)\n                e = record_outcome", "        if (0)\n                e = record_outcome")],
              "a job from its creation to its end", cases="object.py"),
     Mutation("objects: a region below an execution is not left to write (O-38)", [("supervisor/front/invoke/sub-skill.c", "if (e == 0 && parent->options->object)", "if (0)")],
