@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from served import Client, Daemon, nothing_is_left
-from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, case_when, check, lethe, log, main, same, wait_for
+from tap import DIR, ENV, LETHE, ROOT, STORE, ask_daemon, case, case_when, check, lethe, log, main, same, wait_for
 
 os.chmod(DIR, 0o711)
 POLICY, GATES = os.path.join(DIR, "policy.json"), os.path.join(DIR, "gates")
@@ -353,6 +353,45 @@ def the_metrics_have_it():
 
 
 case(nothing_is_left)
+
+
+def fill(folder):
+    """A file that takes all that is left of a file system."""
+    path = os.path.join(folder, "filler")
+    with open(path, "wb", buffering=0) as f:
+        try:
+            while True:
+                f.write(b"x" * 4096)
+        except OSError:
+            return path
+
+
+@case_when(ROOT)
+def a_full_disk_is_waited_for_without_a_loop():  # O-36
+    small = os.path.join(DIR, "small")
+    os.mkdir(small)
+    same(subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m,mode=700", "none", small], check=False).returncode, 0)
+    try:
+        there = {"LETHE_STORE": os.path.join(small, "store"), "LETHE_ANCHOR": os.path.join(small, "anchor")}
+        with Daemon(**there) as d:
+            def is_in(wanted):
+                return json.loads(lethe("object", "show", name, "--json", env=there).out)["state"] == wanted
+            name = lethe("object", "create", "--intent", "-", input=b'{"do":{"wait":{"elapsed":{"for":"5s"}}}}', env=there).out.decode().strip()
+            wait_for(lambda: is_in("dormant"), "that it sleeps")
+            os.kill(d.pid, signal.SIGSTOP)  # its time comes when the disk is full
+            check(is_in("dormant"))
+            filler = fill(small)
+            wait_for(lambda: json.loads(lethe("object", "top", "--json", env=there).out)["due"] != [], "that it is due")
+            before = waker_ran(d.pid)
+            os.kill(d.pid, signal.SIGCONT)
+            wait_for(lambda: waker_ran(d.pid) > before, "that the waker tries")
+            wait_still(d.pid)
+            check(is_in("dormant"))
+            os.unlink(filler)
+            wait_for(lambda: is_in("terminated"), "that it goes on")
+        same(d.p.said.count("objects wait: "), 1, d.p.said)
+    finally:
+        subprocess.run(["umount", "-l", small], check=False)
 
 
 @case_when(FILL)
