@@ -970,6 +970,15 @@ MUTATIONS = [
              "texts of others do not reach the terminal", cases="object-views.py", before="a tree that claims itself ends", program="state/audit/fill-object"),
     Mutation("objects: the terminal is given back", [("supervisor/front/cli/cmd-object-top.c", "tcsetattr(STDIN_FILENO, TCSAFLUSH, &s->was);", ";")],
              "the terminal is left as it was", cases="object-views.py", before="objects are there", program="state/audit/fill-object"),
+    # --- objects: files of others, and children
+    Mutation("objects: a stranger's entries stop no object (O-9)", [("supervisor/state/object/transfer.c", "if (!i->unknown || i->row.n == 0 ||", "if (true ||")],
+             "a stranger s entries stop no object", cases="object-hostile.py"),
+    Mutation("objects: whose job it is has bounds", [("supervisor/state/object/memory-apply.c", "if (by && (!json_text(by) ||", "if (false && (!json_text(by) ||")],
+             "whose job it is has bounds", cases="object-hostile.py"),
+    Mutation("objects: no trusted key has this node's name (O-9)", [("supervisor/state/object/trust.c", "if (!revoke && strcmp(name, store_origin(txn_store(t))) == 0)", "if (false)")],
+             "a trusted key cannot have this node s name", cases="object-hostile.py"),
+    Mutation("objects: children count as objects (O-25)", [("supervisor/state/object/cycle.c", "if (children == 0 ||", "if (true ||")],
+             "children count as objects", cases="object-hostile.py"),
     # --- sessions: what a turn leaves to the next one
     Mutation("sessions: a turn that did not end with 0 carries nothing (I-86)", [("supervisor/front/invoke/record.c", "end->keep && success && !*discards", "end->keep && !*discards")],
              "a turn without success leaves the session as before", cases="session.py"),

@@ -137,10 +137,11 @@ int perform_local(Store *s, const Policy *p, const char *id, json_t **ret, Diag 
                 if (json_object_set_new(allows, object_action_name(a), json_boolean(may)) < 0)
                         return -ENOMEM;
         }
-        policy = json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:O}", "ref", p->ref, "verdict",
+        policy = json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:o, s:O}", "ref", p->ref, "verdict",
                            denied ? "denied" : "allowed", "rule", denied ? why.text : NULL, "on_denied",
                            p->objects.terminates ? "terminate" : "dormant", "depth", json_u64(p->objects.depth),
-                           "fanout", json_u64(p->objects.fanout), "allows", allows);
+                           "fanout", json_u64(p->objects.fanout), "max_objects", json_u64(p->objects.max), "allows",
+                           allows);
         o = json_pack("{s:o, s:s, s:O, s:o, s:s?}", "now", json_u64(clock_real_usec()), "node", store_origin(s),
                       "policy", policy, "n", json_u64(v.n), "skill", v.skill);
         if (!policy || !o || (v.interrupted && json_object_set_new(o, "interrupted", json_true()) < 0))

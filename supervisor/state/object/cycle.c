@@ -3,6 +3,7 @@
 #include "object/report.h"
 #include "object/select.h"
 #include "object/settle.h"
+#include "record/object-row.h"
 
 #include <errno.h>
 
@@ -68,10 +69,48 @@ static int cycle_gather(Cycle *y, Diag *reterr) {
         return r ?: report_gather(&y->a, false, reterr) ?: report_non_responses(&y->a, reterr);
 }
 
+/* The most children that the next delegation may have: of the step, of a retry, or of a proposal. */
+static size_t cycle_children(const ObjectMemory *m) {
+        const json_t *steps = json_object_get(json_object_get(m->intent, "do"), "steps"),
+                     *step = steps ? json_array_get(steps, json_number(m->fold, "step"))
+                                   : json_object_get(m->intent, "do"),
+                     *of[] = {step, json_object_get(m->fold, "again"), json_object_get(m->fold, "next")};
+        size_t n = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+                n = MAX(n, json_array_size(json_object_get(of[i], "delegate")));
+        return n;
+}
+
+/* Children count as objects: a delegation beyond the policy's objects.max is not allowed (O-25). */
+static int cycle_bound(Cycle *y) {
+        const json_t *policy = json_object_get(y->local, "policy");
+        size_t children = cycle_children(&y->a.memory);
+        _cleanup_json_ json_t *less = NULL, *allows = NULL;
+        uint64_t most, alive;
+        int r;
+
+        if (children == 0 || json_get_u64(json_object_get(policy, "max_objects"), &most) < 0)
+                return 0;
+        r = object_row_alive(y->a.t, &alive);
+        if (r < 0 || (alive <= most && children <= most - alive))
+                return r;
+        less = json_copied(policy);
+        allows = json_is_object(json_object_get(policy, "allows")) ? json_copied(json_object_get(policy, "allows"))
+                                                                     : json_object();
+        return !less || !allows ||
+                               json_object_set_new(allows, object_action_name(ACTION_DELEGATION), json_false()) < 0 ||
+                               json_object_set(less, "allows", allows) < 0 ||
+                               json_object_set(y->local, "policy", less) < 0
+                       ? -ENOMEM
+                       : 0;
+}
+
 static int cycle_select(Cycle *y, Diag *reterr) {
         _cleanup_json_ json_t *needs = NULL;
         json_t *facts = NULL;
-        int r = object_code(select_needs(&y->a.memory, &needs)) ?: object_facts(y->a.t, &y->a.row, needs, &facts);
+        int r = cycle_bound(y) ?: object_code(select_needs(&y->a.memory, &needs))
+                        ?: object_facts(y->a.t, &y->a.row, needs, &facts);
 
         if (r != 0)
                 return r;

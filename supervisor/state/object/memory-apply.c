@@ -38,11 +38,15 @@ static int memory_begin_fold(ObjectMemory *m) {
 int memory_take_first(ObjectMemory *m, const Entry *e, Diag *reterr) {
         json_t *intent = json_object_get(memory_data(e), "intent");
         json_t *context = json_object_get(memory_data(e), "context");
+        const json_t *by = json_object_get(context, "by");
         _cleanup_json_ json_t *complete = NULL;
         int r;
 
         if (!json_is_object(intent) || !json_is_object(json_object_get(context, "scope")))
                 return diag(reterr, OBJECT_E_INTENT, "intent and context, with a scope, must be objects");
+        if (by && (!json_text(by) || json_string_length(by) > MEMORY_BY_MAX))
+                return diag(reterr, OBJECT_E_INTENT, "context.by must be a text of at most %d bytes without U+0000",
+                            MEMORY_BY_MAX);
         r = intent_complete(intent, json_str(e->json, "object"), &complete, reterr);
         if (r == 0)
                 r = intent_within(complete, json_object_get(context, "scope"), reterr);

@@ -19,6 +19,7 @@ OutcomeKind outcome_kind_of(const char *name); /* OUTCOME_KIND_COUNT_: none */
 #define MEMORY_NEGATIVE_MAX 64
 #define MEMORY_CLOSED_MAX 16
 #define MEMORY_CHILDREN_MAX 2048
+#define MEMORY_BY_MAX 127                /* bytes of the context's "by", which events of this store repeat */
 #define MEMORY_FOLD_REASON_MAX 256       /* bytes of a reason or a capability; a longer one is left out */
 #define MEMORY_VALUE_MAX (4 * 1024)      /* bytes of a value, canonical; a longer one is left out */
 #define MEMORY_REMAINDER_MAX (32 * 1024) /* of a remainder, and of all values of a collecting aggregate */

@@ -12,7 +12,7 @@ typedef enum ObjectAction { /* O-12: exactly six, and none */
 const char *object_action_name(ObjectAction a);
 
 /* The local policy result: {"now": usec, "node": origin, "policy": {"ref", "verdict": "allowed"|"denied", "rule"?,
- * "on_denied": "dormant"|"terminate", "depth": n, "fanout": n, "allows": {ACTION: bool}}, "facts": of trigger.h,
+ * "on_denied": "dormant"|"terminate", "depth": n, "fanout": n, "max_objects"?: n, "allows": {ACTION: bool}}, "facts": of trigger.h,
  * "interrupted"?: true (a started execution of this node has no living region and left no effect)}. */
 typedef struct Selected {
         ObjectAction action;

@@ -139,7 +139,7 @@ int object_outcome(Txn *t, const char *id, const char *trace, const char *region
         _cleanup_json_ json_t *checked = NULL, *policy = NULL,
                               *data = json_pack("{s:s*, s:O*}", "region", region, "next", next);
         ExecutionRow x = {0};
-        char who[32];
+        char who[MEMORY_BY_MAX + 1];
         int r = data ? append_open(t, id, &a, reterr) : -ENOMEM;
 
         if (r != 0)

@@ -203,6 +203,20 @@ static int import_ahead(const Import *i) {
         return r ?: import_event(i);
 }
 
+/* O-9. A stranger's entry would make the object ineligible for good: entries are never removed. An object without trust
+ * already takes all. */
+static int import_check_trust(const Import *i, Diag *reterr) {
+        const char *keyid = json_object_iter_key(json_object_iter(i->keys));
+
+        if (!i->unknown || i->row.n == 0 || i->row.unknown || i->common == i->b->n)
+                return 0;
+        return diag(reterr, ENGINE_E_UNKNOWN_SIGNER,
+                    "object %s: the file has more entries than are here, and the key of some of them is not trusted "
+                    "here%s%s: no entry is taken, so that no file stops the object; `lethe object trust VKEY`, and then "
+                    "import the file again",
+                    i->id, keyid ? ": " : " (it was revoked)", keyid ? json_str(i->keys, keyid) : "");
+}
+
 /* No new entry; but the object may be back, or the verdict on the keys may have changed. */
 static int import_equal(const Import *i) {
         return i->row.away || i->row.behind || i->row.unknown != i->unknown ? import_event(i) : 0;
@@ -260,7 +274,7 @@ static int import_answer(const Import *i, json_t **ret, Diag *reterr) {
 
 int object_import(Txn *t, const ObjectBundle *b, const char *who, json_t **ret, Diag *reterr) {
         _cleanup_(import_deinit) Import i = {.t = t, .b = b, .who = who, .id = b->memory.object};
-        int r = import_look(&i, reterr) ?: import_judge_keys(&i, reterr);
+        int r = import_look(&i, reterr) ?: import_judge_keys(&i, reterr) ?: import_check_trust(&i, reterr);
 
         if (r != 0)
                 return r;

@@ -137,6 +137,11 @@ int object_trust(Txn *t, const char *vkey, bool revoke, const char *who, json_t 
                             "%s is the own key of the store: a store without a key cannot append", vkey);
         if (now == SIGNER_OWN)
                 return trust_answer(name, vkey, "own", ret);
+        if (!revoke && strcmp(name, store_origin(txn_store(t))) == 0)
+                return diag(reterr, ENGINE_E_BAD_OPERATION,
+                            "%s has the name of this node, and is not its key: entries of the key would count as "
+                            "entries of this node",
+                            vkey);
         r = object_trust_get(t, keyid, &known);
         if (r < 0 && r != -ENOENT)
                 return r;

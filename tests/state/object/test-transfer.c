@@ -411,15 +411,18 @@ Test(transfer, answers_over_stores) {
 // O-9, O-26: the answer of a child whose signer nobody trusts waits for trust.
 Test(transfer, an_answer_waits_for_trust) {
         _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
-        _cleanup_buf_ Buf out = {0}, back = {0};
+        _cleanup_buf_ Buf out = {0}, back = {0}, up = {0};
         char parent[REGION_ID_MAX], child[REGION_ID_MAX] = "";
-        _cleanup_node_ Node a, b;
+        _cleanup_json_ json_t *o = NULL;
+        _cleanup_node_ Node a, b, c;
         const char *id;
         json_t *intent;
 
         node_init(&a);
         node_init(&b);
+        node_init(&c);
         cr_assert_eq(trust(&b, &a, false), 0);
+        cr_assert_eq(trust(&c, &a, false), 0);
         node_create(&a, "{\"do\": {\"delegate\": [{\"do\": {\"skill\": \"x\"}}]}}", parent);
         cr_assert_str_eq(node_act(&a, parent), "delegation");
         cr_assert_str_eq(node_act(&a, parent), "dormancy");
@@ -431,12 +434,16 @@ Test(transfer, an_answer_waits_for_trust) {
         node_execute(&b, child, NULL, SUCCESS, NULL);
         cr_assert_str_eq(node_act(&b, child), "termination");
         exported(&b, child, false, &back);
-        imported(&a, &back, "ahead", false, "back");
-        cr_assert_str_eq(node_act(&a, parent), "none", "an untrusted key answered");
-        cr_assert_eq(trust(&a, &b, false), 0);
-        cr_assert_str_eq(node_act(&a, parent), "reentry");
-        cr_assert_str_eq(node_act(&a, parent), "termination");
-        sound(&a, parent, "trust");
+        cr_assert_eq(import_of(&a, &back, &o), ENGINE_E_UNKNOWN_SIGNER, "entries of an untrusted key went behind those here");
+        exported(&a, parent, true, &up);
+        imported(&c, &up, "new", true, "parent");
+        imported(&c, &back, "new", false, "back");
+        c.now = a.now;
+        cr_assert_str_eq(node_act(&c, parent), "none", "an untrusted key answered");
+        cr_assert_eq(trust(&c, &b, false), 0);
+        cr_assert_str_eq(node_act(&c, parent), "reentry");
+        cr_assert_str_eq(node_act(&c, parent), "termination");
+        sound(&c, parent, "trust");
 }
 
 /* Copies the store's folder, while the store is closed. */

@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+"""Files that another node made to do harm, skills that propose too much, and jobs that breed. tests/hostile/ATTACKS.md has the list. TAP.
+
+usage: object-hostile.py LETHE
+"""
+import json
+import os
+
+from foreign import Chain, Node
+from tap import DIR, STORE, case, check, lethe, main, python_skill, same
+
+os.chmod(DIR, 0o755)
+python_skill("lab", "import sys\nimport lethe\nexec(sys.argv[1])", slots={"total": {"type": "integer"}}, reads=["total"], writes=["total"])
+same(lethe("slot", "define", "total", "--schema", "-", input=b'{"type": "integer"}').code, 0)
+WAITS = {"do": {"wait": {"elapsed": {"for": "1h"}}}}
+WITH = {"attempts": 0, "may": [], "pace": {"base_usec": 1000000, "max_usec": 3600000000, "min_usec": 1000000, "target_usec": 10000000},
+        "rest": {"elapsed": {"for_usec": 60000000}}, "timeout_usec": 30000000}
+SCOPE = {"depth": 0, "fanout": 64, "reads": [], "skills": ["lab"], "writes": ["total"]}
+FRIEND = Node("lethe/00000000000000f1")  # trusted here
+STRANGER = Node("lethe/00000000000000f2")
+same(lethe("object", "trust", FRIEND.vkey).code, 0)
+
+
+def complete(do, **more):
+    return {"constraints": [], "do": do, "until": {"success": 1}, "with": dict(WITH, **more)}
+
+
+def lab(code):
+    return complete({"args": [code], "skill": "lab"})
+
+
+def answer(*argv, code=0, **kw):
+    r = lethe(*argv, "--json", **kw)
+    same(r.code, code, r)
+    check(b"damaged" not in r.err, r)
+    return json.loads(r.out)
+
+
+def take(data, code=0):
+    path = os.path.join(DIR, "file")
+    with open(path, "wb") as f:
+        f.write(data)
+    got = answer("object", "import", path, code=code)
+    return got["error"]["code"] if code else got["how"]
+
+
+def create(what, *options):
+    path = os.path.join(DIR, "intent.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(what, f)
+    return answer("object", "create", "--intent", path, *options)["object"]
+
+
+def exported(o):
+    path = os.path.join(DIR, "exported")
+    same(lethe("object", "export", o, path).code, 0)
+    with open(path, "rb") as f:
+        return Chain(f.read())
+
+
+def cycle(o, *options):
+    return answer("object", "cycle", o, *options)
+
+
+def show(o):
+    return answer("object", "show", o)
+
+
+def sleeping():
+    o = create(WAITS)
+    same(cycle(o)["action"], "dormancy")
+    return o
+
+
+def holds():
+    for verb in ("verify", "audit"):
+        r = lethe(verb)
+        same(r.code, 0, verb, r)
+
+
+@case
+def a_stranger_s_entries_stop_no_object():  # O-9, O-42
+    longer, forked = sleeping(), sleeping()
+    files = {o: exported(o).add(STRANGER, "input", {"from": "x", "input": "y"}).file() for o in (longer, forked)}
+    same(lethe("object", "input", forked, "hello").code, 0)
+    for o, data in files.items():
+        before = show(o)
+        same(take(data, 1), "unknown_signer")
+        same(show(o), before)
+        same(cycle(o)["action"], "none")  # still eligible
+    same(lethe("object", "trust", STRANGER.vkey).code, 0)
+    same([take(files[o]) for o in (longer, forked)], ["ahead", "forked"])
+    same(lethe("object", "trust", STRANGER.vkey, "--revoke").code, 0)
+    third = sleeping()
+    same(take(exported(third).add(STRANGER, "input", {"from": "x", "input": "y"}).file(), 1), "unknown_signer")  # nor revoked keys
+    same(cycle(third)["action"], "none")
+    holds()
+
+
+@case
+def a_new_object_of_a_stranger_is_shown_and_waits():  # O-9
+    c = Chain().begin(STRANGER, lab("lethe.write('total', 9)"), SCOPE)
+    same(take(c.file()), "new")
+    same(answer("object", "cycle", c.object, code=1)["error"]["code"], "not_eligible")
+    same(take(c.add(STRANGER, "evaluation").file()), "ahead")
+
+
+@case
+def whose_job_it_is_has_bounds():  # O-3, O-14
+    for by in ("x" * 128, "a\0b", 7, None, ["uid:0"]):
+        same(take(Chain().begin(FRIEND, lab("pass"), SCOPE, by=by).file(), 1), "bad_intent")
+    for by in ("u" * 30 + "\u00e9" + "x" * 40, "\u202e\x1b[31m", ""):
+        c = Chain().begin(FRIEND, lab("lethe.result(1)"), SCOPE, by=by)
+        same(take(c.file()), "new")
+        same(cycle(c.object)["outcome"]["kind"], "success")  # and the outcome is recorded
+        for verb in (("list",), ("history", c.object), ("why", c.object), ("show", c.object)):
+            r = lethe("object", *verb)
+            same(r.code, 0, r)
+            check(b"\x1b" not in r.out + r.err and "\u202e".encode() not in r.out + r.err, verb, r)
+    holds()
+
+
+@case
+def a_trusted_key_cannot_have_this_node_s_name():  # O-9, O-38
+    own = [k for k in answer("object", "trust")["keys"] if k["state"] == "own"][0]
+    twin = Node(own["node"])
+    same(answer("object", "trust", twin.vkey, code=1)["error"]["code"], "bad_operation")
+    c = Chain().begin(twin, lab("pass"), SCOPE).add(twin, "evaluation").add(twin, "started", {"skill": "lab", "args": [], "deadline_usec": 0, "step": 0, "attempt": 1})
+    same(take(c.file()), "new")
+    same(answer("object", "cycle", c.object, code=1)["error"]["code"], "not_eligible")
+
+
+def with_max(n):
+    path = os.path.join(DIR, "policy-%d.json" % n)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "objects": {"max": n}}, f)
+    return "--policy", path
+
+
+@case
+def children_count_as_objects():  # O-25
+    alive = sum(1 for o in answer("object", "list")["objects"] if o["state"] != "terminated")
+    kids = [WAITS] * 3
+    step = create({"do": {"delegate": kids}})
+    tight, wide = with_max(alive + 4 + 2), with_max(alive + 4 + 3)  # 2 by the loop below, and the parents
+    wish = create({"do": {"skill": "lab", "args": ["lethe.result({'next': {'delegate': [%r] * 3}})" % (WAITS,)]}, "until": {"success": 2}, "with": {"may": ["delegate"], "rest": {"elapsed": {"for": "1ms"}}}})
+    same(cycle(wish)["action"], "execution")
+    for o in (create(WAITS), create(WAITS)):
+        same(cycle(o)["action"], "dormancy")
+    got = cycle(step, *tight)
+    same((got["action"], got["reason"]), ("dormancy", "denied"))
+    for _ in range(3):
+        same(cycle(step, *tight)["action"], "none")  # nor does it grow (O-33)
+    n = len(lethe("object", "history", step, "--json").out.splitlines())
+    same(cycle(wish, *tight)["action"], "dormancy")
+    check("policy" in json.loads(lethe("object", "history", wish, "--json").out.splitlines()[-1])["data"]["refused_next"])
+    same(n, 3)
+    same(cycle(step, *wide)["action"], "reentry")
+    same(cycle(step, *wide)["action"], "delegation")
+    holds()
+
+
+@case
+def nothing_is_left_of_all_that():
+    check(STORE)
+    holds()
+
+
+main()
