@@ -10,7 +10,7 @@ int report_to_parent(const Appending *child, Diag *reterr);
 /* The missing answers of terminated children here, for the open delegation of the parent; all: for earlier delegations,
  * too. Returns 0, -errno. */
 int report_gather(Appending *parent, bool all, Diag *reterr);
-/* Both, for an object that has become eligible here: after an import, an adoption, or new trust in a key. Returns 0, -errno. */
+/* Both, for an object that has become eligible here: after an import, an adoption, or new trust. Returns 0, -errno. */
 int report_arrived(Txn *t, const char *id, const char *who, Diag *reterr);
 /* Non-response of each child without answer, after the time of the delegation (O-28). Returns 0, -errno. */
 int report_non_responses(Appending *parent, Diag *reterr);
