@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 static void trust_own(Txn *t, char ret[static VKEY_MAX]) {
         const Store *s = txn_store(t);
@@ -104,13 +105,34 @@ static int trust_change(Txn *t, const char *id, const char *keyid, const char *w
                        ?: unknown ? 0 : report_arrived(t, id, who, &d);
 }
 
-static int trust_change_all(Txn *t, const char *keyid, const char *who) {
-        char id[REGION_ID_MAX] = "";
-        int r = object_row_next(t, NULL, id);
+/* The objects whose row has the key id. Other rows are not parsed: a store may have a million objects. */
+static int trust_find(Txn *t, const char *keyid, json_t *ids) {
+        static const char row[] = "\0row";
+        _cleanup_cursor_ Cursor *c = NULL;
+        char quoted[ENTRY_KEYID_LEN + 3];
+        Bytes k, v;
+        int r = cursor_open(t, TABLE_OBJECT, BYTES(NULL, 0), &c);
 
-        while (r == 0)
-                r = trust_change(t, id, keyid, who) ?: object_row_next(t, id, id);
+        snprintf(quoted, sizeof(quoted), "\"%s\"", keyid);
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0)
+                if (k.n == REGION_ID_LEN + sizeof(row) - 1 &&
+                    memcmp((const char *)k.p + REGION_ID_LEN, row, sizeof(row) - 1) == 0 &&
+                    memmem(v.p, v.n, quoted, ENTRY_KEYID_LEN + 2) &&
+                    json_array_append_new(ids, json_stringn(k.p, REGION_ID_LEN)) < 0)
+                        r = -ENOMEM;
         return r == -ENOENT ? 0 : r;
+}
+
+static int trust_change_all(Txn *t, const char *keyid, const char *who) {
+        _cleanup_json_ json_t *ids = json_array();
+        const json_t *id;
+        size_t i;
+        int r = ids ? trust_find(t, keyid, ids) : -ENOMEM;
+
+        json_array_foreach(ids, i, id)
+                if (r == 0)
+                        r = trust_change(t, json_text(id), keyid, who);
+        return r;
 }
 
 static int trust_answer(const char *node, const char *vkey, const char *state, json_t **ret) {
