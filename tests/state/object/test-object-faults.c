@@ -141,8 +141,10 @@ Test(object_faults, each_allocation) {
         whole_work = events(t);
         store_abort(t);
         do {
-                size_t before = live;
+                size_t before;
 
+                wake_forget();
+                before = live;
                 t = store_fixture_begin(&f, true);
                 left = point++;
                 r = work(t, sleeper, intent, input, &d);
@@ -155,6 +157,7 @@ Test(object_faults, each_allocation) {
                         store_fixture_commit(&f, t);
                 else
                         store_abort(t);
+                wake_forget();
                 cr_assert_eq(live, before, "allocation %u: %zd values more than before (%d)", point, (ssize_t)(live - before), r);
                 if (happened && point % 50 == 0)
                         whole(&f, sleeper, false, "allocation", point);

@@ -394,6 +394,7 @@ Test(object, random_histories) {
                         _cleanup_appending_ Appending a;
 
                         t = store_fixture_begin(&f, true);
+                        wake_forget();
                         opened(t, id, &a);
                         for (unsigned i = 0; i < 8; i++)
                                 random_step(&a, &state);

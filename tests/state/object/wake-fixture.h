@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "engine/fold-slot.h"
 #include "engine/fold.h"
+#include "object/kept.h"
 #include "record/object-row.h"
 #include "record/wake.h"
 #include "tests/support/store-fixture.h"
@@ -54,6 +55,16 @@ static inline int wake_entry_with(Txn *t, const char *id, uint64_t n, const char
 static inline void wake_entry(Txn *t, const char *id, uint64_t n, const char *kind, const char *state, uint64_t due,
                               const char *wake) {
         cr_assert_eq(wake_entry_with(t, id, n, kind, state, due, wake, NULL), 0, "%s %" PRIu64 " %s", id, n, kind);
+}
+
+/* The folds that this process keeps give way: the next look reads entries. */
+static inline void wake_forget(void) {
+        for (unsigned i = 0; i < 16 * KEPT_SETS * KEPT_WAYS; i++) {
+                ObjectMemory m = {.n = 1};
+
+                wake_id(1000000 + i, m.object);
+                kept_put(&m);
+        }
 }
 
 /* An object that sleeps. */
