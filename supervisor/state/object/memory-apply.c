@@ -38,7 +38,7 @@ static int memory_begin_fold(ObjectMemory *m) {
 int memory_take_first(ObjectMemory *m, const Entry *e, Diag *reterr) {
         json_t *intent = json_object_get(memory_data(e), "intent");
         json_t *context = json_object_get(memory_data(e), "context");
-        const json_t *by = json_object_get(context, "by");
+        const json_t *by = json_object_get(context, "by"), *node = json_object_get(context, "node");
         _cleanup_json_ json_t *complete = NULL;
         int r;
 
@@ -47,6 +47,9 @@ int memory_take_first(ObjectMemory *m, const Entry *e, Diag *reterr) {
         if (by && (!json_text(by) || json_string_length(by) > MEMORY_BY_MAX))
                 return diag(reterr, OBJECT_E_INTENT, "context.by must be a text of at most %d bytes without U+0000",
                             MEMORY_BY_MAX);
+        if (node && !json_equal(node, json_object_get(e->json, "node")))
+                return diag(reterr, OBJECT_E_INTENT, "context.node must be the node of the first entry, %s",
+                            json_str(e->json, "node"));
         r = intent_complete(intent, json_str(e->json, "object"), &complete, reterr);
         if (r == 0)
                 r = intent_within(complete, json_object_get(context, "scope"), reterr);

@@ -133,6 +133,15 @@ static int settle_conflict(const char *id, const char *trace, Diag *reterr) {
                     id, trace);
 }
 
+/* For whom the skill ran. A user of another node is no user of this node: the node stands for the user. */
+static void settle_who(const Appending *a, char ret[static MEMORY_BY_MAX + 1]) {
+        const json_t *node = json_object_get(a->memory.context, "node");
+        bool own = json_text_is(node, store_origin(txn_store(a->t)));
+
+        snprintf(ret, MEMORY_BY_MAX + 1, "%s",
+                 own ? json_str(a->memory.context, "by") : json_str(a->memory.context, "node"));
+}
+
 int object_outcome(Txn *t, const char *id, const char *trace, const char *region, const json_t *outcome,
                    const json_t *next, json_t **ret, Diag *reterr) {
         _cleanup_appending_ Appending a = APPENDING_NULL;
@@ -156,8 +165,8 @@ int object_outcome(Txn *t, const char *id, const char *trace, const char *region
         policy = json_pack("{s:O, s:s}", "ref", json_object_get(a.memory.fold, "policy"), "verdict", "allowed");
         if (r < 0)
                 return r;
-        snprintf(who, sizeof(who), "%s", json_str(a.memory.context, "by"));
-        a.who = who; /* for whom the skill ran */
+        settle_who(&a, who);
+        a.who = who;
         a.trace = trace;
         a.policy = policy; /* of `started`, or NULL */
         a.now_usec = clock_real_usec();

@@ -203,6 +203,22 @@ static int import_ahead(const Import *i) {
         return r ?: import_event(i);
 }
 
+/* The row has the keys without trust of all histories of the object. */
+static int import_check_room(const Import *i, Diag *reterr) {
+        const json_t *had = json_object_get(i->row.row, "keys");
+        size_t n = json_object_size(had);
+        const char *keyid;
+        json_t *vkey;
+
+        json_object_foreach(i->keys, keyid, vkey)
+                n += !json_object_get(had, keyid);
+        return n <= KEYS_MAX ? 0
+                             : diag(reterr, ENGINE_E_TOO_MANY,
+                                    "object %s: with the file its histories would have %zu keys without trust: at most "
+                                    "%d are possible; `lethe object adopt %s HEAD` continues a history",
+                                    i->id, n, KEYS_MAX, i->id);
+}
+
 /* O-9. A stranger's entry would make the object ineligible for good: entries are never removed. An object without trust
  * already takes all. */
 static int import_check_trust(const Import *i, Diag *reterr) {
@@ -274,7 +290,8 @@ static int import_answer(const Import *i, json_t **ret, Diag *reterr) {
 
 int object_import(Txn *t, const ObjectBundle *b, const char *who, json_t **ret, Diag *reterr) {
         _cleanup_(import_deinit) Import i = {.t = t, .b = b, .who = who, .id = b->memory.object};
-        int r = import_look(&i, reterr) ?: import_judge_keys(&i, reterr) ?: import_check_trust(&i, reterr);
+        int r = import_look(&i, reterr) ?: import_judge_keys(&i, reterr) ?: import_check_trust(&i, reterr)
+                        ?: import_check_room(&i, reterr);
 
         if (r != 0)
                 return r;

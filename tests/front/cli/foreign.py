@@ -66,9 +66,9 @@ class Chain:
         self.keys[node.keyid] = node.vkey
         return self
 
-    def begin(self, node, intent, trust_scope, **context):
-        context = dict({"by": "uid:1000", "created": int(time.time() * 1000000), "node": node.name, "parent": None, "policy": "sha256:" + "0" * 64, "scope": trust_scope}, **context)
-        return self.add(node, "instantiated", {"context": context, "intent": intent})
+    def begin(self, signer, intent, trust_scope, **context):
+        context = dict({"by": "uid:1000", "created": int(time.time() * 1000000), "node": signer.name, "parent": None, "policy": "sha256:" + "0" * 64, "scope": trust_scope}, **context)
+        return self.add(signer, "instantiated", {"context": context, "intent": intent})
 
     def file(self, **head):
         first = json.loads(self.text(0))["data"]

@@ -7,7 +7,7 @@ import json
 import os
 
 from foreign import Chain, Node
-from tap import DIR, STORE, case, check, lethe, main, python_skill, same
+from tap import DIR, STORE, case, check, lethe, log, main, python_skill, same
 
 os.chmod(DIR, 0o755)
 python_skill("lab", "import sys\nimport lethe\nexec(sys.argv[1])", slots={"total": {"type": "integer"}}, reads=["total"], writes=["total"])
@@ -27,6 +27,9 @@ def complete(do, **more):
 
 def lab(code):
     return complete({"args": [code], "skill": "lab"})
+
+
+WAITS_COMPLETE = complete({"wait": {"elapsed": {"for_usec": 3600000000}}})
 
 
 def answer(*argv, code=0, **kw):
@@ -103,6 +106,31 @@ def a_new_object_of_a_stranger_is_shown_and_waits():  # O-9
     same(take(c.file()), "new")
     same(answer("object", "cycle", c.object, code=1)["error"]["code"], "not_eligible")
     same(take(c.add(STRANGER, "evaluation").file()), "ahead")
+
+
+@case
+def the_keys_of_strangers_have_a_bound():  # O-9, O-42
+    c, first = Chain().begin(STRANGER, WAITS_COMPLETE, SCOPE), 1
+    same(take(c.file()), "new")
+    for how, code in (("ahead", 0), ("too_many", 1)):
+        more = Chain(c.file())
+        for i in range(130):
+            more.add(Node("lethe/" + "n" * 110 + "%04d" % (first + i)), "input", {"from": "a", "input": "b"})
+        first += 130
+        same(take(more.file(), code), how)
+    same(show(c.object)["n"], 131)
+    holds()
+
+
+@case
+def a_user_of_another_node_is_no_user_here():  # O-3, O-9
+    c = Chain().begin(FRIEND, lab("lethe.result(1)"), SCOPE, by="uid:0")
+    same(take(c.file()), "new")
+    same(cycle(c.object)["outcome"]["kind"], "success")
+    last = [e for e in log("--type", "object.entry") if e.get("object") == c.object and e["kind"] == "outcome"][-1]
+    same(last["who"], FRIEND.name)
+    own = [k for k in answer("object", "trust")["keys"] if k["state"] == "own"][0]
+    same(take(Chain().begin(FRIEND, lab("pass"), SCOPE, node=own["node"]).file(), 1), "bad_intent")
 
 
 @case

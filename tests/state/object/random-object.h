@@ -23,7 +23,8 @@ static inline void random_object_deinit(RandomObject *o) {
 
 /* Takes data and outcome over. */
 static inline void random_append(RandomObject *o, EntryKind kind, json_t *data, json_t *outcome) {
-        Signer *s = &o->signers[random_below(&o->seed, o->n_signers)];
+        unsigned any = random_below(&o->seed, o->n_signers);
+        Signer *s = &o->signers[kind == ENTRY_INSTANTIATED ? 0 : any]; /* the context's node */
         _cleanup_json_ json_t *given = data, *result = outcome, *policy = NULL;
         ObjectState after = entry_kind_state(kind) ?: o->b.memory.state;
         char trace[REGION_ID_MAX];
