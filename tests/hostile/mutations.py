@@ -979,6 +979,8 @@ MUTATIONS = [
              "a user of another node is no user here", cases="object-hostile.py"),
     Mutation("objects: the keys of strangers have a bound", [("supervisor/state/object/transfer.c", "        return n <= KEYS_MAX ? 0\n", "        return true ? 0\n")],
              "the keys of strangers have a bound", cases="object-hostile.py"),
+    Mutation("objects: children that a skill proposes have its deadline (O-23)", [("supervisor/state/object/select-next.c", "        if (deadline >= JSON_TIME_MAX)\n                return 0;\n        bounded", "        if (true)\n                return 0;\n        bounded")],
+             "children that a skill proposes have its deadline", cases="object-hostile.py"),
     Mutation("objects: no trusted key has this node's name (O-9)", [("supervisor/state/object/trust.c", "if (!revoke && strcmp(name, store_origin(txn_store(t))) == 0)", "if (false)")],
              "a trusted key cannot have this node s name", cases="object-hostile.py"),
     Mutation("objects: children count as objects (O-25)", [("supervisor/state/object/cycle.c", "if (children == 0 ||", "if (true ||")],

@@ -49,6 +49,42 @@ static int select_check_reads(const json_t *reads, const json_t *v, Diag *why) {
         return r;
 }
 
+/* Adds the deadline to each intent that the action delegates, at any depth. The JSON depth of intents bounds the depth. */
+static int select_add_deadline(const json_t *action, uint64_t deadline) {
+        const json_t *child, *step;
+        size_t i;
+        int r = 0;
+
+        json_array_foreach(json_object_get(action, "steps"), i, step)
+                r = r ?: select_add_deadline(step, deadline);
+        json_array_foreach(json_object_get(action, "delegate"), i, child) {
+                json_t *one = r == 0 ? json_pack("{s:o}", "deadline", json_u64(deadline)) : NULL;
+
+                if (r == 0 && json_array_append_new(json_object_get(child, "constraints"), one) < 0)
+                        r = -ENOMEM;
+                r = r ?: select_add_deadline(json_object_get(child, "do"), deadline);
+        }
+        return r;
+}
+
+/* O-23: a skill drops the deadline of its object neither by a mutation nor by children. *intent: complete; replaced. */
+static int select_bound_children(const Selection *s, json_t **intent, Diag *why) {
+        uint64_t deadline = select_deadline_usec(s);
+        _cleanup_json_ json_t *bounded = NULL, *complete = NULL;
+        int r;
+
+        if (deadline >= JSON_TIME_MAX)
+                return 0;
+        bounded = json_deep_copy(*intent);
+        r = bounded ? select_add_deadline(json_object_get(bounded, "do"), deadline) : -ENOMEM;
+        r = r ?: intent_complete(bounded, s->m->object, &complete, why);
+        if (r == 0) {
+                json_decref(*intent);
+                *intent = TAKE_PTR(complete);
+        }
+        return r;
+}
+
 static int select_next_delegate(Selection *s, const json_t *next, Diag *why) {
         const json_t *list = json_object_get(next, "delegate"), *child;
         _cleanup_json_ json_t *intent = json_pack("{s:{s:O, s:O*}}", "do", "delegate", list, "gather",
@@ -58,7 +94,7 @@ static int select_next_delegate(Selection *s, const json_t *next, Diag *why) {
         size_t i;
 
         if (r == 0)
-                r = intent_complete(intent, s->m->object, &complete, why);
+                r = intent_complete(intent, s->m->object, &complete, why) ?: select_bound_children(s, &complete, why);
         if (r != 0)
                 return r;
         if (json_object_get(s->m->fold, "delegation"))

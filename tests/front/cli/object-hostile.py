@@ -189,6 +189,20 @@ def children_count_as_objects():  # O-25
 
 
 @case
+def children_that_a_skill_proposes_have_its_deadline():  # O-23, O-47
+    inner = dict(WAITS, until="never")
+    wish = create({"do": {"skill": "lab", "args": ["lethe.result({'next': {'delegate': [{'do': {'delegate': [%r]}, 'until': 'never'}]}})" % (inner,)]}, "until": {"success": 2},
+                   "with": {"may": ["delegate"], "rest": {"elapsed": {"for": "1ms"}}}, "constraints": [{"deadline": "3600s"}]}, "--scope", json.dumps(dict(SCOPE, depth=2)))
+    same(cycle(wish)["action"], "execution")
+    same(cycle(wish)["action"], "delegation")
+    end = int(show(wish)["context"]["created"]) + 3600 * 1000000
+    child = next(iter(json.loads(lethe("object", "history", wish, "--json").out.splitlines()[-1])["data"]["children"]))
+    same(show(child)["intent"]["constraints"], [{"deadline": end}])
+    same(show(child)["intent"]["do"]["delegate"][0]["constraints"], [{"deadline": end}])
+    holds()
+
+
+@case
 def nothing_is_left_of_all_that():
     check(STORE)
     holds()
