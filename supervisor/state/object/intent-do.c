@@ -8,7 +8,7 @@
 
 static const char *const intent_modes[] = {"all", "any", "quorum", "collect"};
 
-static int intent_read_args(const Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+static int intent_read_args(const IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         json_t *item;
         const char *s;
         size_t i;
@@ -21,7 +21,7 @@ static int intent_read_args(const Form *f, const FormPlace *at, const json_t *v,
         return e;
 }
 
-static int intent_read_skill(const Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int intent_read_skill(const IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         const json_t *skill = json_object_get(v, "skill"), *entry = json_object_get(v, "entry"),
                      *input = json_object_get(v, "input");
         json_t *args = NULL;
@@ -40,7 +40,7 @@ static int intent_read_skill(const Form *f, const FormPlace *at, const json_t *v
         return e ?: form_put(to, "args", args) ?: form_put(to, "skill", json_incref((json_t *)skill));
 }
 
-static int intent_read_gather(const Form *f, const FormPlace *at, const json_t *v, size_t children, json_t **ret) {
+static int intent_read_gather(const IntentForm *f, const FormPlace *at, const json_t *v, size_t children, json_t **ret) {
         const json_t *n = json_object_get(v, "n"), *mode = json_object_get(v, "mode");
         _cleanup_json_ json_t *to = json_object();
         uint64_t count = 0, within = 0;
@@ -64,7 +64,7 @@ static int intent_read_gather(const Form *f, const FormPlace *at, const json_t *
         return e;
 }
 
-static int intent_read_delegate(Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int intent_read_delegate(IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         const json_t *children = json_object_get(v, "delegate");
         const FormPlace *here = FORM_AT(at, "delegate");
         _cleanup_json_ json_t *list = json_array(), *gather = NULL;
@@ -88,7 +88,7 @@ static int intent_read_delegate(Form *f, const FormPlace *at, const json_t *v, j
         return e ?: form_put(to, "delegate", TAKE_PTR(list)) ?: form_put(to, "gather", TAKE_PTR(gather));
 }
 
-static int intent_read_wait(Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int intent_read_wait(IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         json_t *trigger = NULL;
         int e = form_members(f, at, v, FORM_WORDS("wait"))
                         ?: trigger_read(f, FORM_AT(at, "wait"), json_object_get(v, "wait"), &trigger);
@@ -96,9 +96,9 @@ static int intent_read_wait(Form *f, const FormPlace *at, const json_t *v, json_
         return e ?: form_put(to, "wait", trigger);
 }
 
-static int intent_read_action(Form *f, const FormPlace *at, const json_t *v, bool inside, json_t **ret);
+static int intent_read_action(IntentForm *f, const FormPlace *at, const json_t *v, bool inside, json_t **ret);
 
-static int intent_read_steps(Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int intent_read_steps(IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         const json_t *steps = json_object_get(v, "steps");
         const FormPlace *here = FORM_AT(at, "steps");
         _cleanup_json_ json_t *list = json_array();
@@ -116,7 +116,7 @@ static int intent_read_steps(Form *f, const FormPlace *at, const json_t *v, json
         return e ?: form_put(to, "steps", TAKE_PTR(list));
 }
 
-static int intent_read_action(Form *f, const FormPlace *at, const json_t *v, bool inside, json_t **ret) {
+static int intent_read_action(IntentForm *f, const FormPlace *at, const json_t *v, bool inside, json_t **ret) {
         _cleanup_json_ json_t *to = json_object();
         int e;
 
@@ -141,6 +141,6 @@ static int intent_read_action(Form *f, const FormPlace *at, const json_t *v, boo
         return e;
 }
 
-int intent_read_do(Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+int intent_read_do(IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         return intent_read_action(f, at, v, false, ret);
 }

@@ -29,7 +29,7 @@ static size_t form_place_print(const FormPlace *at, char out[static FORM_PLACE_M
         return MIN(n + (size_t)MAX(more, 0), (size_t)FORM_PLACE_MAX - 1);
 }
 
-int form_bad(const Form *f, const FormPlace *at, const json_t *v, const char *fmt, ...) {
+int form_bad(const IntentForm *f, const FormPlace *at, const json_t *v, const char *fmt, ...) {
         _cleanup_free_ char *dump = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
         char place[FORM_PLACE_MAX], rule[512], shown[400];
         va_list ap;
@@ -46,7 +46,7 @@ int form_bad(const Form *f, const FormPlace *at, const json_t *v, const char *fm
 }
 
 /* Texts without U+0000, numbers that canonical JSON has, and bounded nesting. */
-static int form_check(const Form *f, const FormPlace *at, const json_t *v, unsigned depth) {
+static int form_check(const IntentForm *f, const FormPlace *at, const json_t *v, unsigned depth) {
         const char *key;
         json_t *item;
         size_t i;
@@ -70,7 +70,7 @@ static int form_check(const Form *f, const FormPlace *at, const json_t *v, unsig
         return 0;
 }
 
-int form_begin(const Form *f, const FormPlace *root, const json_t *v, json_t **ret) {
+int form_begin(const IntentForm *f, const FormPlace *root, const json_t *v, json_t **ret) {
         _cleanup_free_ char *text = NULL;
         size_t n;
         int e = v ? form_check(f, root, v, 1) : form_bad(f, root, NULL, "required");
@@ -88,7 +88,7 @@ int form_begin(const Form *f, const FormPlace *root, const json_t *v, json_t **r
         return e > 0 ? -ENOMEM : e;
 }
 
-int form_end(const Form *f, const FormPlace *root, const json_t *v) {
+int form_end(const IntentForm *f, const FormPlace *root, const json_t *v) {
         _cleanup_free_ char *text = NULL;
         size_t n;
         int e = json_canonical(v, &text, &n);
@@ -118,7 +118,7 @@ static size_t form_length(const char *const *words) {
         return n;
 }
 
-int form_members(const Form *f, const FormPlace *at, const json_t *v, const char *const *known) {
+int form_members(const IntentForm *f, const FormPlace *at, const json_t *v, const char *const *known) {
         const size_t n = form_length(known);
         const char *key;
         char list[400];
@@ -133,7 +133,7 @@ int form_members(const Form *f, const FormPlace *at, const json_t *v, const char
         return 0;
 }
 
-int form_only(const Form *f, const FormPlace *at, const json_t *v, const char *const *known, size_t *ret) {
+int form_only(const IntentForm *f, const FormPlace *at, const json_t *v, const char *const *known, size_t *ret) {
         const size_t n = form_length(known);
         char list[400];
         int e = form_members(f, at, v, known);
@@ -146,7 +146,7 @@ int form_only(const Form *f, const FormPlace *at, const json_t *v, const char *c
         return 0;
 }
 
-int form_array(const Form *f, const FormPlace *at, const json_t *v, bool empty, size_t most) {
+int form_array(const IntentForm *f, const FormPlace *at, const json_t *v, bool empty, size_t most) {
         if (!json_is_array(v))
                 return form_bad(f, at, v, v ? "must be an array" : "required");
         if (!empty && json_array_size(v) == 0)
@@ -156,7 +156,7 @@ int form_array(const Form *f, const FormPlace *at, const json_t *v, bool empty, 
                        : 0;
 }
 
-int form_text(const Form *f, const FormPlace *at, const json_t *v, size_t least, size_t most, const char **ret) {
+int form_text(const IntentForm *f, const FormPlace *at, const json_t *v, size_t least, size_t most, const char **ret) {
         const char *s = json_text(v);
 
         if (!s)
@@ -167,7 +167,7 @@ int form_text(const Form *f, const FormPlace *at, const json_t *v, size_t least,
         return 0;
 }
 
-int form_count(const Form *f, const FormPlace *at, const json_t *v, uint64_t least, uint64_t most, uint64_t *ret) {
+int form_count(const IntentForm *f, const FormPlace *at, const json_t *v, uint64_t least, uint64_t most, uint64_t *ret) {
         uint64_t n;
 
         if (json_get_u64(v, &n) < 0 || n < least || n > most)
@@ -177,7 +177,7 @@ int form_count(const Form *f, const FormPlace *at, const json_t *v, uint64_t lea
         return 0;
 }
 
-int form_word(const Form *f, const FormPlace *at, const json_t *v, const char *const *words, size_t n, size_t *ret) {
+int form_word(const IntentForm *f, const FormPlace *at, const json_t *v, const char *const *words, size_t n, size_t *ret) {
         const char *s = json_text(v);
         char list[400];
         size_t i = s ? name_index(words, n, s) : n;
@@ -189,7 +189,7 @@ int form_word(const Form *f, const FormPlace *at, const json_t *v, const char *c
         return 0;
 }
 
-int form_moment(const Form *f, const FormPlace *at, const json_t *v, uint64_t *ret) {
+int form_moment(const IntentForm *f, const FormPlace *at, const json_t *v, uint64_t *ret) {
         const char *s = json_text(v);
         uint64_t t;
 
@@ -224,7 +224,7 @@ static int form_duration_parse(const char *s, uint64_t *ret) {
         return r;
 }
 
-int form_duration(const Form *f, const FormPlace *at, const json_t *o, const char *name, uint64_t least, uint64_t most,
+int form_duration(const IntentForm *f, const FormPlace *at, const json_t *o, const char *name, uint64_t least, uint64_t most,
                   uint64_t *ret, bool *ret_said) {
         char usec[32], from[SIZE_TEXT_MAX], to[SIZE_TEXT_MAX];
         const json_t *written = json_object_get(o, name), *complete;
@@ -260,7 +260,7 @@ static int form_compare(const void *a, const void *b) {
         return strcmp(x, y);
 }
 
-int form_names(const Form *f, const FormPlace *at, const json_t *v, bool empty, const FormNames *kind, json_t **ret) {
+int form_names(const IntentForm *f, const FormPlace *at, const json_t *v, bool empty, const FormNames *kind, json_t **ret) {
         _cleanup_json_ json_t *sorted = NULL;
         const json_t *item;
         size_t i;

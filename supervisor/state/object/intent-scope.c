@@ -23,7 +23,7 @@ static int scope_code(int e) {
 
 /* Calls see() for an action, each of its steps, and the actions of all delegated intents. depth: delegations above. */
 typedef struct ScopeWalk {
-        const Form *f;
+        const IntentForm *f;
         int (*see)(const struct ScopeWalk *w, const FormPlace *at, const json_t *action, unsigned depth);
         const json_t *allowed, *scope;
         const char *by;
@@ -53,7 +53,7 @@ static int scope_see_skill(const ScopeWalk *w, const FormPlace *at, const json_t
                        : form_bad(w->f, FORM_AT(at, "skill"), skill, "%s does not have this skill", w->by);
 }
 
-int intent_allow_skills(const Form *f, const FormPlace *at, const json_t *action, const json_t *allowed,
+int intent_allow_skills(const IntentForm *f, const FormPlace *at, const json_t *action, const json_t *allowed,
                         const char *by) {
         return scope_walk(&(ScopeWalk){.f = f, .see = scope_see_skill, .allowed = allowed, .by = by}, at, action, 0);
 }
@@ -76,7 +76,7 @@ static int scope_see_bounds(const ScopeWalk *w, const FormPlace *at, const json_
 }
 
 int intent_within(const json_t *intent, const json_t *scope, Diag *reterr) {
-        const Form f = {.reterr = reterr};
+        const IntentForm f = {.reterr = reterr};
         const FormPlace *at = FORM_AT(FORM_ROOT("intent"), "do");
         const json_t *action = json_object_get(intent, "do");
         int e = intent_allow_skills(&f, at, action, json_object_get(scope, "skills"), "the trust scope");
@@ -115,7 +115,7 @@ static int scope_needs(const json_t *intent, json_t **ret_skills, unsigned *ret_
 }
 
 /* "*" or names; missing: the standard. */
-static int scope_read_names(const Form *f, const FormPlace *at, const json_t *v, const FormNames *kind,
+static int scope_read_names(const IntentForm *f, const FormPlace *at, const json_t *v, const FormNames *kind,
                             json_t *standard, json_t **ret) {
         if (!v || json_text_is(v, "*"))
                 *ret = json_incref(v ? (json_t *)v : standard);
@@ -137,7 +137,7 @@ static bool scope_may_delegate(const json_t *intent) {
         return false;
 }
 
-static int scope_read(const Form *f, const FormPlace *at, const json_t *v, const json_t *intent, json_t **ret) {
+static int scope_read(const IntentForm *f, const FormPlace *at, const json_t *v, const json_t *intent, json_t **ret) {
         _cleanup_json_ json_t *to = json_object(), *own = NULL, *none = json_array(), *skills = NULL, *reads = NULL,
                               *writes = NULL;
         const json_t *depth = json_object_get(v, "depth"), *fanout = json_object_get(v, "fanout");
@@ -165,7 +165,7 @@ static int scope_read(const Form *f, const FormPlace *at, const json_t *v, const
 }
 
 int intent_scope_complete(const json_t *scope, const json_t *intent, json_t **ret, Diag *reterr) {
-        const Form f = {.reterr = reterr};
+        const IntentForm f = {.reterr = reterr};
         const FormPlace *root = FORM_ROOT("scope");
         _cleanup_json_ json_t *v = NULL, *to = NULL;
         int e = scope ? form_begin(&f, root, scope, &v) : 0;
@@ -176,7 +176,7 @@ int intent_scope_complete(const json_t *scope, const json_t *intent, json_t **re
         return e;
 }
 
-static int scope_names_within(const Form *f, const FormPlace *at, const json_t *v, const json_t *outer) {
+static int scope_names_within(const IntentForm *f, const FormPlace *at, const json_t *v, const json_t *outer) {
         json_t *item;
         size_t i;
 
@@ -194,7 +194,7 @@ static int scope_names_within(const Form *f, const FormPlace *at, const json_t *
 
 int intent_scope_within(const json_t *scope, const json_t *outer, Diag *reterr) {
         static const char *const lists[] = {"skills", "reads", "writes"}, *const numbers[] = {"depth", "fanout"};
-        const Form f = {.reterr = reterr};
+        const IntentForm f = {.reterr = reterr};
         const FormPlace *root = FORM_ROOT("scope");
         uint64_t n;
         int e = 0;

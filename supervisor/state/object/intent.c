@@ -15,7 +15,7 @@
 
 static const char *const intent_may_words[] = {"delegate", "mutate", "sleep", "end"};
 
-static int intent_read_pace(const Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+static int intent_read_pace(const IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         static const struct {
                 const char *name, *complete;
                 uint64_t standard;
@@ -45,7 +45,7 @@ static int intent_read_pace(const Form *f, const FormPlace *at, const json_t *v,
 }
 
 /* In the order of the words. */
-static int intent_read_may(const Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+static int intent_read_may(const IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         _cleanup_json_ json_t *to = json_array();
         bool said[ARRAY_SIZE(intent_may_words)] = {0};
         json_t *item;
@@ -68,14 +68,14 @@ static int intent_read_may(const Form *f, const FormPlace *at, const json_t *v, 
         return e;
 }
 
-static int intent_read_rest(Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+static int intent_read_rest(IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         if (v)
                 return trigger_read(f, at, v, ret);
         *ret = json_pack("{s:{s:I}}", "elapsed", "for_usec", (json_int_t)(60 * INTENT_SEC));
         return *ret ? 0 : -ENOMEM;
 }
 
-static int intent_read_with(Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+static int intent_read_with(IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         _cleanup_json_ json_t *to = json_object(), *pace = NULL, *may = NULL, *rest = NULL;
         const json_t *class = json_object_get(v, "class"), *attempts = json_object_get(v, "attempts");
         uint64_t timeout = 30 * INTENT_SEC, n = 0;
@@ -102,7 +102,7 @@ static int intent_read_with(Form *f, const FormPlace *at, const json_t *v, json_
         return e;
 }
 
-static int intent_read_until(const Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+static int intent_read_until(const IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         uint64_t n = 1;
         int e = 0;
 
@@ -123,7 +123,7 @@ static int intent_read_until(const Form *f, const FormPlace *at, const json_t *v
         return *ret ? 0 : -ENOMEM;
 }
 
-static int intent_read_deadline(const Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int intent_read_deadline(const IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         const json_t *deadline = json_object_get(v, "deadline");
         bool said = false;
         uint64_t t = 0;
@@ -141,7 +141,7 @@ static int intent_read_deadline(const Form *f, const FormPlace *at, const json_t
         return e ?: form_put(to, "deadline_usec", json_u64(t));
 }
 
-static int intent_read_constraint(const Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+static int intent_read_constraint(const IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         const json_t *writes = json_object_get(v, "slots_write"), *skills = json_object_get(v, "skills"),
                      *note = json_object_get(v, "note");
         _cleanup_json_ json_t *to = json_object(), *names = NULL;
@@ -202,7 +202,7 @@ static int intent_sort_constraints(const json_t *list, json_t **ret) {
         return e;
 }
 
-static int intent_read_constraints(const Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+static int intent_read_constraints(const IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         _cleanup_json_ json_t *to = json_array();
         json_t *item;
         size_t i;
@@ -218,7 +218,7 @@ static int intent_read_constraints(const Form *f, const FormPlace *at, const jso
 }
 
 /* The constraint "skills" holds for the whole of the intent, with all delegated intents. */
-static int intent_check_skills(const Form *f, const FormPlace *at, const json_t *intent) {
+static int intent_check_skills(const IntentForm *f, const FormPlace *at, const json_t *intent) {
         json_t *constraint;
         size_t i;
         int e = 0;
@@ -230,7 +230,7 @@ static int intent_check_skills(const Form *f, const FormPlace *at, const json_t 
         return e;
 }
 
-int intent_read(Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+int intent_read(IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         _cleanup_json_ json_t *to = json_object(), *action = NULL, *with = NULL, *until = NULL, *constraints = NULL;
         int e = to ? form_members(f, at, v, FORM_WORDS("do", "with", "until", "constraints")) : -ENOMEM;
 
@@ -249,7 +249,7 @@ int intent_read(Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
 }
 
 int intent_complete(const json_t *intent, const char *self, json_t **ret, Diag *reterr) {
-        Form f = {.self = self, .reterr = reterr};
+        IntentForm f = {.self = self, .reterr = reterr};
         const FormPlace *root = FORM_ROOT("intent");
         _cleanup_json_ json_t *v = NULL, *to = NULL;
         int e = form_begin(&f, root, intent, &v) ?: intent_read(&f, root, v, &to) ?: form_end(&f, root, to);

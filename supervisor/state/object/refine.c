@@ -44,7 +44,7 @@ static bool refine_equal_but(const json_t *a, const json_t *b, const char *const
 }
 
 /* Every constraint before stands after, as often; further constraints must be of a kind that `how` may add. */
-static int refine_constraints(const Form *f, const FormPlace *at, const json_t *before, const json_t *after, bool any,
+static int refine_constraints(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after, bool any,
                               bool of_scope) {
         _cleanup_json_ json_t *rest = json_array();
         json_t *item, *other;
@@ -67,14 +67,14 @@ static int refine_constraints(const Form *f, const FormPlace *at, const json_t *
         return 0;
 }
 
-static int refine_narrow_intent(const Form *f, const FormPlace *at, const json_t *before, const json_t *after);
+static int refine_narrow_intent(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after);
 
 /* Children of `after` are children of `before`, in the same order, each as before or narrower. */
-static int refine_narrow_delegate(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
+static int refine_narrow_delegate(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after) {
         const json_t *had = json_object_get(before, "delegate"), *has = json_object_get(after, "delegate"),
                      *gather = json_object_get(before, "gather"), *now = json_object_get(after, "gather");
         const uint64_t n = json_number(gather, "n"), most = json_number(gather, "within_usec");
-        const Form quiet = {0};
+        const IntentForm quiet = {0};
         size_t k = 0;
         int e;
 
@@ -121,11 +121,11 @@ static bool refine_take_args(const json_t *before, const json_t *after, size_t *
 }
 
 /* Steps of `after` are steps of `before`, in the same order; a step of a skill may stand there in parts of its args. */
-static int refine_narrow_do(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
+static int refine_narrow_do(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after) {
         const size_t n = refine_steps(before);
         size_t k = 0, arg = 0;
         Diag why;
-        const Form quiet = {.reterr = &why};
+        const IntentForm quiet = {.reterr = &why};
 
         if (refine_steps(after) > INTENT_STEPS_MAX)
                 return form_bad(f, FORM_AT(at, "steps"), NULL, "%zu steps: at most %d are allowed", refine_steps(after),
@@ -165,7 +165,7 @@ static int refine_narrow_do(const Form *f, const FormPlace *at, const json_t *be
         return 0;
 }
 
-static int refine_narrow_until(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
+static int refine_narrow_until(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after) {
         const json_t *had = json_object_get(before, "until"), *has = json_object_get(after, "until");
         const bool rounds = json_object_get(has, "success");
 
@@ -175,7 +175,7 @@ static int refine_narrow_until(const Form *f, const FormPlace *at, const json_t 
         return form_bad(f, FORM_AT(at, "until"), has, "\"narrow\" only lowers the number of rounds");
 }
 
-static int refine_narrow_with(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
+static int refine_narrow_with(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after) {
         const json_t *had = json_object_get(before, "with"), *has = json_object_get(after, "with"), *may;
         const uint64_t attempts = json_number(had, "attempts"), now = json_number(has, "attempts");
         json_t *item, *other;
@@ -202,7 +202,7 @@ static int refine_narrow_with(const Form *f, const FormPlace *at, const json_t *
         return 0;
 }
 
-static int refine_narrow_intent(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
+static int refine_narrow_intent(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after) {
         return refine_narrow_do(f, FORM_AT(at, "do"), json_object_get(before, "do"), json_object_get(after, "do"))
                                ?: refine_narrow_with(f, at, before, after)
                                ?: refine_narrow_until(f, at, before, after)
@@ -210,10 +210,10 @@ static int refine_narrow_intent(const Form *f, const FormPlace *at, const json_t
                                              json_object_get(after, "constraints"), true, true);
 }
 
-static int refine_rescope_intent(const Form *f, const FormPlace *at, const json_t *before, const json_t *after);
+static int refine_rescope_intent(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after);
 
 /* The same skills, waits and children one after another; args and input are free. */
-static int refine_rescope_do(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
+static int refine_rescope_do(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after) {
         if (refine_steps(before) != refine_steps(after) ||
             !json_object_get(before, "steps") != !json_object_get(after, "steps"))
                 return form_bad(f, at, NULL, "%zu steps: \"rescope\" keeps the %zu steps", refine_steps(after),
@@ -239,7 +239,7 @@ static int refine_rescope_do(const Form *f, const FormPlace *at, const json_t *b
         return 0;
 }
 
-static int refine_rescope_intent(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
+static int refine_rescope_intent(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after) {
         if (!refine_same(before, after, "with") || !refine_same(before, after, "until"))
                 return form_bad(f, at, NULL, "\"rescope\" does not change \"with\" and \"until\"");
         return refine_rescope_do(f, FORM_AT(at, "do"), json_object_get(before, "do"), json_object_get(after, "do"))
@@ -247,7 +247,7 @@ static int refine_rescope_intent(const Form *f, const FormPlace *at, const json_
                                              json_object_get(after, "constraints"), false, true);
 }
 
-static int refine_reclassify_intent(const Form *f, const FormPlace *at, const json_t *before, const json_t *after) {
+static int refine_reclassify_intent(const IntentForm *f, const FormPlace *at, const json_t *before, const json_t *after) {
         if (!refine_same(before, after, "do") || !refine_same(before, after, "until"))
                 return form_bad(f, at, NULL, "\"reclassify\" does not change \"do\" and \"until\"");
         if (!refine_equal_but(json_object_get(before, "with"), json_object_get(after, "with"),
@@ -262,7 +262,7 @@ int intent_refine_check(const json_t *before, const json_t *after, const char *h
         static const char *const kinds[] = {"narrow", "rescope", "reclassify"};
         const size_t kind = name_index(kinds, ARRAY_SIZE(kinds), how);
         const FormPlace *root = FORM_ROOT("intent");
-        const Form f = {.reterr = reterr};
+        const IntentForm f = {.reterr = reterr};
         int e;
 
         if (kind == ARRAY_SIZE(kinds))

@@ -31,7 +31,7 @@ static const char *trigger_kinds(char *out, size_t n_out) {
 }
 #define TRIGGER_KINDS trigger_kinds((char[256]){0}, 256)
 
-static int condition_read_number(const Form *f, const FormPlace *at, const json_t *v, json_t *to, const char *name) {
+static int condition_read_number(const IntentForm *f, const FormPlace *at, const json_t *v, json_t *to, const char *name) {
         if (!v)
                 return 0;
         if (!json_is_number(v))
@@ -45,7 +45,7 @@ static bool condition_has_value(const json_t *v) {
                json_object_get(v, "version");
 }
 
-static int condition_read_slot(const Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int condition_read_slot(const IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         static const char *const words[] = {"set", "unset"};
         const json_t *slot = json_object_get(v, "slot"), *is = json_object_get(v, "is"),
                      *equals = json_object_get(v, "equals"), *above = json_object_get(v, "above"),
@@ -77,7 +77,7 @@ static int condition_read_slot(const Form *f, const FormPlace *at, const json_t 
         return e ?: form_put(to, "is", json_string(words[word]));
 }
 
-static int condition_read_object(const Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int condition_read_object(const IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         const json_t *id = json_object_get(v, "object"), *state = json_object_get(v, "state"),
                      *status = json_object_get(v, "status");
         int e = form_members(f, at, v, FORM_WORDS("object", "state", "status"));
@@ -97,7 +97,7 @@ static int condition_read_object(const Form *f, const FormPlace *at, const json_
         return e ?: form_put(to, "state", json_string(object_state_name(OBJECT_TERMINATED)));
 }
 
-int condition_read(const Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+int condition_read(const IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         const bool slot = json_object_get(v, "slot"), object = json_object_get(v, "object");
         _cleanup_json_ json_t *to = json_object();
         int e;
@@ -114,7 +114,7 @@ int condition_read(const Form *f, const FormPlace *at, const json_t *v, json_t *
         return e;
 }
 
-static int trigger_read_elapsed(Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int trigger_read_elapsed(IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         const json_t *moment = json_object_get(v, "at");
         uint64_t t = 0;
         bool said = false;
@@ -128,7 +128,7 @@ static int trigger_read_elapsed(Form *f, const FormPlace *at, const json_t *v, j
         return e ?: form_put(to, said ? "for_usec" : "at", json_u64(t));
 }
 
-static int trigger_read_outcomes(Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int trigger_read_outcomes(IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         const json_t *kind = json_object_get(v, "kind");
         uint64_t n = 0, within = 0;
         bool said = false;
@@ -143,7 +143,7 @@ static int trigger_read_outcomes(Form *f, const FormPlace *at, const json_t *v, 
         return e || !said ? e : form_put(to, "within_usec", json_u64(within));
 }
 
-static int trigger_read_match(const Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int trigger_read_match(const IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         _cleanup_free_ char *text = NULL;
         const char *key, *s;
         json_t *item;
@@ -173,7 +173,7 @@ static int trigger_read_match(const Form *f, const FormPlace *at, const json_t *
         return e < 0 || json_object_size(v) == 0 ? e : e ?: form_put(to, "match", json_incref((json_t *)v));
 }
 
-static int trigger_read_event(Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int trigger_read_event(IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         const json_t *type = json_object_get(v, "type"), *match = json_object_get(v, "match");
         const char *s = json_text(type);
         int e = form_members(f, at, v, FORM_WORDS("type", "match"));
@@ -190,7 +190,7 @@ static int trigger_read_event(Form *f, const FormPlace *at, const json_t *v, jso
         return e ?: form_put(to, "type", json_incref((json_t *)type));
 }
 
-static int trigger_read_policy(Form *f, const FormPlace *at, const json_t *v, json_t *to) {
+static int trigger_read_policy(IntentForm *f, const FormPlace *at, const json_t *v, json_t *to) {
         static const char *const kinds[] = {"allows", "not", NULL};
         const char *names[ACTION_COUNT_];
         const json_t *item;
@@ -214,11 +214,11 @@ static int trigger_read_policy(Form *f, const FormPlace *at, const json_t *v, js
         return e ?: form_put(to, kinds[kind], json_incref((json_t *)item));
 }
 
-typedef int (*TriggerReader)(Form *f, const FormPlace *at, const json_t *v, json_t *to);
+typedef int (*TriggerReader)(IntentForm *f, const FormPlace *at, const json_t *v, json_t *to);
 
-static int trigger_read_parts(Form *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret);
+static int trigger_read_parts(IntentForm *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret);
 
-static int trigger_read_node(Form *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret) {
+static int trigger_read_node(IntentForm *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret) {
         static const char *const kinds[] = {"elapsed", "outcomes", "event", "policy", "prerequisite", "any", "all",
                                             NULL};
         static const TriggerReader leaves[] = {trigger_read_elapsed, trigger_read_outcomes, trigger_read_event,
@@ -246,7 +246,7 @@ static int trigger_read_node(Form *f, const FormPlace *at, const json_t *v, unsi
         return e;
 }
 
-static int trigger_read_parts(Form *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret) {
+static int trigger_read_parts(IntentForm *f, const FormPlace *at, const json_t *v, unsigned depth, json_t **ret) {
         _cleanup_json_ json_t *list = json_array();
         json_t *item;
         size_t i;
@@ -263,13 +263,13 @@ static int trigger_read_parts(Form *f, const FormPlace *at, const json_t *v, uns
         return e;
 }
 
-int trigger_read(Form *f, const FormPlace *at, const json_t *v, json_t **ret) {
+int trigger_read(IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         f->nodes = 0;
         return trigger_read_node(f, at, v, 1, ret);
 }
 
 int trigger_complete(const json_t *trigger, const char *self, json_t **ret, Diag *reterr) {
-        Form f = {.self = self, .reterr = reterr};
+        IntentForm f = {.self = self, .reterr = reterr};
         const FormPlace *root = FORM_ROOT("trigger");
         _cleanup_json_ json_t *v = NULL, *to = NULL;
         int e = form_begin(&f, root, trigger, &v) ?: trigger_read(&f, root, v, &to) ?: form_end(&f, root, to);
@@ -280,7 +280,7 @@ int trigger_complete(const json_t *trigger, const char *self, json_t **ret, Diag
 }
 
 int condition_complete(const json_t *condition, const char *self, json_t **ret, Diag *reterr) {
-        const Form f = {.self = self, .reterr = reterr};
+        const IntentForm f = {.self = self, .reterr = reterr};
         const FormPlace *root = FORM_ROOT("condition");
         _cleanup_json_ json_t *v = NULL, *to = NULL;
         int e = form_begin(&f, root, condition, &v) ?: condition_read(&f, root, v, &to) ?: form_end(&f, root, to);

@@ -67,7 +67,7 @@ static int verify_signature(Verifying *v, const Entry *e) {
         return r > 0 ? VERIFY_NOTE(v, "bad_signature", "entry %" PRIu64 ": %s", e->n, why.text) : r;
 }
 
-/* Form, chain, moves and signatures; *ret_whole: the entries can be folded to the end. */
+/* IntentForm, chain, moves and signatures; *ret_whole: the entries can be folded to the end. */
 static int verify_chain(Verifying *v, bool *ret_whole) {
         *ret_whole = false;
         for (uint64_t n = 0; n < v->row.n; n++) {
