@@ -975,7 +975,7 @@ MUTATIONS = [
              "a stranger s entries stop no object", cases="object-hostile.py"),
     Mutation("objects: whose job it is has bounds", [("supervisor/state/object/memory-apply.c", "if (by && (!json_text(by) ||", "if (false && (!json_text(by) ||")],
              "whose job it is has bounds", cases="object-hostile.py"),
-    Mutation("objects: a user of another node is no user here", [("supervisor/state/object/settle.c", "                 own ? json_str(a->memory", "                 true ? json_str(a->memory")],
+    Mutation("objects: a user of another node is no user here", [("supervisor/state/object/settle.c", "                 own ? json_str(a->memory", "                 own || true ? json_str(a->memory")],
              "a user of another node is no user here", cases="object-hostile.py"),
     Mutation("objects: the keys of strangers have a bound", [("supervisor/state/object/transfer.c", "        return n <= KEYS_MAX ? 0\n", "        return true ? 0\n")],
              "the keys of strangers have a bound", cases="object-hostile.py"),
