@@ -23,6 +23,7 @@ class Node:
         return lethe(*argv, env=dict(self.env, **kw.pop("env", {})), **kw)
 
     def must(self, *argv, **kw):
+        kw.setdefault("timeout", 600)
         r = self.run(*argv, **kw)
         same(r.code, 0, " ".join(map(str, argv)), r)
         return r.out.decode()
@@ -83,7 +84,7 @@ class Node:
     def whole(self, ids=()):
         """Everything that can be checked of this store, and of these objects."""
         for argv in [("verify",), ("audit",)] + [("object", "verify", id) for id in ids]:
-            r = self.run(*argv)
+            r = self.run(*argv, timeout=3600)  # of a million objects
             same(r.code, 0, self.name, " ".join(argv), r)
 
     # The daemon
