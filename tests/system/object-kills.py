@@ -119,7 +119,7 @@ def points():
 
 
 @case
-def objects_with_effects_are_there():
+def objects_with_effects_are_there():  # O-21
     scope = {"skills": ["tally"], "reads": "*", "writes": "*", "depth": 0, "fanout": 1}
     objects.extend(node.create(intent(i), scope) for i in range(OBJECTS))
     for i, id in enumerate(objects):
@@ -217,6 +217,7 @@ def the_store_is_whole():  # O-7 O-46
         history = node.history(id)
         print("# %s: %d entries, %s" % (id, len(history), dict(collections.Counter(outcomes(history)))), flush=True)
         check("terminated" not in kinds(history), id)
+        check(len(history) <= 65 or "checkpoint" in kinds(history), id, "O-54: a long history without a fold to begin at")
 
 
 main()

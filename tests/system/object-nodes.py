@@ -233,6 +233,17 @@ def every_result_was_gathered_or_marked_late():  # O-26 O-27 O-28
 
 
 @case
+def a_child_has_less_than_its_parent():  # O-24 O-25: lineage in both directions, whichever node keeps whom
+    there = living()
+    for id, (node, row) in there.items():
+        if parent(row):
+            own, above = node.show(id)["context"], there[parent(row)][0].show(parent(row))
+            same(own["parent"]["object"], parent(row), id)
+            same(int(own["scope"]["depth"]), int(above["context"]["scope"]["depth"]) - 1, id, "depth")
+            check(set(own["scope"]["skills"]) <= set(above["context"]["scope"]["skills"]), id, own, above["context"])
+
+
+@case
 def both_stores_are_whole():  # O-7 O-46
     for node in (a, b):
         node.whole(node.objects())
