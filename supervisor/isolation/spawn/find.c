@@ -32,7 +32,12 @@ static const char *find_own_folder(void) {
         return *own ? own : NULL;
 }
 
-/* Opens a file or folder of Lethe. A moved installation is found from its own bin folder. */
+static bool find_is_missing(int error) {
+        return error == ENOENT || error == ENOTDIR || error == EACCES;
+}
+
+/* Opens a file or folder of Lethe. A moved installation is found from its own bin folder. An error that says nothing of
+ * a place (EMFILE) ends the search: another thread may close a descriptor, and the next place would be told as missing. */
 static int find_open(const char *name, int flags, char path[static PATH_MAX + 64]) {
         const char *beside = find_own_folder();
         const struct {
@@ -45,6 +50,8 @@ static int find_open(const char *name, int flags, char path[static PATH_MAX + 64
                         continue;
                 snprintf(path, PATH_MAX + 64, "%s%s/%s", places[i].folder, places[i].below, name);
                 fd = open(path, O_PATH | O_CLOEXEC | flags);
+                if (fd < 0 && !find_is_missing(errno))
+                        break;
         }
         return fd < 0 ? -errno : fd;
 }
@@ -62,7 +69,7 @@ int find_needed(const char *name, int code, int *ret_fd, Diag *reterr) {
         _cleanup_free_ char *path = NULL;
         int fd = find_program(name, &path);
 
-        if (fd == -ENOENT || fd == -ENOTDIR || fd == -EACCES)
+        if (fd < 0 && find_is_missing(-fd))
                 return diag(reterr, code, "%s is not beside lethe and not at %s; fix: install the program there", name,
                             path ?: "its place");
         *ret_fd = fd;
