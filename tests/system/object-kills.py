@@ -57,7 +57,7 @@ objects = []
 
 def intent(i):
     return {"do": {"skill": "tally", "args": [str(i)]}, "until": "never",
-            "with": {"rest": {"elapsed": {"for": "1ms"}}, "pace": {"base": "1ms", "min": "1ms", "max": "5ms"}, "timeout": "20s"}}
+            "with": {"rest": {"elapsed": {"for": "1ms"}}, "pace": {"base": "1ms", "min": "10ms", "max": "10ms"}, "timeout": "20s"}}
 
 
 def records(i):

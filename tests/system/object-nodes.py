@@ -22,7 +22,7 @@ from node import Node, check_chain, kinds  # noqa: E402
 COUNT = int(os.environ.get("LETHE_OBJECT_NODES", "24"))
 SEED = int(os.environ.get("LETHE_TEST_SEED", str(int(time.time()))))
 TREE = 15  # a root, two children, four of theirs, eight leaves
-FAST = {"pace": {"base": "5ms", "min": "5ms", "max": "50ms"}, "timeout": "60s"}
+FAST = {"pace": {"base": "5ms", "min": "10ms", "max": "50ms"}, "timeout": "60s"}
 LEAF = """import sys
 import lethe
 lethe.result({"leaf": sys.argv[1]})

@@ -10,6 +10,7 @@
 #define INTENT_ROUNDS_MOST 1000000000
 #define INTENT_ATTEMPTS_MOST 1000000
 #define INTENT_MSEC UINT64_C(1000)
+#define INTENT_PACE_LEAST (10 * INTENT_MSEC) /* a wait that always holds makes no more than 100 rounds a second */
 #define INTENT_SEC UINT64_C(1000000)
 #define INTENT_DAY (UINT64_C(86400) * INTENT_SEC)
 
@@ -18,11 +19,11 @@ static const char *const intent_may_words[] = {"delegate", "mutate", "sleep", "e
 static int intent_read_pace(const IntentForm *f, const FormPlace *at, const json_t *v, json_t **ret) {
         static const struct {
                 const char *name, *complete;
-                uint64_t standard;
-        } rows[] = {{"base", "base_usec", INTENT_SEC},
-                    {"min", "min_usec", INTENT_SEC},
-                    {"max", "max_usec", 3600 * INTENT_SEC},
-                    {"target", "target_usec", 10 * INTENT_SEC}};
+                uint64_t standard, least;
+        } rows[] = {{"base", "base_usec", INTENT_SEC, INTENT_MSEC},
+                    {"min", "min_usec", INTENT_SEC, INTENT_PACE_LEAST},
+                    {"max", "max_usec", 3600 * INTENT_SEC, INTENT_MSEC},
+                    {"target", "target_usec", 10 * INTENT_SEC, INTENT_MSEC}};
         _cleanup_json_ json_t *to = json_object();
         int e = !to ? -ENOMEM
                 : v ? form_members(f, at, v,
@@ -33,7 +34,7 @@ static int intent_read_pace(const IntentForm *f, const FormPlace *at, const json
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(rows); i++) {
                 uint64_t t = rows[i].standard;
 
-                e = form_duration(f, at, v, rows[i].name, INTENT_MSEC, 365 * INTENT_DAY, &t, NULL);
+                e = form_duration(f, at, v, rows[i].name, rows[i].least, 365 * INTENT_DAY, &t, NULL);
                 e = e ?: form_put(to, rows[i].complete, json_u64(t));
         }
         if (e == 0 && json_number(to, "min_usec") > json_number(to, "max_usec"))

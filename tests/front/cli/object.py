@@ -317,7 +317,7 @@ def proposals_of_a_skill_count_as_far_as_the_intent_says():  # O-44, O-47
 @case
 def delegation_goes_through_three_levels():  # O-24, O-25, O-26, O-27
     before = total()
-    leaf = intent("add(); lethe.result(1)", **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}})
+    leaf = intent("add(); lethe.result(1)", **{"with": {"pace": {"base": "1ms", "min": "10ms", "max": "10ms"}}})
     inner = {"do": {"delegate": [leaf, leaf], "gather": {"mode": "all"}}}
     o = create({"do": {"delegate": [inner, leaf], "gather": {"mode": "all"}}}, dict(TOTAL, depth=2))
     wait_for(lambda: drain() or show(o)["state"] == "terminated", "the parent has ended")
@@ -457,7 +457,7 @@ def a_cancelled_cycle_leaves_an_interrupted_execution():  # O-36, O-38
 def a_killed_cycle_has_its_effect_once():  # O-36, O-37, O-38
     for i in range(KILLS):
         before = total()
-        o = create(intent("add(); time.sleep(0.05 * %d)" % (i % 4), **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}}))
+        o = create(intent("add(); time.sleep(0.05 * %d)" % (i % 4), **{"with": {"pace": {"base": "1ms", "min": "10ms", "max": "10ms"}}}))
         p = start(o)
         wait_for(lambda: p.poll() is not None or "started" in kinds(o), "the execution has begun")
         if i % 2:
@@ -533,7 +533,7 @@ def a_performer_that_stands_still_is_alive():  # O-38, O-43
 def many_processes_drain_one_set():  # O-43, O-53
     before = total()
     # two regions at once do not hold one slot: who comes second fails, and tries again
-    objects = [create(intent("add()", **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}})) for _ in range(6)]
+    objects = [create(intent("add()", **{"with": {"pace": {"base": "1ms", "min": "10ms", "max": "10ms"}}})) for _ in range(6)]
     all_ = [subprocess.Popen([LETHE, "object", "run", "--due", "--json"], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
     for p in all_:
         out, err = p.communicate(timeout=240)
@@ -683,7 +683,7 @@ def a_full_disk_in_the_middle_of_a_cycle_loses_nothing():  # O-14, O-36, O-38
     same(lethe("skill", "add", os.path.join(DIR, "lab"), env=there).code, 0)
     path = os.path.join(DIR, "small.json")
     with open(path, "w", encoding="utf-8") as f:
-        json.dump(intent("add()", **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}}), f)
+        json.dump(intent("add()", **{"with": {"pace": {"base": "1ms", "min": "10ms", "max": "10ms"}}}), f)
     codes = set()
     for i, room in enumerate((0, 4, 8, 16, 24, 40, 64, 100, 200, 400)):
         r = lethe("object", "create", "--intent", path, "--scope", json.dumps(TOTAL), env=there)

@@ -182,7 +182,7 @@ def by_the_end_of_children():  # O-24, O-26, O-30
 @case
 def a_daemon_that_was_killed_settles_what_ran():  # O-36, O-37, O-38
     with Daemon(code=-signal.SIGKILL) as d:
-        name = create({"skill": "waits", "args": ["killed"]}, **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}})
+        name = create({"skill": "waits", "args": ["killed"]}, **{"with": {"pace": {"base": "1ms", "min": "10ms", "max": "10ms"}}})
         wait_state("execution", name)
         wait_for(lambda: json.loads(lethe("ps", "--json").out.splitlines()[0]).get("pid") if lethe("ps", "--json").out else False, "that a region runs")
         os.kill(d.pid, signal.SIGKILL)
@@ -202,7 +202,7 @@ def what_a_killed_command_left_is_settled_beside_the_daemon():  # O-38, O-53
     with Daemon("--max-objects", "1"):
         first = create({"skill": "waits", "args": ["first"]})
         wait_state("execution", first)  # the daemon's only place
-        name = create({"skill": "waits", "args": ["left"]}, **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}})
+        name = create({"skill": "waits", "args": ["left"]}, **{"with": {"pace": {"base": "1ms", "min": "10ms", "max": "10ms"}}})
         p = subprocess.Popen([LETHE, "object", "cycle", name], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_state("execution", name)
         p.kill()
@@ -278,7 +278,7 @@ def one_that_lost_its_place_in_the_queue_is_settled():  # O-14, O-38
     with Daemon("--max-running", "1", "--max-queued", "2", "--max-objects", "2"), Client() as c:
         holder = c.send("run", exec="/bin/sleep", args=["1000"], receipt=False)
         wait_for(lambda: ask_daemon("status")["running"] == 1, "that the only place is taken")
-        names = [create({"skill": "quick"}, **{"with": {"pace": {"base": "1ms", "min": "1ms", "max": "10ms"}}}) for _ in range(2)]
+        names = [create({"skill": "quick"}, **{"with": {"pace": {"base": "1ms", "min": "10ms", "max": "10ms"}}}) for _ in range(2)]
         wait_for(lambda: ask_daemon("status")["queued"] == 2, "that both executions wait")
         late = c.send("run", exec="/bin/true", receipt=False)  # of a client that has less than its share: the newest execution gives way
         wait_for(lambda: [e["outcome"]["kind"] for n in names for e in history(n) if e["kind"] == "outcome"] == ["interrupted"], "the lost one's outcome")
