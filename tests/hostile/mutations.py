@@ -970,6 +970,10 @@ MUTATIONS = [
              "texts of others do not reach the terminal", cases="object-views.py", before="a tree that claims itself ends", program="state/audit/fill-object"),
     Mutation("objects: the terminal is given back", [("supervisor/front/cli/cmd-object-top.c", "tcsetattr(STDIN_FILENO, TCSAFLUSH, &s->was);", ";")],
              "the terminal is left as it was", cases="object-views.py", before="objects are there", program="state/audit/fill-object"),
+    Mutation("objects: a pace below the least is refused (O-31)", [("supervisor/state/object/intent.c", "#define INTENT_PACE_LEAST (10 * INTENT_MSEC)", "#define INTENT_PACE_LEAST INTENT_MSEC")],
+             "refused", runner=INTENT),
+    Mutation("objects: a clock that was set back ends a wait of a length (O-31)", [("supervisor/state/object/trigger-holds.c", "if (view->now_usec < due && !set_back)", "if (view->now_usec < due && (!set_back || true))")],
+             "clock_of_a_sleeper", runner=OBJECT_SELECT),
     # --- objects: files of others, and children
     Mutation("objects: a stranger's entries stop no object (O-9)", [("supervisor/state/object/transfer.c", "if (!i->unknown || i->row.n == 0 ||", "if (true ||")],
              "a stranger s entries stop no object", cases="object-hostile.py"),

@@ -158,6 +158,7 @@ static int select_dormant(Selection *s) {
         _cleanup_json_ json_t *holds = NULL;
         int r;
 
+        view.backoff = json_text_is(json_object_get(dormant, "reason"), "backoff");
         if (s->m->state != OBJECT_DORMANT)
                 return 0;
         if (s->now >= select_deadline_usec(s))

@@ -47,10 +47,14 @@ int condition_holds(const json_t *condition, const json_t *facts, json_t **ret_e
         return *ret_evidence ? 1 : -ENOMEM;
 }
 
+/* The clock before the beginning of the sleep was set back: nobody knows how much of a length is over, and a wait
+ * becomes no longer. A time ("at") stays a time. */
 static int trigger_holds_elapsed(const json_t *v, const TriggerView *view, json_t **ret_evidence) {
         const uint64_t due = trigger_elapsed_due(v, view->since_usec);
+        const bool length = view->backoff || !json_object_get(v, "at"),
+                   set_back = length && view->now_usec < view->since_usec;
 
-        if (view->now_usec < due)
+        if (view->now_usec < due && !set_back)
                 return 0;
         *ret_evidence = json_pack("{s:o, s:o}", "at", json_u64(due), "now", json_u64(view->now_usec));
         return *ret_evidence ? 1 : -ENOMEM;

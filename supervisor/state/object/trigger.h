@@ -37,9 +37,11 @@ typedef struct TriggerView {
                                   "objects": {ID: {"state","status"?}|null},
                                   "events": [{"type","seq","match": the trigger's member}]} of trigger_needs() */
         const json_t *policy;  /* {"ref","verdict","allows": {ACTION: bool}} */
+        bool backoff;          /* of a backoff: a time "at" is a length after since_usec, too */
 } TriggerView;
 /* Returns 1 with *ret = {"trigger": the smallest part that holds, "evidence": {...}}; 0 with *ret = {"unmet":
- * [TRIGGER...]}, each with "until"? usec; -errno. A pure function of the arguments (O-11). */
+ * [TRIGGER...]}, each with "until"? usec; -errno. A pure function of the arguments (O-11). A clock before since_usec was
+ * set back, and each wait of a length is over. */
 int trigger_holds(const json_t *trigger, const TriggerView *v, json_t **ret);
 /* Returns 1 with *ret_evidence = {"slot","version"} or {"object","state","status"?}; 0; -errno. */
 int condition_holds(const json_t *condition, const json_t *facts, json_t **ret_evidence);

@@ -332,7 +332,7 @@ Test(cycle, outcomes_are_true_and_fit) {
         Txn *t;
 
         node_init(&n);
-        node_create(&n, "{\"do\": {\"skill\": \"x\"}, \"with\": {\"pace\": {\"base\": \"1ms\", \"min\": \"1ms\", \"max\": \"1ms\"}}}", id);
+        node_create(&n, "{\"do\": {\"skill\": \"x\"}, \"with\": {\"pace\": {\"base\": \"1ms\", \"min\": \"10ms\", \"max\": \"10ms\"}}}", id);
         cr_assert_eq(node_cycle(&n, id, &o), 0, "%s", n.s.d.text);
         trace = json_str(json_object_get(o, "perform"), "trace");
         cr_assert_eq(node_region(&n, id, o, "n"), 0, "%s", n.s.d.text);
@@ -403,9 +403,9 @@ Test(cycle, clocks_that_jump_by_a_year) {
                 {"forward in an execution", STARTED, false, "execution"}, /* the backoff is over */
                 {"back in an execution", STARTED, true, "dormancy"},
                 {"forward in a sleep", ASLEEP, false, "reentry"},
-                {"back in a sleep", ASLEEP, true, "none"},
+                {"back in a sleep", ASLEEP, true, "reentry"},
                 {"forward in a backoff", BACKOFF, false, "reentry"},
-                {"back in a backoff", BACKOFF, true, "none"},
+                {"back in a backoff", BACKOFF, true, "reentry"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -293,6 +293,34 @@ Test(select, clock) {
         }
 }
 
+// O-31, O-52: a clock that was set back by a year while the object sleeps ends a wait of a length, and no wait for a time
+Test(select, clock_of_a_sleeper) {
+        const uint64_t year = 365ULL * 24 * 3600 * HISTORY_SEC;
+        static const struct {
+                const char *name, *intent, *story, *reason;
+                ObjectAction action;
+        } rows[] = {
+                {"a backoff", WITH("{}"), "failure cycle", "backoff", ACTION_REENTRY},
+                {"a rest", DO(",\"until\":\"never\",\"with\":{\"rest\":{\"elapsed\":{\"for\":\"9s\"}}}"), "success cycle", "rest", ACTION_REENTRY},
+                {"a time", "{\"do\":{\"wait\":{\"elapsed\":{\"at\":1800000000000000}}}}", "cycle", "wait", ACTION_NONE},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_json_ json_t *local = NULL;
+                _cleanup_(selected_deinit) Selected s = {0};
+                History h;
+
+                history_begin(&h, rows[i].intent, NULL);
+                select_tell(&h, rows[i].story, NULL, NULL);
+                cr_assert_str_eq(json_str(json_object_get(h.m.fold, "dormant"), "reason"), rows[i].reason, "%s", rows[i].name);
+                h.now -= year;
+                local = history_local(&h, "allowed", NULL);
+                history_select(&h, local, &s);
+                cr_expect_eq(s.action, rows[i].action, "%s: %s", rows[i].name, object_action_name(s.action));
+                history_end(&h);
+        }
+}
+
 // O-32: the needs are those of the triggers and conditions that selection reads in this state
 Test(select, needs) {
         static const struct {

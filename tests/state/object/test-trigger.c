@@ -302,7 +302,7 @@ static const struct {
 
 Test(object_trigger, what_holds_and_what_is_unmet) {
         _cleanup_json_ json_t *facts = quoted(FACTS), *counts = quoted(COUNTS), *policy = quoted(POLICY);
-        const TriggerView view = {5000, 1000, counts, facts, policy};
+        const TriggerView view = {.now_usec = 5000, .since_usec = 1000, .counts = counts, .facts = facts, .policy = policy};
 
         for (size_t i = 0; i < ARRAY_SIZE(sights); i++) {
                 _cleanup_json_ json_t *trigger = quoted(sights[i].trigger), *want = quoted(sights[i].answer), *complete = NULL, *ret = NULL;
@@ -379,4 +379,28 @@ Test(object_trigger, times_do_not_wrap) {
         cr_assert_eq(trigger_needs(trigger, UINT64_MAX - 5, &needs, &due), 0);
         cr_expect_eq(due, UINT64_MAX);
         cr_expect_eq(trigger_holds(trigger, &(TriggerView){.now_usec = UINT64_MAX - 1, .since_usec = UINT64_MAX - 5}, &ret), 0);
+}
+
+// O-11, O-31: a clock that was set back ends each wait of a length, and no wait for a time.
+Test(object_trigger, a_clock_that_was_set_back) {
+        static const struct {
+                const char *what, *trigger;
+                uint64_t now;
+                bool backoff, holds;
+        } rows[] = {
+                {"a length, at its beginning", "{'elapsed':{'for_usec':10}}", 5000, false, false},
+                {"a length, before its beginning", "{'elapsed':{'for_usec':10}}", 4999, false, true},
+                {"a length, a year before", "{'elapsed':{'for_usec':10}}", 1, false, true},
+                {"all: a length, and a time", "{'all':[{'elapsed':{'for_usec':10}},{'elapsed':{'at':5010}}]}", 1, false, false},
+                {"a time, before the beginning", "{'elapsed':{'at':5010}}", 4999, false, false},
+                {"a backoff, at its beginning", "{'elapsed':{'at':5010}}", 5000, true, false},
+                {"a backoff, before its beginning", "{'elapsed':{'at':5010}}", 4999, true, true},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_json_ json_t *trigger = quoted(rows[i].trigger), *ret = NULL;
+                TriggerView view = {.now_usec = rows[i].now, .since_usec = 5000, .backoff = rows[i].backoff};
+
+                cr_expect_eq(trigger_holds(trigger, &view, &ret), rows[i].holds, "%s: %s", rows[i].what, printed(ret));
+        }
 }
