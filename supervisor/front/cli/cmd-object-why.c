@@ -56,7 +56,7 @@ static int object_why_gather(ActionArgs *a, const Policy *p, json_t **ret) {
         _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
         _cleanup_object_row_ ObjectRow row = {0};
         _cleanup_json_ json_t *history = NULL, *local = NULL, *next = NULL, *o = NULL;
-        const json_t *dormant;
+        const json_t *dormant, *started;
         const char *why;
         int r = object_get(a->t, a->argv[0], &row, &a->d)
                         ?: object_memory(a->t, &row, false, &m, &a->d)
@@ -66,6 +66,7 @@ static int object_why_gather(ActionArgs *a, const Policy *p, json_t **ret) {
                 return r;
         store_abort(TAKE_PTR(a->t));
         dormant = json_object_get(m.fold, "dormant");
+        started = row.state == OBJECT_EXECUTION ? json_object_get(m.fold, "started") : NULL;
         why = object_why_not(&row);
         if (!why && row.state != OBJECT_TERMINATED) {
                 r = perform_local(a->store, p, a->argv[0], &local, &a->d);
@@ -73,11 +74,13 @@ static int object_why_gather(ActionArgs *a, const Policy *p, json_t **ret) {
                 if (r != 0)
                         return r > PERFORM_E_STORE ? -EIO : r;
         }
-        o = json_pack("{s:s, s:s, s:o, s:O, s:O, s:o, s:o*, s:O*, s:O*, s:O*}", "object", row.object, "state",
+        o = json_pack("{s:s, s:s, s:o, s:O, s:O, s:o, s:o*, s:O*, s:O*, s:O*, s:O*, s:o*}", "object", row.object, "state",
                       object_state_name(row.state), "n", json_u64(row.n), "intent", m.intent, "step",
                       json_object_get(m.fold, "step"), "tried", object_why_tried(history), "not_eligible",
                       why ? json_string(why) : NULL, "dormant", dormant, "ended", json_object_get(m.fold, "ended"),
-                      "negative", json_object_get(m.fold, "negative"));
+                      "negative", json_object_get(m.fold, "negative"), "started", started, "elsewhere",
+                      started && !json_text_is(json_object_get(started, "node"), store_origin(a->store)) ? json_true()
+                                                                                                          : NULL);
         if (!o || (next && (json_object_del(next, "perform"), json_object_set(o, "next", next) < 0)) ||
             (row.due_usec != UINT64_MAX && row.due_usec > 0 &&
              json_object_set_new(o, "due", json_u64(row.due_usec)) < 0))
@@ -140,6 +143,20 @@ static int object_why_print_sleep(const json_t *o) {
         return 0;
 }
 
+/* Only the node of an execution knows the end of the execution. */
+static void object_why_print_started(const json_t *o) {
+        const json_t *started = json_object_get(o, "started");
+        char time[CLOCK_TEXT_MAX];
+
+        if (!json_object_get(o, "elsewhere"))
+                return;
+        printf("runs: since %s", clock_format(cli_u64(started, "time"), time));
+        action_show(started, "node", " on node ");
+        printf("\nnot yet: the outcome, which a file of that node has (`lethe object import`); when the node is gone for "
+               "good, `lethe object end %s`\n",
+               cli_text(o, "object"));
+}
+
 static int object_why_print(const json_t *o) {
         const json_t *next = json_object_get(o, "next"), *todo = json_object_get(json_object_get(o, "intent"), "do"),
                      *steps = json_object_get(todo, "steps"), *step = json_array_get(steps, cli_u64(o, "step"));
@@ -157,6 +174,7 @@ static int object_why_print(const json_t *o) {
                 cli_print_text("ended: ", json_object_get(o, "ended"));
         if (json_text(json_object_get(o, "not_eligible")))
                 cli_print_text("does not go on: ", json_object_get(o, "not_eligible"));
+        object_why_print_started(o);
         if (json_text_is(json_object_get(o, "state"), object_state_name(OBJECT_DORMANT)))
                 r = object_why_print_sleep(o);
         if (r == 0 && next && !json_text_is(json_object_get(next, "action"), "none")) {
