@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "object/transfer.h"
+#include "policy/policy.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -121,10 +122,11 @@ int cmd_object_export(ActionArgs *a) {
 
 int cmd_object_import(ActionArgs *a) {
         _cleanup_object_bundle_ ObjectBundle b = OBJECT_BUNDLE_NULL;
+        _cleanup_policy_ Policy *policy = NULL;
         _cleanup_free_ char *text = NULL;
         json_t *made = NULL;
         size_t n;
-        int r = cmd_object_read(a, "import", a->argv[0], OBJECT_BUNDLE_MAX, &text, &n);
+        int r = cmd_object_policy(a, &policy) ?: cmd_object_read(a, "import", a->argv[0], OBJECT_BUNDLE_MAX, &text, &n);
 
         if (r != EXIT_OK)
                 return r;
@@ -134,7 +136,8 @@ int cmd_object_import(ActionArgs *a) {
                 return r > 0 ? action_refused(a, object_file_word(r), a->d.text)
                              : cli_fail(a->verb, EXIT_NOT, "%s: %s", a->argv[0], strerror(-r));
         }
-        r = action_begin(a, true) ?: action_end(a, object_import(a->t, &b, action_who(), &made, &a->d));
+        r = action_begin(a, true)
+                    ?: action_end(a, object_import(a->t, &b, action_who(), policy->objects.max, &made, &a->d));
         if (r != EXIT_OK)
                 return r;
         if (a->o.json)

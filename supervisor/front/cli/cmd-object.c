@@ -21,7 +21,7 @@ static const char help[] =
         "       lethe object end OBJECT [--reason TEXT]\n"
         "       lethe object verify OBJECT|FILE\n"
         "       lethe object export OBJECT FILE [--move]\n"
-        "       lethe object import FILE\n"
+        "       lethe object import FILE [--policy FILE]\n"
         "       lethe object adopt OBJECT HEAD\n"
         "       lethe object trust [VKEY] [--revoke]\n"
         "       lethe object graph OBJECT [FILE]\n"
@@ -97,7 +97,7 @@ int cmd_object(int argc, char **argv) {
                 {"end", "OBJECT", 1, 1, "r", cmd_object_end},
                 {"verify", "OBJECT|FILE", 1, 1, "", cmd_object_verify},
                 {"export", "OBJECT FILE", 2, 2, "V", cmd_object_export},
-                {"import", "FILE", 1, 1, "", cmd_object_import, true},
+                {"import", "FILE", 1, 1, "P", cmd_object_import, true},
                 {"adopt", "OBJECT HEAD", 2, 2, "", cmd_object_adopt},
                 {"trust", "at most one VKEY", 0, 1, "R", cmd_object_trust, true},
                 {"graph", "OBJECT [FILE]", 1, 2, "", cmd_object_graph},

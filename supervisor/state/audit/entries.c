@@ -109,17 +109,34 @@ static int entries_fold_adopted(Audit *a, const json_t *o, FoldedObject *f) {
         return 0;
 }
 
+/* Another object with the id follows, from its entry 0 on (O-9). */
+static int entries_fold_replaced(Audit *a, const json_t *o, FoldedObject *f) {
+        uint64_t n;
+
+        if (json_get_u64(json_object_get(o, "n"), &n) < 0 || n == 0 || n != f->n ||
+            strcmp(json_str(o, "head"), f->head) != 0)
+                return audit_differs(a, "an object gives way at an unknown entry (O-9)", json_str(o, "head"),
+                                     "%" PRIu64 " entries, head %s", f->n, f->head);
+        a->report->objects--;
+        *f = (FoldedObject){0};
+        return 0;
+}
+
 int entries_fold(Audit *a, const json_t *o, const char *type) {
+        bool replaced = strcmp(type, "object.replaced") == 0;
         bool entry = strcmp(type, "object.entry") == 0;
         const char *id = json_str(o, "object");
         FoldedObject *f;
 
-        if (!entry && strcmp(type, "object.adopted") != 0)
+        if (!entry && !replaced && strcmp(type, "object.adopted") != 0)
                 return 0;
         if (!region_id_valid(id))
                 return audit_lacks(a, type, "object");
         f = map_have(&a->objects, id, sizeof(*f));
-        return !f ? -ENOMEM : entry ? entries_fold_one(a, o, f) : entries_fold_adopted(a, o, f);
+        return !f         ? -ENOMEM
+               : entry    ? entries_fold_one(a, o, f)
+               : replaced ? entries_fold_replaced(a, o, f)
+                          : entries_fold_adopted(a, o, f);
 }
 
 int entries_check(Audit *a) {

@@ -105,7 +105,8 @@ int execution_project(Txn *t, uint64_t seq, const char *type, const char *region
                 return 0;
         if (strcmp(type, "object.entry") == 0)
                 return execution_project_entry(t, entry);
-        if (strcmp(type, "object.adopted") == 0 && json_object_get(entry, "back"))
+        if ((strcmp(type, "object.adopted") == 0 && json_object_get(entry, "back")) ||
+            strcmp(type, "object.replaced") == 0)
                 return execution_close(t, json_str(entry, "object"));
         if (strcmp(type, "region.allocated") == 0)
                 return execution_project_region(t, seq, region, entry, false);

@@ -4,6 +4,7 @@
 #include "engine/fold-slot.h"
 #include "object/append.h"
 #include "object/chain.h"
+#include "object/intent.h"
 #include "object/report.h"
 #include "object/trust.h"
 #include "record/object-row.h"
@@ -105,10 +106,12 @@ typedef struct Import {
         Txn *t;
         const ObjectBundle *b;
         const char *who, *id, *how;
+        uint64_t max_objects;
         ObjectRow row;   /* before the import; n 0: not here */
         uint64_t common; /* number of common entries */
         json_t *keys;    /* {KEYID: vkey} of signers without trust; owned */
         bool unknown;    /* a signer has no trust */
+        bool other;      /* another object with the id is here */
 } Import;
 
 static void import_deinit(Import *i) {
@@ -175,12 +178,9 @@ static int import_look(Import *i, Diag *reterr) {
                 r = chain_common(i->t, i->id, i->row.n, i->b, &i->common, reterr);
         if (r != 0)
                 return r;
-        if (i->common == 0)
-                return diag(reterr, ENGINE_E_BAD_BUNDLE,
-                            "object %s: the first entry of the file differs from the first entry here: "
-                            "the same id, and not the same object",
-                            i->id);
-        i->how = i->common < i->b->n && i->common < i->row.n ? "forked"
+        i->other = i->common == 0;
+        i->how = i->other ? "new"
+                 : i->common < i->b->n && i->common < i->row.n ? "forked"
                  : i->common < i->b->n                       ? "ahead"
                  : i->common < i->row.n                      ? "behind"
                                                              : "equal";
@@ -195,8 +195,16 @@ static int import_event(const Import *i) {
         return fold_slot_append(i->t, &(Event){.type = "object.imported", .who = i->who, .fields = fields}, NULL);
 }
 
+static int import_replace(const Import *i) {
+        char head[HASH_HEX_MAX];
+        json_t *fields = json_pack("{s:s, s:o, s:s}", "object", i->id, "n", json_u64(i->row.n), "head",
+                                   hex_encode(i->row.head, ENTRY_HASH_BYTES, head));
+
+        return fold_slot_append(i->t, &(Event){.type = "object.replaced", .who = i->who, .fields = fields}, NULL);
+}
+
 static int import_ahead(const Import *i) {
-        int r = 0;
+        int r = i->other ? import_replace(i) : 0;
 
         for (size_t n = i->common; r == 0 && n < i->b->n; n++)
                 r = append_foreign(i->t, &i->b->entries[n], &i->b->memory, n + 1 == i->b->n, i->who);
@@ -231,6 +239,88 @@ static int import_check_trust(const Import *i, Diag *reterr) {
                     "here%s%s: no entry is taken, so that no file stops the object; `lethe object trust VKEY`, and then "
                     "import the file again",
                     i->id, keyid ? ": " : " (it was revoked)", keyid ? json_str(i->keys, keyid) : "");
+}
+
+/* Was each signer of the object here without trust at all times? Then the object never was eligible, and has neither an
+ * entry of this node nor an effect. */
+static int import_never_trusted(const Import *i, bool *ret) {
+        const json_t *signer;
+        size_t k;
+
+        *ret = i->row.unknown;
+        json_array_foreach(json_object_get(i->row.row, "signers"), k, signer) {
+                SignerState state = SIGNER_UNKNOWN;
+                char vkey[VKEY_MAX];
+                int r = trust_key(i->t, &i->row, json_text(signer), vkey);
+
+                if (r == 0)
+                        r = trust_look(i->t, json_text(signer), vkey, &state);
+                if (r < 0)
+                        return r == -ENOENT ? -EUCLEAN : r;
+                *ret = *ret && state == SIGNER_UNKNOWN;
+        }
+        return 0;
+}
+
+/* O-9. A stranger may know an id before the object arrives: the stranger's object gives way to one of trusted signers. */
+static int import_check_other(const Import *i, Diag *reterr) {
+        bool never = false;
+        int r = i->other && !i->unknown ? import_never_trusted(i, &never) : 0;
+
+        return r < 0 || !i->other || never
+                       ? r
+                       : diag(reterr, ENGINE_E_BAD_BUNDLE,
+                              "object %s: the first entry of the file differs from the first entry here: "
+                              "the same id, and not the same object",
+                              i->id);
+}
+
+/* O-25. The policy's objects.max, as for an object that is created here. */
+static int import_check_max(const Import *i, Diag *reterr) {
+        uint64_t alive;
+        int r = i->max_objects > 0 && i->row.n == 0 && i->b->memory.state != OBJECT_TERMINATED
+                        ? object_row_alive(i->t, &alive)
+                        : -ENOENT;
+
+        return r < 0 ? (r == -ENOENT ? 0 : r)
+               : alive < i->max_objects
+                       ? 0
+                       : diag(reterr, ENGINE_E_TOO_MANY,
+                              "object %s: %" PRIu64 " objects are not terminated: policy allows %" PRIu64
+                              " (max_objects): end one of them with `lethe object end`, and import the file again",
+                              i->id, alive, i->max_objects);
+}
+
+/* O-25. A child has no more than its parent, as the parent was created: a later mutation of the parent does not shrink
+ * the children that exist. */
+static int import_check_parent(const Import *i, Diag *reterr) {
+        const json_t *context = i->b->memory.context,
+                     *parent = json_object_get(json_object_get(context, "parent"), "object");
+        _cleanup_object_row_ ObjectRow row = {0};
+        _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
+        _cleanup_json_ json_t *outer = NULL;
+        uint64_t depth;
+        Diag none;
+        int r = i->common == 0 && json_text(parent) ? object_get(i->t, json_text(parent), &row, &none)
+                                                    : ENGINE_E_NO_OBJECT;
+
+        if (r == ENGINE_E_NO_OBJECT || (r == 0 && row.unknown))
+                return 0;
+        r = r ?: object_memory(i->t, &row, false, &m, reterr);
+        if (r != 0)
+                return r;
+        depth = json_number(json_object_get(m.context, "scope"), "depth");
+        outer = json_copied(json_object_get(m.context, "scope"));
+        if (!outer || json_put(outer, "depth", json_u64(depth > 0 ? depth - 1 : 0)) < 0)
+                return -ENOMEM;
+        if (depth == 0)
+                return diag(reterr, ENGINE_E_BEYOND_SCOPE,
+                            "object %s: the file is a child of %s, and the trust scope of %s allows no children", i->id,
+                            row.object, row.object);
+        r = object_code(intent_scope_within(json_object_get(context, "scope"), outer, reterr));
+        if (r > 0)
+                diag_prefix(reterr, "object %s, a child of %s that is here", i->id, row.object);
+        return r;
 }
 
 /* No new entry; but the object may be back, or the verdict on the keys may have changed. */
@@ -283,15 +373,18 @@ static int import_answer(const Import *i, json_t **ret, Diag *reterr) {
 
         if (r != 0)
                 return r;
-        *ret = json_pack("{s:s, s:s, s:o, s:s, s:b}", "object", i->id, "how", i->how, "n", json_u64(row.n), "state",
+        *ret = json_pack("{s:s, s:s, s:o, s:s, s:b}", "object", i->id, "how", i->other ? "replaced" : i->how, "n",
+                         json_u64(row.n), "state",
                          object_state_name(row.state), "eligible", object_eligible(&row, &none) == 0);
         return *ret ? 0 : -ENOMEM;
 }
 
-int object_import(Txn *t, const ObjectBundle *b, const char *who, json_t **ret, Diag *reterr) {
-        _cleanup_(import_deinit) Import i = {.t = t, .b = b, .who = who, .id = b->memory.object};
-        int r = import_look(&i, reterr) ?: import_judge_keys(&i, reterr) ?: import_check_trust(&i, reterr)
-                        ?: import_check_room(&i, reterr);
+int object_import(Txn *t, const ObjectBundle *b, const char *who, uint64_t max_objects, json_t **ret, Diag *reterr) {
+        _cleanup_(import_deinit)
+                Import i = {.t = t, .b = b, .who = who, .id = b->memory.object, .max_objects = max_objects};
+        int r = import_look(&i, reterr) ?: import_judge_keys(&i, reterr) ?: import_check_other(&i, reterr)
+                        ?: import_check_trust(&i, reterr) ?: import_check_room(&i, reterr) ?: import_check_max(&i, reterr)
+                        ?: import_check_parent(&i, reterr);
 
         if (r != 0)
                 return r;

@@ -6,9 +6,10 @@
 
 /* The object as a bundle. move: the object is away from here until it is imported again (event object.moved). */
 int object_export(Txn *t, const char *id, bool move, const char *who, Buf *ret, Diag *reterr);
-/* Takes a verified bundle: new, further than here (fast-forward), equal, `behind` (O-8), or `forked` (O-42). *ret:
- * {"object","how": "new"|"ahead"|"equal"|"behind"|"forked","n","state","eligible": bool}. */
-int object_import(Txn *t, const ObjectBundle *b, const char *who, json_t **ret, Diag *reterr);
+/* Takes a verified bundle: new, further than here (fast-forward), equal, `behind` (O-8), or `forked` (O-42). replaced: new,
+ * instead of an object of strangers that had the id (O-9). max_objects: of policy; 0: no limit. *ret: {"object","how":
+ * "new"|"replaced"|"ahead"|"equal"|"behind"|"forked","n","state","eligible": bool}. */
+int object_import(Txn *t, const ObjectBundle *b, const char *who, uint64_t max_objects, json_t **ret, Diag *reterr);
 /* Continues the head that begins with this hexadecimal hash, and appends the other branch's entries as evidence. */
 int object_adopt(Txn *t, const char *id, const char *head, const char *who, json_t **ret, Diag *reterr);
 /* The keys of nodes that are trusted here (O-9): vkey "name+hex+base64". The node's own needs no entry. */

@@ -85,7 +85,8 @@ static int ledger_side_event(LedgerSide *s, const json_t *o) {
                 return 0;
         if (object && strcmp(type, "object.entry") == 0)
                 return ledger_side_entry(s, object, o);
-        if (object && strcmp(type, "object.adopted") == 0 && json_object_get(o, "back"))
+        if (object && ((strcmp(type, "object.adopted") == 0 && json_object_get(o, "back")) ||
+                       strcmp(type, "object.replaced") == 0))
                 json_object_del(s->open, object);
         if (object && region && strcmp(type, "region.allocated") == 0)
                 return ledger_side_allocated(s, object, region, o);

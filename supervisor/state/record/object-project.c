@@ -123,7 +123,7 @@ static int object_project_entry(ObjectChange *c) {
                 r = OBJECT_PROJECT_TAKE(c, "reason", "status", "woken", "lock");
         if (r == 0 && json_object_get(e, "do"))
                 r = OBJECT_PROJECT_TAKE(c, "do");
-        if (r == 0 && c->is_new)
+        if (r == 0 && n == 0)
                 r = OBJECT_PROJECT_TAKE(c, "parent")
                             ?: (json_object_set_new(c->row, "created", json_u64(c->seq)) < 0 ? -ENOMEM : 0);
         if (r == 0 && json_object_get(e, "checkpoint") &&
@@ -212,6 +212,22 @@ static int object_project_adopted(ObjectChange *c) {
         return OBJECT_PROJECT_TAKE(c, "n", "head", "state", "checkpoint", "due", "wake", "unknown");
 }
 
+/* O-9. An object that was never eligible here gives way; events object.entry with the new entries follow. The ledger
+ * keeps the old ones. */
+static int object_project_replaced(ObjectChange *c) {
+        int r = !json_object_get(c->row, "unknown") ? -EUCLEAN : object_project_is_at(c);
+
+        for (uint64_t had = json_number(c->row, "n"); r == 0 && had > 0;) {
+                uint8_t key[OBJECT_ROW_KEY_MAX];
+
+                r = table_del(c->t, TABLE_OBJECT, BYTES(key, object_entry_key(c->id, --had, key)));
+        }
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        json_object_clear(c->row);
+        return json_object_set_new(c->row, "n", json_u64(0)) < 0 ? -ENOMEM : 0;
+}
+
 static const struct ObjectEvent {
         const char *type;
         int (*project)(ObjectChange *c);
@@ -219,6 +235,7 @@ static const struct ObjectEvent {
         {"object.entry", object_project_entry},       {"object.armed", object_project_armed},
         {"object.moved", object_project_moved},       {"object.imported", object_project_imported},
         {"object.branch", object_project_branch},     {"object.adopted", object_project_adopted},
+        {"object.replaced", object_project_replaced},
 };
 
 /* before: the row as it was, or NULL. */

@@ -32,6 +32,8 @@
  *   object.branch    "from": first n of the other branch, "n", "head": of it, "keys"?; body: its lines
  *   object.adopted   "n", "head", "state", "checkpoint"?, "back"?: true: the object from now on, without branches. A
  *                    continued other branch makes the object shorter first; events object.entry with the branch follow.
+ *   object.replaced  "n", "head": the object, never eligible here, gives way to another with its id; events object.entry
+ *                    with the other follow, from entry 0
  *   object.trusted   "keyid", "node", "vkey";   object.revoked   the same */
 #pragma once
 

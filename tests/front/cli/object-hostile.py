@@ -18,6 +18,7 @@ WITH = {"attempts": 0, "may": [], "pace": {"base_usec": 1000000, "max_usec": 360
 SCOPE = {"depth": 0, "fanout": 64, "reads": [], "skills": ["lab"], "writes": ["total"]}
 FRIEND = Node("lethe/00000000000000f1")  # trusted here
 STRANGER = Node("lethe/00000000000000f2")
+STRANGER_2, STRANGER_3 = Node("lethe/00000000000000f3"), Node("lethe/00000000000000f4")
 same(lethe("object", "trust", FRIEND.vkey).code, 0)
 
 
@@ -39,11 +40,11 @@ def answer(*argv, code=0, **kw):
     return json.loads(r.out)
 
 
-def take(data, code=0):
+def take(data, code=0, *options):
     path = os.path.join(DIR, "file")
     with open(path, "wb") as f:
         f.write(data)
-    got = answer("object", "import", path, code=code)
+    got = answer("object", "import", path, *options, code=code)
     return got["error"]["code"] if code else got["how"]
 
 
@@ -199,6 +200,76 @@ def children_that_a_skill_proposes_have_its_deadline():  # O-23, O-47
     child = next(iter(json.loads(lethe("object", "history", wish, "--json").out.splitlines()[-1])["data"]["children"]))
     same(show(child)["intent"]["constraints"], [{"deadline": end}])
     same(show(child)["intent"]["do"]["delegate"][0]["constraints"], [{"deadline": end}])
+    holds()
+
+
+@case
+def a_stranger_cannot_take_an_id():  # O-9, O-40
+    for tail in ((), ("evaluation",), ("evaluation", "started")):  # the last one: an execution that nobody ends
+        c = Chain().begin(FRIEND, lab("lethe.result(1)"), SCOPE)
+        false = Chain(object_id=c.object).begin(STRANGER_2, WAITS_COMPLETE, SCOPE)
+        for kind in tail:
+            false.add(STRANGER_2, kind, {"skill": "lab", "args": [], "deadline_usec": 0, "step": 0, "attempt": 1} if kind == "started" else {})
+        same(take(false.file()), "new")
+        same(take(Chain(object_id=c.object).begin(STRANGER_3, WAITS_COMPLETE, SCOPE).file(), 1), "bad_bundle")  # nor another stranger
+        same(take(c.file()), "replaced")
+        same(show(c.object)["n"], 1)
+        same(take(false.file(), 1), "bad_bundle")
+        same(take(c.file()), "equal")
+        same(cycle(c.object)["outcome"]["kind"], "success")
+        kept = [e for e in log("--type", "object.entry") if e.get("object") == c.object and e["keyid"] == STRANGER_2.keyid]
+        same(len(kept), 1 + len(tail))  # the ledger has all
+        same(lethe("object", "verify", c.object).code, 0)
+        holds()
+
+
+@case
+def an_object_that_was_trusted_gives_way_to_none():  # O-9, O-42
+    once = Node("lethe/00000000000000f5")
+    c = Chain().begin(once, WAITS_COMPLETE, SCOPE)
+    same(lethe("object", "trust", once.vkey).code, 0)
+    same(take(c.file()), "new")
+    same(lethe("object", "trust", once.vkey, "--revoke").code, 0)
+    same(take(Chain(object_id=c.object).begin(FRIEND, WAITS_COMPLETE, SCOPE).file(), 1), "bad_bundle")
+    own = sleeping()
+    same(take(Chain(object_id=own).begin(FRIEND, WAITS_COMPLETE, SCOPE).file(), 1), "bad_bundle")
+    holds()
+
+
+@case
+def why_names_the_node_of_an_execution():  # O-33, O-38
+    begun = {"skill": "lab", "args": [], "deadline_usec": 0, "step": 0, "attempt": 1}
+    c = Chain().begin(FRIEND, lab("pass"), SCOPE).add(FRIEND, "evaluation").add(FRIEND, "started", begun)
+    same(take(c.file()), "new")
+    got = answer("object", "why", c.object)
+    same((got["started"]["node"], got["elsewhere"], got["next"]["reason"]), (FRIEND.name, True, "running"))
+    text = lethe("object", "why", c.object).out.decode()
+    for word in ("runs: since 20", " on node " + FRIEND.name, "lethe object import", "lethe object end " + c.object):
+        check(word in text, word, text)
+    same(lethe("object", "end", c.object).code, 0)
+    check("elsewhere" not in answer("object", "why", c.object))
+    holds()
+
+
+@case
+def imports_count_as_objects():  # O-25
+    alive = sum(1 for o in answer("object", "list")["objects"] if o["state"] != "terminated")
+    c = Chain().begin(FRIEND, WAITS_COMPLETE, SCOPE)
+    same(take(c.file(), 1, *with_max(alive)), "too_many")
+    same(answer("object", "show", c.object, code=1)["error"]["code"], "no_object")
+    same(take(c.file(), 0, *with_max(alive + 1)), "new")
+    same(take(c.add(FRIEND, "evaluation").file(), 0, *with_max(alive)), "ahead")  # it is here already
+    holds()
+
+
+@case
+def a_child_has_no_more_than_its_parent():  # O-25
+    parent = create({"do": {"delegate": [{"do": {"skill": "lab"}}]}}, "--scope", json.dumps({"skills": ["lab"], "reads": [], "writes": [], "depth": 1, "fanout": 4}))
+    childless = sleeping()
+    inner = {"depth": 0, "fanout": 4, "reads": [], "skills": ["lab"], "writes": []}
+    for up, wider, how in ((parent, {"writes": ["total"]}, 1), (parent, {"reads": "*"}, 1), (parent, {"depth": 1}, 1), (parent, {"fanout": 5}, 1), (parent, {}, 0), (childless, {"skills": []}, 1)):
+        c = Chain().begin(FRIEND, WAITS_COMPLETE, dict(inner, **wider), parent={"object": up, "serial": 1})
+        same(take(c.file(), how), "beyond_scope" if how else "new")
     holds()
 
 

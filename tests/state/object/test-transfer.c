@@ -27,7 +27,7 @@ static int import_of(Node *n, const Buf *file, json_t **ret) {
         if (r != 0)
                 return object_code(r);
         t = store_fixture_begin(&n->s, true);
-        return node_end(n, t, object_import(t, &b, WHO, ret, &n->s.d));
+        return node_end(n, t, object_import(t, &b, WHO, 0, ret, &n->s.d));
 }
 
 static void imported(Node *n, const Buf *file, const char *how, bool eligible, const char *row) {
@@ -271,7 +271,7 @@ Test(transfer, keys_that_look_alike) {
         vkey[strlen(vkey) - 3] ^= 1; /* another key under the id that is trusted */
         json_object_set_new(bundle.keys, keyid, json_string(vkey));
         t = store_fixture_begin(&b.s, true);
-        cr_assert_eq(node_end(&b, t, object_import(t, &bundle, WHO, &o, &b.s.d)), ENGINE_E_UNKNOWN_SIGNER, "a key that looks like a trusted one");
+        cr_assert_eq(node_end(&b, t, object_import(t, &bundle, WHO, 0, &o, &b.s.d)), ENGINE_E_UNKNOWN_SIGNER, "a key that looks like a trusted one");
         sound(&b, NULL, "alike");
 }
 
@@ -298,6 +298,36 @@ Test(transfer, another_object_with_the_same_id) {
         cr_assert_eq(node_entries(&a, id), before);
         rounds(&a, id, 1);
         sound(&a, id, "the same id");
+}
+
+// O-9, O-40: a stranger's object with the id gives way to the trusted one, and the rows stay a fold of the ledger.
+Test(transfer, a_stranger_cannot_take_an_id) {
+        _cleanup_buf_ Buf file = {0}, false_one = {0}, again = {0};
+        _cleanup_json_ json_t *o = NULL, *intent = json_of(LOOP);
+        char id[REGION_ID_MAX], same[REGION_ID_MAX];
+        _cleanup_node_ Node a, b, stranger;
+        Txn *t;
+
+        node_init(&a);
+        node_init(&b);
+        node_init(&stranger);
+        cr_assert_eq(trust(&b, &a, false), 0);
+        node_create(&a, LOOP, id);
+        rounds(&a, id, 2);
+        t = store_fixture_begin(&stranger.s, true);
+        cr_assert_eq(node_end(&stranger, t, object_create(t, &(ObjectNew){.who = WHO, .intent = intent, .policy = "p1", .now_usec = stranger.now, .id = id}, same, NULL, &stranger.s.d)),
+                     0, "%s", stranger.s.d.text);
+        rounds(&stranger, id, 3);
+        exported(&stranger, id, false, &false_one);
+        exported(&a, id, false, &file);
+        imported(&b, &false_one, "new", false, "the stranger's");
+        imported(&b, &file, "replaced", true, "the trusted one");
+        cr_assert_eq(import_of(&b, &false_one, &o), ENGINE_E_BAD_BUNDLE, "%s", b.s.d.text);
+        exported(&b, id, false, &again);
+        cr_assert(file.n == again.n && memcmp(file.data, again.data, file.n) == 0, "not the same bytes");
+        b.now = a.now;
+        rounds(&b, id, 1);
+        sound(&b, id, "replaced");
 }
 
 // O-42: a fork is kept, whole; one head goes on, the other history is evidence: with more entries than one can hold.

@@ -286,7 +286,7 @@ Test(verify, unknown_signers) {
         cr_assert_eq(node_end(&f.n, t, object_export(t, f.id, false, WHO, &file, &f.n.s.d)), 0, "%s", f.n.s.d.text);
         cr_assert_eq(object_bundle_parse(file.data, file.n, &bundle, &f.n.s.d), 0, "%s", f.n.s.d.text);
         t = store_fixture_begin(&here.n.s, true);
-        cr_assert_eq(node_end(&here.n, t, object_import(t, &bundle, WHO, &o, &here.n.s.d)), 0, "%s", here.n.s.d.text);
+        cr_assert_eq(node_end(&here.n, t, object_import(t, &bundle, WHO, 0, &o, &here.n.s.d)), 0, "%s", here.n.s.d.text);
         found = findings(&here);
         cr_assert_str_eq(found, "unknown_signer");
         state_of(&here, check);
