@@ -25,7 +25,7 @@ typedef struct History {
         Diag d; /* of the last refusal */
 } History;
 
-static inline json_t *history_json(const char *fmt, ...) {
+__attribute__((format(printf, 1, 2))) static inline json_t *history_json(const char *fmt, ...) {
         json_t *v = NULL;
         char *text = NULL;
         va_list ap;

@@ -125,7 +125,6 @@ Test(children, late_double_and_missing_answers) {
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 _cleanup_json_ json_t *note = NULL;
-                _cleanup_free_ char *kinds = NULL;
                 _cleanup_family_ Family f;
                 uint64_t before;
 

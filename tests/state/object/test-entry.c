@@ -393,7 +393,9 @@ Test(entry, each_cut) {
                 cr_expect_eq(read_line(line.data, n, s.pk), OBJECT_E_SYNTAX, "%zu bytes", n);
                 cr_expect_eq(read_line(line.data + line.n - n, n, s.pk), OBJECT_E_SYNTAX, "the last %zu bytes", n);
         }
-        for (const char *p = "\n \0=x"; p < "\n \0=x" + 5; p++) {
+        static const char behind[] = {'\n', ' ', 0, '=', 'x'};
+
+        for (const char *p = behind; p < behind + sizeof behind; p++) {
                 _cleanup_buf_ Buf more = {0};
 
                 cr_assert_eq(buf_add(&more, line.data, line.n) ?: buf_add(&more, p, 1), 0);

@@ -11,8 +11,8 @@
 static const char *const fold_intents[] = {
         "{\"do\":{\"skill\":\"convert\",\"args\":[\"a\",\"b\",\"c\",\"d\"]},\"until\":\"never\"}",
         "{\"do\":{\"skill\":\"convert\",\"args\":[\"a\",\"b\"]},\"until\":{\"success\":3}," FOLD_MAY "}",
-        "{\"do\":{\"steps\":[{\"skill\":\"fetch\"},{\"wait\":{\"any\":[{\"prerequisite\":{\"slot\":\"go\"}},{\"elapsed\":{\"for\":\"20s\"}}]}},"
-        "{\"skill\":\"convert\",\"args\":[\"x\",\"y\"]}]},\"until\":\"never\"," FOLD_MAY "}",
+        ("{\"do\":{\"steps\":[{\"skill\":\"fetch\"},{\"wait\":{\"any\":[{\"prerequisite\":{\"slot\":\"go\"}},{\"elapsed\":{\"for\":\"20s\"}}]}},"
+        "{\"skill\":\"convert\",\"args\":[\"x\",\"y\"]}]},\"until\":\"never\"," FOLD_MAY "}"),
         "{\"do\":{\"delegate\":[" FOLD_CHILD "," FOLD_CHILD "," FOLD_CHILD "],\"gather\":{\"mode\":\"all\",\"within\":\"30s\"}},\"until\":{\"success\":4}}",
         "{\"do\":{\"steps\":[{\"delegate\":[" FOLD_CHILD "," FOLD_CHILD "],\"gather\":{\"mode\":\"collect\"}},{\"delegate\":[" FOLD_CHILD
         "," FOLD_CHILD "," FOLD_CHILD "," FOLD_CHILD "],\"gather\":{\"mode\":\"quorum\",\"n\":2}}]},\"until\":\"never\"," FOLD_MAY "}",

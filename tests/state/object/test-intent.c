@@ -472,7 +472,7 @@ Test(object_intent, the_examples_of_the_documentation) {
         snprintf(path, sizeof(path), "%s/object.md", getenv("LETHE_SCHEMA_DIR"));
         cr_assert_eq(io_read_file(AT_FDCWD, path, 1 << 20, &text, &n), 0, "%s", path);
         for (char *p = text, *end; (p = strstr(p, "\n```json\n")); p = end) {
-                _cleanup_json_ json_t *v = NULL, *out = NULL, *again = NULL;
+                _cleanup_json_ json_t *v = NULL, *out = NULL;
                 Diag d = {0};
                 int e;
 

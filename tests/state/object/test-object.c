@@ -412,7 +412,6 @@ Test(object, random_histories) {
                 t = store_fixture_begin(&f, true);
                 {
                         _cleanup_object_row_ ObjectRow row = {0};
-                        _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
                         _cleanup_json_ json_t *now = NULL;
 
                         cr_assert_eq(object_end(t, id, "uid:0", "requested", &answer, &f.d), 0, "%s", f.d.text);

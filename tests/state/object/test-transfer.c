@@ -221,7 +221,7 @@ Test(transfer, an_older_copy_is_behind) {
 
 // O-9: entries of unknown and of revoked keys are here and are not evaluated; trust decides, at once.
 Test(transfer, whose_signatures_count) {
-        _cleanup_json_ json_t *o = NULL, *none = NULL;
+        _cleanup_json_ json_t *o = NULL;
         _cleanup_buf_ Buf file = {0}, third = {0};
         _cleanup_node_ Node a, b, c;
         char id[REGION_ID_MAX];
@@ -518,7 +518,7 @@ Test(transfer, own_entries_of_another_history) {
 Test(transfer, adopting_an_end) {
         for (int own = 0; own < 2; own++)
                 for (int ended = 0; ended < 2; ended++) {
-                        _cleanup_json_ json_t *o = NULL, *answer = NULL, *cycle = NULL;
+                        _cleanup_json_ json_t *o = NULL, *cycle = NULL;
                         _cleanup_object_row_ ObjectRow here = {0}, there = {0}, after = {0};
                         _cleanup_buf_ Buf out = {0}, back = {0};
                         _cleanup_free_ char *name = NULL;
