@@ -3,20 +3,19 @@
 
 usage: object-files.py LETHE MAKE-BUNDLE
 """
+import functools
 import json
 import os
-import subprocess
 import sys
 
-from tap import DIR, STORE, case, check, lethe, log, main, same
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "state", "object"))
+
+from damage import CONTEXT, EMPTY, FIRST, HEAD, KEYS, SCHEMAS, bundle, foreign, set_line, swap  # noqa: E402
+from tap import DIR, STORE, case, check, lethe, log, main, same  # noqa: E402
 
 MAKE = sys.argv[2]
 FILE = os.path.join(DIR, "file")
-HEAD, INTENT, CONTEXT, KEYS, SCHEMAS, EMPTY, FIRST = range(7)
-
-
-def made(seed, steps):
-    return subprocess.run([MAKE, str(seed), str(steps)], check=True, stdout=subprocess.PIPE).stdout
+made = functools.partial(bundle, MAKE)
 
 
 def write(data):
@@ -24,34 +23,17 @@ def write(data):
         f.write(data)
 
 
-def put(i, old, new):
-    def change(lines):
-        check(old in lines[i], (i, old))
-        lines[i] = lines[i].replace(old, new, 1)
-    return change
-
-
-def swap(i, k):
-    def change(lines):
-        lines[i], lines[k] = lines[k], lines[i]
-    return change
-
-
-def foreign(lines):
-    lines.insert(-2, made(6, 9).split(b"\n")[FIRST + 1])
-
-
 DAMAGE = {
     "an empty file": (lambda lines: lines.__setitem__(slice(None), [b""]), "bad_bundle"),
     "another kind of file": (lambda lines: lines.__setitem__(slice(None), [b"{}", b""]), "bad_bundle"),
-    "a newer version": (put(HEAD, b"/1", b"/2"), "newer_version"),
-    "a head with blanks": (put(SCHEMAS, b"{", b"{ "), "bad_bundle"),
+    "a newer version": (set_line(HEAD, b"/1", b"/2"), "newer_version"),
+    "a head with blanks": (set_line(SCHEMAS, b"{", b"{ "), "bad_bundle"),
     "a line too many": (lambda lines: lines.insert(EMPTY, b""), "bad_bundle"),
-    "an entry with blanks": (put(FIRST, b'{"data"', b'{ "data"'), "bad_bundle"),
-    "a member twice": (put(FIRST + 1, b'"n":1', b'"n":1,"n":1'), "bad_bundle"),
-    "U+0000 in a member's name": (put(FIRST + 1, b'"n":1', b'"n":1,"n\\u0000":1'), "bad_bundle"),
+    "an entry with blanks": (set_line(FIRST, b'{"data"', b'{ "data"'), "bad_bundle"),
+    "a member twice": (set_line(FIRST + 1, b'"n":1', b'"n":1,"n":1'), "bad_bundle"),
+    "U+0000 in a member's name": (set_line(FIRST + 1, b'"n":1', b'"n":1,"n\\u0000":1'), "bad_bundle"),
     "bytes behind the end": (lambda lines: lines.append(b"more"), "bad_bundle"),
-    "a wider scope": (put(CONTEXT, b'"depth":3', b'"depth":9'), "bad_chain"),
+    "a wider scope": (set_line(CONTEXT, b'"depth":3', b'"depth":9'), "bad_chain"),
     "cut between two lines": (lambda lines: lines.__setitem__(slice(FIRST + 2, None), [b""]), "bad_chain"),
     "cut in a line": (lambda lines: lines.__setitem__(slice(FIRST + 2, None), [lines[FIRST + 2][:40]]), "bad_chain"),
     "the first entry away": (lambda lines: lines.pop(FIRST), "bad_chain"),
@@ -59,8 +41,8 @@ DAMAGE = {
     "the last entry away": (lambda lines: lines.pop(-3), "bad_chain"),
     "two entries in each other's place": (swap(FIRST + 1, FIRST + 2), "bad_chain"),
     "an entry twice": (lambda lines: lines.insert(FIRST + 2, lines[FIRST + 1]), "bad_chain"),
-    "an entry of another object": (foreign, "bad_chain"),
-    "another time": (put(FIRST + 1, b'"time":1', b'"time":2'), "bad_signature"),
+    "an entry of another object": (foreign(MAKE), "bad_chain"),
+    "another time": (set_line(FIRST + 1, b'"time":1', b'"time":2'), "bad_signature"),
     "another signature": (lambda lines: lines.__setitem__(FIRST, lines[FIRST][:-88] + lines[FIRST + 1][-88:]), "bad_signature"),
     "no key": (lambda lines: lines.__setitem__(KEYS, b"keys {}"), "unknown_signer"),
 }

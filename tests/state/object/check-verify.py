@@ -3,6 +3,7 @@
 
 usage: check-verify.py MAKE-BUNDLE VERIFY-BUNDLE OBJECT.MD
 """
+import functools
 import os
 import random
 import re
@@ -10,14 +11,12 @@ import subprocess
 import sys
 import tempfile
 
+from damage import CONTEXT, EMPTY, FIRST, HEAD, INTENT, KEYS, SCHEMAS, bundle, foreign, set_line, swap
+
 MAKE, VERIFY, PAGE = sys.argv[1:4]
 DIR = tempfile.mkdtemp()
 FILE = os.path.join(DIR, "object")
-HEAD, INTENT, CONTEXT, KEYS, SCHEMAS, EMPTY, FIRST = range(7)
-
-
-def made(seed, steps):
-    return subprocess.run([MAKE, str(seed), str(steps)], check=True, stdout=subprocess.PIPE).stdout
+made = functools.partial(bundle, MAKE)
 
 
 def verdicts(data):
@@ -48,23 +47,6 @@ def damaged(change, name):
     assert not ours and not theirs, (name, ours, theirs, words)
 
 
-def set_line(i, old, new):
-    def change(lines):
-        assert old in lines[i], (i, old)
-        lines[i] = lines[i].replace(old, new, 1)
-    return change
-
-
-def swap(i, k):
-    def change(lines):
-        lines[i], lines[k] = lines[k], lines[i]
-    return change
-
-
-def foreign(lines):
-    lines.insert(-2, made(6, 9).split(b"\n")[FIRST + 1])
-
-
 DAMAGE = {
     "a newer version": set_line(HEAD, b"/1", b"/2"),
     "another intent": set_line(INTENT, b"convert", b"steal__") if b"convert" in made(5, 9).split(b"\n")[INTENT] else set_line(INTENT, b"watch", b"steal"),
@@ -78,7 +60,7 @@ DAMAGE = {
     "the last line away": lambda lines: lines.pop(-2),
     "two entries in each other's place": swap(FIRST + 1, FIRST + 2),
     "an entry twice": lambda lines: lines.insert(FIRST + 2, lines[FIRST + 1]),
-    "an entry of another object": foreign,
+    "an entry of another object": foreign(MAKE),
     "another time": set_line(FIRST + 1, b'"time":1', b'"time":2'),
     "another signature": lambda lines: lines.__setitem__(FIRST, lines[FIRST][:-88] + lines[FIRST + 1][-88:]),
     "another number of entries": set_line(-2, b"end ", b"end 1"),
