@@ -56,19 +56,25 @@ int buf_add_str(Buf *b, const char *s) {
         return buf_add(b, s, strlen(s));
 }
 
-int buf_printf(Buf *b, const char *fmt, ...) {
+int buf_vprintf(Buf *b, const char *fmt, va_list ap) {
         _cleanup_free_ char *s = NULL;
-        va_list ap;
-        int n;
+        int n = vasprintf(&s, fmt, ap);
 
-        va_start(ap, fmt);
-        n = vasprintf(&s, fmt, ap);
-        va_end(ap);
         if (n < 0) {
                 s = NULL;
                 return -ENOMEM;
         }
         return buf_add(b, s, (size_t)n);
+}
+
+int buf_printf(Buf *b, const char *fmt, ...) {
+        va_list ap;
+        int r;
+
+        va_start(ap, fmt);
+        r = buf_vprintf(b, fmt, ap);
+        va_end(ap);
+        return r;
 }
 
 void buf_drop(Buf *b, size_t n) {

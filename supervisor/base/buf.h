@@ -3,6 +3,8 @@
 
 #include "base/util.h"
 
+#include <stdarg.h>
+
 typedef struct Buf {
         char *data;  /* NUL follows data[n] whenever data is set; owned */
         size_t n;    /* bytes used */
@@ -20,6 +22,7 @@ int buf_add(Buf *b, const void *bytes, size_t n);
 int buf_reserve(Buf *b, size_t n);
 int buf_add_str(Buf *b, const char *s);
 int buf_printf(Buf *b, const char *fmt, ...) _printf_(2, 3);
+int buf_vprintf(Buf *b, const char *fmt, va_list ap) _printf_(2, 0);
 /* Text for a JSON string: NUL and bytes that are not UTF-8 become U+FFFD. */
 int buf_add_plain(Buf *b, const char *bytes, size_t n);
 /* Removes the first n bytes. */

@@ -59,7 +59,7 @@ static const char *object_file_word(int r) {
         return engine_code_name(r == OBJECT_E_SYNTAX ? ENGINE_E_BAD_BUNDLE : (EngineCode)object_code(r));
 }
 
-/* What a file proves by itself, without a store: whether its keys are to be trusted is for the reader to say. */
+/* The proof of a file by itself, without a store. The reader decides whether its keys are to be trusted. */
 static int object_verify_file(ActionArgs *a, const char *path) {
         _cleanup_object_bundle_ ObjectBundle b = OBJECT_BUNDLE_NULL;
         _cleanup_free_ char *text = NULL;

@@ -38,5 +38,5 @@ int cmd_object_policy(ActionArgs *a, struct Policy **ret);
 /* A trigger or condition in words, appended to b. Returns 0 or -ENOMEM. */
 struct Buf;
 int cmd_object_say_trigger(struct Buf *b, const json_t *trigger);
-/* What an intent, or a step of it, does, in words. */
+/* The work of an intent, or of a step, in words. */
 int cmd_object_say_todo(struct Buf *b, const json_t *todo);

@@ -28,7 +28,7 @@ int perform_begin(Txn *t, const char *id, const json_t *local, const char *who, 
  * cycle settles it. */
 int perform_begun(RunOptions *run, Store *s, const json_t *begun, int signals, json_t **ret, Diag *reterr);
 
-/* One cycle, whole: perform_local(), transaction, perform_begin(), commit, and perform_begun() for an execution. For
+/* A whole cycle: perform_local(), transaction, perform_begin(), commit, and perform_begun() for an execution. For
  * callers with a single object at hand (the command line). */
 int perform_cycle(RunOptions *run, Store *s, const char *id, const char *who, int signals, json_t **ret,
                   Diag *reterr);

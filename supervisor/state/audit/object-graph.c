@@ -215,18 +215,13 @@ static size_t graph_place(Graph *g) {
 
 static void graph_put(Graph *g, const char *fmt, ...) _printf_(2, 3);
 static void graph_put(Graph *g, const char *fmt, ...) {
-        _cleanup_free_ char *text = NULL;
         va_list ap;
-        int n;
 
         if (g->error < 0)
                 return;
         va_start(ap, fmt);
-        n = vasprintf(&text, fmt, ap);
+        g->error = buf_vprintf(g->out, fmt, ap);
         va_end(ap);
-        if (n < 0)
-                text = NULL;
-        g->error = n < 0 ? -ENOMEM : buf_add(g->out, text, (size_t)n);
 }
 
 static void graph_put_text(Graph *g, const char *text, size_t most) {

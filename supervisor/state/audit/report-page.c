@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/size.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,18 +60,13 @@ static const char report_style[] =
         "-webkit-print-color-adjust:exact}}";
 
 void report_put(Report *r, const char *fmt, ...) {
-        _cleanup_free_ char *text = NULL;
         va_list ap;
-        int n;
 
         if (r->error < 0)
                 return;
         va_start(ap, fmt);
-        n = vasprintf(&text, fmt, ap);
+        r->error = buf_vprintf(r->out, fmt, ap);
         va_end(ap);
-        if (n < 0)
-                text = NULL;
-        r->error = n < 0 ? -ENOMEM : buf_add(r->out, text, (size_t)n);
 }
 
 /* Inside <bdi>, so that marks of writing direction affect only the text itself. */

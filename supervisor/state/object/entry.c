@@ -153,7 +153,7 @@ static int entry_check_members(const json_t *o, Diag *reterr) {
         return 0;
 }
 
-/* One text for each entry: other spellings of the same JSON are refused. */
+/* An entry has a single text: other spellings of the same JSON are refused. */
 static int entry_check_canonical(const json_t *o, const char *text, size_t n, Diag *reterr) {
         _cleanup_free_ char *again = NULL;
         size_t n_again, i = 0;

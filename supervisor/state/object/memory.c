@@ -126,7 +126,7 @@ static int memory_check_checkpoint(const ObjectMemory *m, const Entry *e, Diag *
         return 0;
 }
 
-/* What all entries have in common. */
+/* The part that all entries have in common. */
 static int memory_advance(ObjectMemory *m, const Entry *e) {
         json_t *ref = json_object_get(json_object_get(e->json, "policy"), "ref");
 

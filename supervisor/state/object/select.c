@@ -175,7 +175,7 @@ static int select_dormant(Selection *s) {
         return select_take(s, ACTION_REENTRY, "trigger", TAKE_PTR(holds));
 }
 
-/* What a denial does, in another state than dormant (O-15). Takes trigger. */
+/* The effect of a denial, in another state than dormant (O-15). Takes trigger. */
 static int select_denial(Selection *s, json_t *trigger) {
         _cleanup_json_ json_t *taken = trigger;
 
