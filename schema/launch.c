@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC 0x31304c4cU /* "LL01" */
+#define MAGIC 0x32304c4cU /* "LL02" */
 #define WORDS_MAGIC 0x57304c4cU /* "LL0W" */
 #define FLAGS_AT 5
 #define ALIGN 8
@@ -80,6 +80,8 @@ int launch_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
         launch_put_number(&w, s->tier, 1);
         launch_put_number(&w, s->flags, 2);
         launch_put_number(&w, s->n_trees, 2);
+        for (size_t i = 0; i < LISTEN_MAX; i++)
+                launch_put_number(&w, s->listen[i], 2);
         launch_put_number(&w, s->uid, 4);
         launch_put_number(&w, s->gid, 4);
         launch_put_number(&w, s->scratch_bytes, 8);
@@ -245,6 +247,10 @@ int launch_decode(const uint8_t *bytes, size_t n, LaunchSpec *ret) {
         s.tier = (uint8_t)launch_take_number(&r, 1);
         s.flags = (uint16_t)launch_take_number(&r, 2);
         s.n_trees = (uint16_t)launch_take_number(&r, 2);
+        for (size_t i = 0; i < LISTEN_MAX; i++) {
+                s.listen[i] = (uint16_t)launch_take_number(&r, 2);
+                r.bad |= s.listen[i] != 0 && (!(s.flags & LAUNCH_LOOPBACK) || (i > 0 && s.listen[i - 1] == 0));
+        }
         s.uid = (uint32_t)launch_take_number(&r, 4);
         s.gid = (uint32_t)launch_take_number(&r, 4);
         s.scratch_bytes = launch_take_number(&r, 8);

@@ -2,6 +2,8 @@
  * makes the spec, the worker's steps obey it. Numbers are little-endian, strings counted and NUL-terminated. */
 #pragma once
 
+#include "schema/limits.h"
+
 #include <linux/filter.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,8 +39,9 @@ enum {
         LAUNCH_WARM = 1 << 6,
         LAUNCH_AHEAD = 1 << 7, /* with LAUNCH_LATER: the program is an interpreter, started before the words (below) */
         LAUNCH_BINDER = 1 << 8, /* no region: the worker makes detached mounts of the host's tree (main.c) */
+        LAUNCH_LOOPBACK = 1 << 9, /* a network namespace of the region's own: lo is set up; no Landlock rules for TCP */
         LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST | LAUNCH_ZYGOTE | LAUNCH_TEMPLATE |
-                     LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD | LAUNCH_BINDER,
+                     LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD | LAUNCH_BINDER | LAUNCH_LOOPBACK,
 };
 
 typedef enum LaunchKind {
@@ -82,6 +85,7 @@ typedef struct LaunchSpec {
         uint8_t tier; /* Tier of policy/grant.h: 1 landlock, 2 namespaces */
         uint16_t flags;
         uint16_t n_trees;
+        uint16_t listen[LISTEN_MAX]; /* ports of STATUS_LISTENING, in a row; 0: none. With LAUNCH_LOOPBACK */
         uint32_t uid, gid;
         uint64_t scratch_bytes, scratch_inodes; /* tier namespaces: of the scratch tmpfs */
         const char *scratch;                    /* tier landlock: host folder that stands for /work and /tmp; else "" */

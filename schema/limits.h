@@ -64,6 +64,8 @@
 #define SKILL_FILES_MAX 4096
 #define SKILL_BYTES_MAX (256UL * 1024 * 1024)
 
+#define LISTEN_MAX 2 /* sockets that listen in a region's own network for the supervisor */
+
 /* Places inside a region. */
 #define REGION_SKILL_DIR "/skill"  /* the skill's folder, read-only */
 #define REGION_WORK_DIR "/work"    /* private scratch; working folder and HOME */

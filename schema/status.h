@@ -18,6 +18,8 @@ typedef enum StatusKind {
         /* the process that becomes the program exists, without inherited descriptors: the guard may attach to it.
          * In tier namespaces the root folder of the scratch file system comes along */
         STATUS_BORN,
+        /* before STATUS_BORN: a = port. A socket that listens at 127.0.0.1 of the region's own network comes along */
+        STATUS_LISTENING,
         STATUS_READY, /* the worker waits for spawn_go(). The seccomp notification descriptor comes along */
         /* b = errno of execve (ELIBACC: the program exists, its named interpreter does not): 127 for ENOENT,
          * ENOTDIR and ELIBACC, else 126; no code of the skill ran */

@@ -124,7 +124,7 @@ int step_landlock(Worker *w) {
         if (abi < 0)
                 return -errno;
         set.fs = landlock_fs_rights(abi);
-        if (abi >= 4 && !(w->spec.flags & LAUNCH_NET_HOST))
+        if (abi >= 4 && !(w->spec.flags & (LAUNCH_NET_HOST | LAUNCH_LOOPBACK)))
                 set.net = LL_BIND_TCP | LL_CONNECT_TCP;
         if (abi >= 6)
                 set.scoped = LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL;

@@ -14,6 +14,7 @@ static const StepRow setup[] = {
         {STEP_WAIT_MAPS, step_wait_maps},       /* the supervisor has written uid_map, gid_map and cgroup.procs */
         {STEP_IDENTITY, step_identity},         /* no supplementary group, the region's uid and gid */
         {STEP_LIFELINE, step_lifeline},         /* after the ids: their change clears the parent-death signal */
+        {STEP_LOOPBACK, step_loopback},         /* while the host's /proc is in reach; the next step closes that of a template */
         {STEP_OBJECTS, step_objects},           /* while the host's /proc is in reach */
         {STEP_HOSTNAME, step_hostname},
         {STEP_ROOT, step_root},                 /* from here on: the program's view of files */

@@ -15,7 +15,8 @@
 /* In a new user namespace the child has every capability, but an exec by a user other than root there drops them:
  * the ambient set carries the few capabilities needed by the steps. */
 static bool zygote_hold_capabilities(void) {
-        static const cap_value_t needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
+        static const cap_value_t needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_NET_ADMIN, CAP_SYS_ADMIN,
+                                             CAP_SYS_RESOURCE};
         const int n = sizeof(needed) / sizeof(needed[0]);
         cap_t few = cap_init();
         bool held;

@@ -54,7 +54,7 @@ def first_line(path, head, text):
 
 BUDGET, FILTER, LANDLOCK = "supervisor/isolation/region/region-budget-tick.c", "supervisor/isolation/policy/filter.c", "worker/landlock.c"
 NO_LANDLOCK = first_line(LANDLOCK, "int step_landlock(Worker *w)", "        return 0;")
-NO_NET_NAMESPACE = ("supervisor/isolation/spawn/start.c", "return g->network == NETWORK_PRIVATE ||", "return 0 &&")
+NO_NET_NAMESPACE = ("supervisor/isolation/spawn/start.c", "return g->network == NETWORK_LOOPBACK ||", "return 0 &&")
 NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & LAUNCH_NET_HOST))", "if (0)")
 NO_SIGNAL_SCOPE = (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_ABSTRACT")
 NO_CHANGE_OF_ID = ("worker/identity.c", "if (!(w->spec.flags & LAUNCH_CHANGE_IDS))", "if (1)")
@@ -117,8 +117,8 @@ MUTATIONS = [
     Mutation("filter: socket families", [allow("socket")], "net-netlink,net-vsock"),
     # --- namespaces and the private root
     Mutation("filter: sockets of the default, network none", [allow("socket", "sendto")], "net-udp"),
-    Mutation("network namespace of network private, with sockets allowed", [allow("socket", "sendto"), NO_NET_NAMESPACE],
-             "net-private-udp"),
+    Mutation("network namespace of network loopback, with sockets allowed", [allow("socket", "sendto"), NO_NET_NAMESPACE],
+             "net-loopback-udp"),
     Mutation("Landlock: TCP, with sockets and the host's network", [allow("socket", "connect"), NO_TCP_RULE,
              NO_NET_NAMESPACE], "net-tcp"),
     Mutation("IPC namespace and filter: System V calls", [allow("shmget", "shmat", "msgget", "msgctl"), ("supervisor/isolation/spawn/start.c", "CLONE_NEWNS | CLONE_NEWIPC |", "CLONE_NEWNS |")], "ipc-shm,ipc-msg"),

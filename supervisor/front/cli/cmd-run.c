@@ -48,7 +48,7 @@ static const char help[] =
         "  --file-size SIZE      the largest file\n"
         "  --scratch SIZE        /work and /tmp together\n"
         "  --output-limit SIZE   standard output and error together, or none\n"
-        "  --network MODE        none, private or host (default: none)\n"
+        "  --network MODE        none, loopback or host (default: none)\n"
         "  --connect HOST:PORT   allow TCP connections to the address\n"
         "  --tier TIER           namespaces or landlock: require exactly the tier\n"
         "  --proc                give the region a /proc of its own processes\n"

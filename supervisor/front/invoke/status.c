@@ -183,6 +183,8 @@ void run_on_status(void *userdata, short revents) {
                 case STATUS_BORN:
                         run_born(run, run_scratch(&r->spawned, scratch), false);
                         break;
+                case STATUS_LISTENING: /* taken by spawn_status() */
+                        break;
                 case STATUS_READY:
                         status_ready(run, notify);
                         break;

@@ -156,7 +156,7 @@ static void manifest_read_files(Doc *d, const Node *v, Manifest *m) {
 }
 
 static void manifest_read_network(Doc *d, const Node *v, Manifest *m) {
-        static const NetworkMode modes[] = {NETWORK_NONE, NETWORK_PRIVATE, NETWORK_HOST};
+        static const NetworkMode modes[] = {NETWORK_NONE, NETWORK_LOOPBACK, NETWORK_LOOPBACK, NETWORK_HOST};
         const Node *connect = MEMBER(v, "connect");
         size_t word = 0;
 
@@ -165,7 +165,7 @@ static void manifest_read_network(Doc *d, const Node *v, Manifest *m) {
                         doc_fault(d, v, "required", "\"connect\" is required");
                 doc_connects(d, connect, &m->connects, &m->n_connects);
                 m->network = m->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
-        } else if (doc_word(d, v, WORDS("none", "private", "host"), &word))
+        } else if (doc_word(d, v, WORDS("none", "loopback", "private", "host"), &word))
                 m->network = modes[word];
 }
 

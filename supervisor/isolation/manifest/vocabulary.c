@@ -33,7 +33,12 @@ const char *tier_name(Tier t) {
         return tier_words[t == TIER_LANDLOCK ? 0 : 1];
 }
 
-const char *const network_words[] = {"none", "private", "connect", "host", NULL};
+const char *const network_words[] = {"none", "loopback", "connect", "host", NULL};
+
+int network_parse(const char *word) {
+        return strcmp(word, "private") == 0 ? NETWORK_LOOPBACK : word_index(network_words, word);
+}
+
 const char *const key_scope_words[] = {"invocation", "invocation-tree", NULL};
 const char *const embodiment_words[] = {"arena", "process", "container", NULL};
 const char *const commit_words[] = {"any", "success", NULL};

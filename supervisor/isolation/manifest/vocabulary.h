@@ -69,11 +69,13 @@ void file_grants_free(FileGrant *g, size_t n);
 
 typedef enum NetworkMode {
         NETWORK_NONE = 0, /* no socket but socketpair */
-        NETWORK_PRIVATE,  /* a separate network namespace, in which AF_UNIX sockets may be made */
+        NETWORK_LOOPBACK, /* a separate network namespace with lo: TCP, UDP and AF_UNIX within the region */
         NETWORK_CONNECT,  /* TCP to the listed addresses only, each connect made by the supervisor */
         NETWORK_HOST,     /* the host's network, only when policy allows it */
 } NetworkMode;
 extern const char *const network_words[]; /* by NetworkMode */
+/* Also takes "private", an older word for loopback. Returns a NetworkMode or -1. */
+int network_parse(const char *word);
 
 typedef struct NetGrant {
         char *text;      /* as written: "127.0.0.1:8080", "[::1]:443" */

@@ -87,10 +87,10 @@ static int attenuate_network(Grant *g, const Grant *above, const SkillPolicy *ro
         if (asked == NETWORK_HOST && !g->network_closed &&
             (above->network == NETWORK_HOST || (own && own->network_host)))
                 return above->network == NETWORK_HOST ? 0 : attenuate_beyond(g, "network host");
-        if (asked == NETWORK_PRIVATE && !g->network_closed && above->network != NETWORK_NONE)
+        if (asked == NETWORK_LOOPBACK && !g->network_closed && above->network != NETWORK_NONE)
                 return 0;
-        if (asked == NETWORK_PRIVATE && !g->network_closed && own) /* less than any network that a row can grant */
-                return attenuate_beyond(g, "network private");
+        if (asked == NETWORK_LOOPBACK && !g->network_closed && own) /* less than any network that a row can grant */
+                return attenuate_beyond(g, "network loopback");
         g->network = g->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
         if (g->network == asked || asked == NETWORK_CONNECT)
                 return 0;

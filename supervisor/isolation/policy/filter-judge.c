@@ -31,6 +31,7 @@ typedef struct DenyRow {
 } DenyRow;
 
 #define WITH_CONNECT "\"network\": {\"connect\": [\"HOST:PORT\"]}"
+#define WITH_LOOPBACK "\"network\": \"loopback\""
 #define WITH_HOST "\"network\": \"host\""
 
 /* The second part is for calls that some arguments would have made allowed. */
@@ -134,18 +135,18 @@ static void judge_deny(const FilterInput *in, const struct seccomp_data *d, Filt
                 snprintf(v->object, sizeof(v->object), "number %d", d->nr);
         } else if (strcmp(call, "socket") == 0 || strcmp(call, "socketpair") == 0) {
                 bool internet = (int)a0 == AF_INET || (int)a0 == AF_INET6,
-                     granted = in->network == NETWORK_CONNECT || in->network == NETWORK_HOST;
+                     granted = in->network != NETWORK_NONE;
 
                 judge_show_socket((const uint64_t *)d->args, v->object, sizeof(v->object));
                 if (internet && ((int)a1 & 15) == SOCK_STREAM && !granted) {
                         v->rule = "network";
                         v->allow_with = WITH_CONNECT;
-                } else if (internet && in->network != NETWORK_HOST) {
+                } else if (internet && in->network != NETWORK_HOST && !in->loopback) {
                         v->rule = "network";
                         v->allow_with = WITH_HOST;
                 } else if ((int)a0 == AF_UNIX && in->tier == TIER_NAMESPACES && in->network == NETWORK_NONE &&
                            !in->host_files) {
-                        v->allow_with = "\"network\": \"private\"";
+                        v->allow_with = WITH_LOOPBACK;
                 }
         } else if (strcmp(call, "clone") == 0) {
                 if (a0 & FILTER_CLONE_BAD & ~(uint64_t)(CLONE_PTRACE | CLONE_UNTRACED | CLONE_PARENT))

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -32,11 +33,14 @@ static bool filter_sees_tables(void) {
 
 void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, bool objects_limited,
                   FilterInput *ret) {
+        /* Without a network namespace the network and the abstract names are the host's. */
+        const bool loopback = tier == TIER_NAMESPACES && g->network == NETWORK_LOOPBACK;
+
         *ret = (FilterInput){
                 .tier = (uint8_t)tier,
                 .network = (uint8_t)g->network,
-                /* Without a network namespace the abstract names are the host's. */
-                .unix_sockets = tier == TIER_NAMESPACES && g->network == NETWORK_PRIVATE && g->n_files == 0,
+                .loopback = loopback,
+                .unix_sockets = loopback && g->n_files == 0,
                 .notify_paths = g->report_paths,
                 .notify_memory = !memory_in_cgroup,
                 .notify_tasks = !tasks_in_cgroup,
@@ -48,14 +52,14 @@ void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_i
 }
 
 unsigned filter_when(const FilterInput *in) {
-        bool addresses = in->unix_sockets || in->network == NETWORK_HOST;
+        bool addresses = in->loopback || in->network == NETWORK_HOST;
 
         return (in->notify_paths ? 0 : WHEN_NO_PATHS) |
                (in->tier == TIER_NAMESPACES ? WHEN_NAMESPACES : WHEN_LANDLOCK) |
                (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) |
                (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) | (in->unix_sockets ? WHEN_UNIX : 0) |
-               (in->network == NETWORK_CONNECT || in->network == NETWORK_HOST ? WHEN_INET : 0) |
-               (in->network == NETWORK_HOST ? WHEN_HOST : 0) | (addresses ? WHEN_ADDRESSES : WHEN_NO_ADDRESSES) |
+               (in->network == NETWORK_CONNECT ? WHEN_INET : 0) |
+               (addresses ? WHEN_INET | WHEN_UDP | WHEN_ADDRESSES : WHEN_NO_ADDRESSES) |
                (in->tables ? WHEN_TABLES : 0) | (in->notify_frees ? WHEN_FREES : WHEN_NO_FREES) |
                (in->watches ? WHEN_WATCHES : 0);
 }
@@ -152,6 +156,9 @@ int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_
 /* Calls of the steps only, not of regions: namespaces, mounts, the file with the launch words, rules of Landlock. */
 static const char *const of_the_steps[] = {"clone3", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount",
                                            "mount_setattr", "openat2", "memfd_create", "landlock_add_rule"};
+static const FilterRow rows_of_the_steps[] = {
+        {"ioctl", 0, 1, {{.arg = 1, .op = SCMP_CMP_MASKED_EQ, .datum_a = UINT32_MAX, .datum_b = SIOCSIFFLAGS}}},
+};
 
 static const char *const of_regions[] = {
 #define ALLOW(call) #call,
@@ -165,6 +172,8 @@ static int filter_add_template_rules(scmp_filter_ctx ctx, const void *arg) {
 
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(of_the_steps); i++)
                 e = filter_allow(ctx, of_the_steps[i], NULL);
+        for (size_t i = 0; e == 0 && i < ARRAY_SIZE(rows_of_the_steps); i++)
+                e = filter_allow(ctx, rows_of_the_steps[i].call, &rows_of_the_steps[i]);
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(of_regions); i++)
                 e = filter_allow(ctx, of_regions[i], NULL);
         for (size_t i = 0; e == 0 && i < n_filter_rows; i++)

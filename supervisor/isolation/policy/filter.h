@@ -14,7 +14,8 @@
 typedef struct FilterInput {
         uint8_t tier;          /* Tier */
         uint8_t network;       /* NetworkMode */
-        uint8_t unix_sockets;  /* socket(AF_UNIX) is allowed: own network namespace, and no host_files */
+        uint8_t loopback;      /* sockets of the Internet families are allowed, in the region's own network namespace */
+        uint8_t unix_sockets;  /* socket(AF_UNIX) is allowed: loopback, and no host_files */
         uint8_t notify_paths;  /* calls that name a path are notified */
         uint8_t notify_memory; /* large mmap, mremap and mprotect are notified (no memory cgroup) */
         uint8_t notify_tasks;  /* clone, fork and vfork are notified (no pids cgroup) */
@@ -76,9 +77,9 @@ enum {
         WHEN_MEMORY_NOTIFIED = 1 << 4,
         WHEN_TASK_CGROUP = 1 << 5,
         WHEN_UNIX = 1 << 6,
-        WHEN_INET = 1 << 7, /* network connect or host */
-        WHEN_HOST = 1 << 8,
-        WHEN_ADDRESSES = 1 << 9, /* sockets may be sent to any address: private AF_UNIX, or the host's network */
+        WHEN_INET = 1 << 7, /* network loopback, connect or host */
+        WHEN_UDP = 1 << 8,  /* loopback or host */
+        WHEN_ADDRESSES = 1 << 9, /* sockets may be sent to any address: loopback, or the host's network */
         WHEN_NO_ADDRESSES = 1 << 10,
         WHEN_FREES = 1 << 11,    /* calls that return memory are notified */
         WHEN_NO_FREES = 1 << 12,

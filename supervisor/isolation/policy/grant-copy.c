@@ -140,6 +140,7 @@ int grant_copy_untold(const Grant *g, Grant *ret) {
 
         c.n_memory = r == 0 ? g->n_memory : 0;
         memcpy(c.limit_by, g->limit_by, sizeof(c.limit_by));
+        memcpy(c.listen, g->listen, sizeof(c.listen));
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(grant_rights); i++)
                 r = member_copy(g, &grant_rights[i], &c);
         for (size_t i = 0; r == 0 && i < g->n_files; i++)
@@ -155,7 +156,8 @@ int grant_copy_untold(const Grant *g, Grant *ret) {
 }
 
 static bool same_reach(const Grant *a, const Grant *b) {
-        if (a->n_files != b->n_files || a->n_connects != b->n_connects)
+        if (a->n_files != b->n_files || a->n_connects != b->n_connects ||
+            memcmp(a->listen, b->listen, sizeof(a->listen)) != 0)
                 return false;
         for (size_t i = 0; i < a->n_files; i++)
                 if (!same_text(a->files[i].source, b->files[i].source) ||

@@ -3,6 +3,7 @@
 
 #include "base/trace.h"
 #include "policy/policy-types.h"
+#include "schema/limits.h"
 
 /* A release callback: an entry of the same skill, run in a separate region after the region's end (I-35). */
 typedef struct ReleaseGrant {
@@ -37,6 +38,7 @@ typedef struct Grant {
         FileGrant *files;
         size_t n_files;
         NetworkMode network;
+        uint16_t listen[LISTEN_MAX]; /* ports of 127.0.0.1 where the supervisor listens in network loopback; 0: none */
         NetGrant *connects;
         size_t n_connects;
         bool network_closed;  /* --network none: regions below have no network either */

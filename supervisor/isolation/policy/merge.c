@@ -212,11 +212,11 @@ int merge_network(Merge *m) {
         }
         if (g->n_connects > 0 && g->network != NETWORK_HOST)
                 g->network = NETWORK_CONNECT;
-        /* A private network reaches nothing outside the region: granted, except with --network none. */
-        if (a->network == NETWORK_PRIVATE && g->network == NETWORK_NONE) {
+        /* A network of the region's own reaches nothing outside the region: granted, except with --network none. */
+        if (a->network == NETWORK_LOOPBACK && g->network == NETWORK_NONE) {
                 if (none)
-                        return merge_reduce(m, "/network", "private", "none", "%s", rule);
-                g->network = NETWORK_PRIVATE;
+                        return merge_reduce(m, "/network", network_words[a->network], "none", "%s", rule);
+                g->network = NETWORK_LOOPBACK;
         }
         return 0;
 }

@@ -25,10 +25,10 @@ static int recorded_files(const json_t *list, Grant *g) {
 
 static int recorded_network(const json_t *o, Grant *g) {
         const json_t *list = json_object_get(o, "connect");
+        const int mode = network_parse(json_str(o, "mode"));
 
-        for (NetworkMode m = NETWORK_NONE; m <= NETWORK_HOST; m++)
-                if (strcmp(network_words[m], json_str(o, "mode")) == 0)
-                        g->network = m;
+        if (mode >= 0)
+                g->network = (NetworkMode)mode;
         g->connects = calloc(json_array_size(list) + 1, sizeof(*g->connects));
         if (!g->connects)
                 return -ENOMEM;

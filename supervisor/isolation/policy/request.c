@@ -117,13 +117,13 @@ static int request_add_env(RunRequest *r, const char *value, Diag *reterr) {
 }
 
 static int request_set_network(RunRequest *r, const char *value, Diag *reterr) {
-        const int mode = word_index(network_words, value);
+        const int mode = network_parse(value);
 
         if (r->network_said && r->network == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD, "--network and --connect exclude each other");
         if (mode < 0 || mode == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD,
-                            "--network \"%s\": must be none, private or host; --connect ADDRESS:PORT allows one "
+                            "--network \"%s\": must be none, loopback or host; --connect ADDRESS:PORT allows one "
                             "address",
                             DIAG_QUOTED(value));
         r->network = (NetworkMode)mode;

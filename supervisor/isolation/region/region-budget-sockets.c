@@ -98,9 +98,14 @@ static int waiting_count(int fd, uint64_t *ret) {
         return -E2BIG;
 }
 
-/* TCP sockets exist in the host's network, or were made for the region. */
+/* The region makes sockets of the Internet families by itself. */
+static bool sockets_has_internet(const RegionBudget *b) {
+        return b->grant->network == NETWORK_HOST || b->grant->network == NETWORK_LOOPBACK;
+}
+
+/* Such sockets, or sockets made for the region. */
 static bool sockets_has_tcp(const RegionBudget *b) {
-        return b->grant->network == NETWORK_HOST || region_connected_any(&b->connected);
+        return sockets_has_internet(b) || region_connected_any(&b->connected);
 }
 
 /* No look while all descriptors hold less than half of the memory, but a slow look at those lying in sockets. */
@@ -116,7 +121,7 @@ void budget_look_queues(RegionBudget *b, bool slow) {
 
 /* An unsent datagram can have any length. No look while the descriptors hold less than a quarter of the memory. */
 static uint64_t sockets_datagrams(RegionBudget *b) {
-        if (b->grant->network != NETWORK_HOST || b->tree.all_fds * queues_each_most() <= budget_own_memory(b) / 4)
+        if (!sockets_has_internet(b) || b->tree.all_fds * queues_each_most() <= budget_own_memory(b) / 4)
                 return 0;
         return queues_datagrams(&b->queues, b->worker, b->guard);
 }
@@ -149,11 +154,11 @@ Breach budget_look_folders(RegionBudget *b) {
         return held > own ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
 }
 
-/* Only for a private network. An open client's queue counts with its descriptor, a closed client's counts as full. */
+/* Only for network loopback. An open client's queue counts with its descriptor, a closed client's counts as full. */
 void budget_look_waiting(RegionBudget *b) {
         uint64_t n = 0;
 
-        if (b->grant->network != NETWORK_PRIVATE || b->waiting < -1)
+        if (b->grant->network != NETWORK_LOOPBACK || b->waiting < -1)
                 return;
         if (b->waiting == -1) {
                 int fd = waiting_open(b->worker);

@@ -31,7 +31,7 @@ void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now) {
         b->tick_usec = b->cgroup->memory && b->cgroup->pids ? TICK_SLOW_USEC : TICK_FAST_USEC;
         b->tick_deadline = now + MIN(b->tick_usec, b->grant->budget.cpu_usec);
         b->tasks_bound = 1;
-        if (b->grant->network == NETWORK_CONNECT || b->grant->network == NETWORK_HOST)
+        if (b->grant->network != NETWORK_NONE)
                 region_cgroup_limit_sockets(b->cgroup, budget_own_memory(b));
         b->connected.all = b->cgroup->memory != NULL;
         b->scratch_seen = b->scratch_base = budget_scratch_mark(b);

@@ -30,7 +30,8 @@ static int clone_fail(CloneExec *c, const char *what) {
 /* In a new user namespace the child has every capability, but an exec by a user other than the namespace's root drops
  * capabilities: the ambient set carries the few that the worker's steps need. */
 _leaves_by_exec_ static int clone_hold_capabilities(CloneExec *c) {
-        static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
+        static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_NET_ADMIN,
+                                     CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
         struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct set[2] = {0};
 

@@ -46,6 +46,8 @@ void spawned_deinit(Spawned *s) {
         closep(&s->pidfd);
         closep(&s->status);
         closep(&s->lifeline);
+        for (size_t i = 0; i < LISTEN_MAX; i++)
+                closep(&s->listeners[i]);
         view_marks_deinit(&s->view);
         free(s->scratch);
         free(s->spec);

@@ -15,6 +15,9 @@
 
 /* Landlock's rules hold for a whole folder and are added up: Landlock cannot take away a part, as a mount can. */
 static int plan_check_landlock(const Grant *g, Diag *reterr) {
+        if (g->network == NETWORK_LOOPBACK)
+                return diag(reterr, SPAWN_E_TIER, "tier landlock has no network namespace, and so no network of the "
+                            "region's own; fix: tier namespaces, or network \"none\"");
         for (size_t i = 0; i < g->n_files; i++) {
                 const FileGrant *f = &g->files[i];
 
@@ -367,7 +370,10 @@ int plan_make(const PlanInput *in, Plan *ret) {
         s->tier = (uint8_t)in->tier;
         s->flags = (in->probe->root && (in->tier == TIER_NAMESPACES || in->probe->has_nobody) ? LAUNCH_CHANGE_IDS : 0) |
                    (g->proc && in->tier == TIER_NAMESPACES ? LAUNCH_PROC : 0) | (in->later ? LAUNCH_LATER : 0) |
-                   (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0);
+                   (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0) |
+                   (in->tier == TIER_NAMESPACES && g->network == NETWORK_LOOPBACK ? LAUNCH_LOOPBACK : 0);
+        if (s->flags & LAUNCH_LOOPBACK)
+                memcpy(s->listen, g->listen, sizeof(s->listen));
         s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : probe_region_id(in->probe);
         s->gid = in->tier == TIER_NAMESPACES ? REGION_GID : probe_region_id(in->probe);
         /* A page more than the budget: a written page beyond the budget proves the breach. */

@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "policy/filter.h"
 #include "policy/grant.h"
+#include "schema/limits.h"
 #include "schema/status.h"
 #include "spawn/probe.h"
 
@@ -67,6 +68,7 @@ typedef struct Spawned {
         ViewMarks view;       /* of a start with `later` */
         size_t n_words;       /* bytes of spawn_words() behind the spec */
         bool born, ready;     /* STATUS_BORN, STATUS_READY were taken */
+        int listeners[LISTEN_MAX]; /* by the place in Grant.listen; -1: not there, or taken by spawn_listener() */
         /* the program is an interpreter that starts before spawn_words(): the first spawn_go() starts the interpreter,
          * up to a byte on the lifeline; the second makes the interpreter take the words */
         bool ahead;
@@ -83,6 +85,14 @@ int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr);
 /* Takes one record. ret_notify and ret_scratch (a folder, for fstatfs and clean-up): the record's descriptors, for the
  * caller, or -1. Returns 1, 0 at the end of the stream, -EAGAIN without a record, -EPROTO for a malformed packet. */
 int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratch);
+/* Takes one record, which must be a listening socket: spawn_status() does so by itself. Returns 0 or -errno. */
+int spawn_take_listener(Spawned *s);
+/* Hands over the socket that listens at 127.0.0.1:`port` of the region's own network, one of Grant.listen; nonblocking,
+ * with a backlog of 128. The worker sends the sockets before STATUS_BORN: they are there once `born` is set, and so
+ * before the environment of the program is final and before any code of the skill. The caller owns the descriptor,
+ * which stays good after the region's end and keeps the network namespace until it is closed. -1: no such socket, or
+ * handed over already. spawned_deinit() closes the rest. */
+int spawn_listener(Spawned *s, const Grant *g, uint16_t port);
 /* For STATUS_STEP_FAILED: step, reason, fix. Returns SPAWN_E_TIER (the tier is impossible here) or SPAWN_E_KERNEL. */
 int spawn_explain(const Spawned *s, const StatusRecord *failed, Diag *reterr);
 /* Adds this process's AppArmor profile, if any, to a failed start's message: a possible cause. */
@@ -114,4 +124,4 @@ void spawn_wipe_spec(Spawned *s);
 void spawned_leave(Spawned *s);
 void spawned_deinit(Spawned *s);
 #define _cleanup_spawned_ _cleanup_(spawned_deinit)
-#define SPAWNED_NULL ((Spawned){.pidfd = -1, .status = -1, .lifeline = -1, .memory = -1})
+#define SPAWNED_NULL ((Spawned){.pidfd = -1, .status = -1, .lifeline = -1, .memory = -1, .listeners = {-1, -1}})

@@ -146,7 +146,7 @@ static int start_explain_clone(Start *t, const CloneExec *c, int error, Diag *re
 
 /* A network namespace is the dearest part of a start, and without sockets separates only /proc/PID/net. */
 static bool start_needs_net_namespace(const Grant *g) {
-        return g->network == NETWORK_PRIVATE || (g->network != NETWORK_HOST && g->proc);
+        return g->network == NETWORK_LOOPBACK || (g->network != NETWORK_HOST && g->proc);
 }
 
 /* Sockets are made in the region's own network namespace, and connected in the host's. */

@@ -9,6 +9,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/vfs.h>
 
 static const struct {
@@ -30,6 +31,39 @@ static bool status_is_tmpfs(int fd) {
         return fstatfs(fd, &st) == 0 && st.f_type == TMPFS_MAGIC;
 }
 
+/* The sockets of STATUS_LISTENING come in the order of Grant.listen. Returns false for a wrong record. */
+static bool status_keep_listener(Spawned *s, int *fd) {
+        int listens = 0;
+        socklen_t n = sizeof(listens);
+
+        if (s->born || s->tier != TIER_NAMESPACES || *fd < 0 ||
+            getsockopt(*fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) < 0 || !listens)
+                return false;
+        for (size_t i = 0; i < LISTEN_MAX; i++)
+                if (s->listeners[i] < 0) {
+                        s->listeners[i] = TAKE_FD(*fd);
+                        return true;
+                }
+        return false;
+}
+
+int spawn_take_listener(Spawned *s) {
+        _cleanup_close_ int fd = -1;
+        StatusRecord r;
+        ssize_t n = io_receive_fd(s->status, 0, &r, sizeof(r), &fd);
+
+        if (n < 0)
+                return (int)n;
+        return n == (ssize_t)sizeof(r) && r.kind == STATUS_LISTENING && status_keep_listener(s, &fd) ? 0 : -EPROTO;
+}
+
+int spawn_listener(Spawned *s, const Grant *g, uint16_t port) {
+        for (size_t i = 0; i < LISTEN_MAX && port != 0; i++)
+                if (g->listen[i] == port)
+                        return TAKE_FD(s->listeners[i]);
+        return -1;
+}
+
 int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratch) {
         _cleanup_close_ int fd = -1;
         StatusRecord r;
@@ -37,6 +71,8 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
         bool good = n == (ssize_t)sizeof(r) && r.kind >= STATUS_STEP_FAILED && r.kind <= STATUS_ENDED;
 
         *ret_notify = *ret_scratch = -1;
+        if (good && r.kind == STATUS_LISTENING)
+                return status_keep_listener(s, &fd) ? spawn_status(s, ret, ret_notify, ret_scratch) : -EPROTO;
         if (n == -ECONNRESET || (n == 0 && fd < 0))
                 return 0;
         if (n < 0)

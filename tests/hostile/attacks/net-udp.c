@@ -1,4 +1,5 @@
-// Phones home without a connection: a datagram to 127.0.0.1, port argv[1] (a name server's, say).
+// Phones home without a connection: a datagram to 127.0.0.1, port argv[1] (a name server's, say). Where nobody has the port, as in a
+// network of the region's own, the kernel refuses the second datagram.
 #include "attack.h"
 
 #include <arpa/inet.h>
@@ -10,5 +11,7 @@ int main(int argc, char **argv) {
                 contained("socket");
         if (sendto(s, CANARY, sizeof CANARY, 0, (struct sockaddr *)&a, sizeof a) < 0)
                 contained("sendto");
+        if (connect(s, (struct sockaddr *)&a, sizeof a) < 0 || send(s, CANARY, sizeof CANARY, 0) < 0 || send(s, CANARY, sizeof CANARY, 0) < 0)
+                contained("send");
         escaped("sent a datagram to port %s", argv[1]);
 }

@@ -14,7 +14,7 @@ typedef struct Below {
 #define ROW(x) ",\"skills\":{\"skill\":{\"digest\":\"$\"" x "}}" /* $: the digest of the child */
 #define HOST ",\"network\":{\"host\":true}"
 #define ASK_HOST ",\"network\":\"host\""
-#define PRIVATE ",\"network\":\"private\""
+#define LOOPBACK ",\"network\":\"loopback\""
 #define MEMORY_OF(scope, access, family) ",\"memory\":[{\"scope\":\"" scope "\",\"" access "\":[\"" family "\"]}]"
 #define SEES(x) ",\"reads\":[" x "]"
 #define KEEPS(x) ",\"writes\":[" x "]"
@@ -48,10 +48,10 @@ static const Below below[] = {
         {"host: a row of its own", M(""), {0}, P(""), M(ASK_HOST), P(ROW(HOST)), "\"mode\":\"host\"|\"beyond_parent\":[\"network host\"]", NULL},
         {"host: the command line said none", M(""), {"network", "none"}, P(""), M(ASK_HOST),
          P(ROW(HOST)), "\"mode\":\"none\"|command line --network none", "beyond"},
-        {"private: not above", M(""), {0}, NULL, M(PRIVATE), NULL, "\"mode\":\"none\"|\"asked\":\"private\"", "beyond"},
-        {"private: as above", M(PRIVATE), {0}, NULL, M(PRIVATE), NULL, "\"mode\":\"private\"|\"reductions\":[]", "beyond"},
-        {"private: a row with a network", M(""), {0}, NULL, M(PRIVATE),
-         P(ROW(CONNECT)), "\"mode\":\"private\"|\"beyond_parent\":[\"network private\"]", NULL},
+        {"loopback: not above", M(""), {0}, NULL, M(LOOPBACK), NULL, "\"mode\":\"none\"|\"asked\":\"loopback\"", "beyond"},
+        {"loopback: as above", M(LOOPBACK), {0}, NULL, M(LOOPBACK), NULL, "\"mode\":\"loopback\"|\"reductions\":[]", "beyond"},
+        {"loopback: a row with a network", M(""), {0}, NULL, M(LOOPBACK),
+         P(ROW(CONNECT)), "\"mode\":\"loopback\"|\"beyond_parent\":[\"network loopback\"]", NULL},
         {"slots: not above", M(""), {0}, NULL, M(SEES("\"a\"") KEEPS("\"b\"")), NULL,
          "\"reads\":[]|\"writes\":[]|{\"asked\":\"a\",\"field\":\"/reads\",\"granted\":\"none\",\"rule\":\"the region above lacks|\"asked\":\"b\",\"field\":\"/writes\"",
          "beyond"},

@@ -67,7 +67,7 @@ static const struct {
         {"workdir", "x", "absolute", REQUEST_E_BAD},
         {"network", "none", NULL, 0},
         {"network", "host", NULL, 0},
-        {"network", "bridge", "none, private or host", REQUEST_E_BAD},
+        {"network", "bridge", "none, loopback or host", REQUEST_E_BAD},
         {"connect", "127.0.0.1:1", NULL, 0},
         {"connect", "[::1]:65535", NULL, 0},
         {"connect", "localhost:80", "numeric", REQUEST_E_BAD},

@@ -144,6 +144,17 @@ static int see_links(int argc, char **argv) {
         return 0;
 }
 
+/* Prints what the listener at a port of 127.0.0.1 sends. */
+static int ask(const char *port) {
+        struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port)), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+        int s = socket(AF_INET, SOCK_STREAM, 0);
+        char text[64];
+        ssize_t n = s < 0 || connect(s, (struct sockaddr *)&a, sizeof(a)) < 0 ? -1 : read(s, text, sizeof(text));
+
+        printf("%.*s", n < 0 ? 0 : (int)n, text);
+        return n < 0 ? errno : 0;
+}
+
 /* Connects to the host's abstract socket of that name; prints errno. */
 static int see_abstract(const char *name) {
         struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -391,6 +402,8 @@ int main(int argc, char **argv) {
         }
         if (strcmp(argv[1], "links") == 0)
                 return see_links(argc, argv);
+        if (strcmp(argv[1], "ask") == 0)
+                return ask(argv[2]);
         if (strcmp(argv[1], "abstract") == 0)
                 return see_abstract(argv[2]);
         if (strcmp(argv[1], "file") == 0)

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -92,16 +93,23 @@ static void enter_groups(Spawned *s, const char *const *folders) {
 
 static void loop(const RunWish *w, const SpawnRequest *q, const Grant *g, Spawned *s, int out, RunEnd *e) {
         bool out_open = true, status_open = true;
-        int notify = -1, scratch = -1;
+        int notify = -1, scratch = -1, listener = -1;
 
         while (status_open || out_open) {
-                struct pollfd p[3] = {{status_open ? s->status : -1, POLLIN, 0}, {notify, POLLIN, 0}, {out_open ? out : -1, POLLIN, 0}};
+                struct pollfd p[4] = {{status_open ? s->status : -1, POLLIN, 0}, {notify, POLLIN, 0}, {out_open ? out : -1, POLLIN, 0}, {listener, POLLIN, 0}};
 
-                if (poll(p, 3, 60000) <= 0) {
+                if (poll(p, 4, 60000) <= 0) {
                         e->hung = true;
                         spawn_kill(s);
                         spawn_kill(s);
                         break;
+                }
+                if (p[3].revents) {
+                        int fd = accept(listener, NULL, NULL);
+
+                        if (write(fd, "answer", 6) != 6)
+                                snprintf(e->message, sizeof(e->message), "answer: %s", strerror(errno));
+                        closep(&fd);
                 }
                 if (p[1].revents & POLLIN)
                         answer(notify, s, e);
@@ -132,6 +140,11 @@ static void loop(const RunWish *w, const SpawnRequest *q, const Grant *g, Spawne
                                 continue;
                         if (r.kind == STATUS_BORN) {
                                 scratch = n2;
+                                for (size_t i = 0; i < LISTEN_MAX && g->listen[i]; i++) {
+                                        closep(&listener);
+                                        listener = spawn_listener(s, g, g->listen[i]);
+                                        e->n_listeners += listener >= 0;
+                                }
                                 enter_groups(s, w->cgroups);
                         } else if (r.kind == STATUS_READY) {
                                 notify = n1;
@@ -154,6 +167,7 @@ static void loop(const RunWish *w, const SpawnRequest *q, const Grant *g, Spawne
                 }
         }
         closep(&notify);
+        closep(&listener);
         closep(&scratch);
 }
 
@@ -163,7 +177,7 @@ void region_try_with(Spawner *spawner, const RunWish *w, RunEnd *e) {
         Grant g = {.argv = (char **)w->argv, .env = (char **)env, .program = (char *)w->program,
                    .program_copy = (char *)w->program, .skill_dir = (char *)w->skill_dir,
                    .preload = (char **)w->preload, .client = w->client,
-                   .files = (FileGrant *)w->files, .n_files = w->n_files, .network = w->network, .proc = w->proc,
+                   .files = (FileGrant *)w->files, .n_files = w->n_files, .network = w->network, .listen = {w->listen[0], w->listen[1]}, .proc = w->proc,
                    .report_paths = w->report_paths, .tier = w->tier, .min_tier = w->tier ?: TIER_NAMESPACES, .budget = w->budget};
         Grant unknown;
         Spawned s = SPAWNED_NULL;

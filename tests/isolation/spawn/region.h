@@ -12,6 +12,7 @@ typedef struct RunWish {
         const FileGrant *files;
         size_t n_files;
         NetworkMode network;
+        uint16_t listen[LISTEN_MAX]; /* each connection to the last of them gets "answer" */
         const char *const *cgroups;     /* version 1, entered at go */
         bool proc, report_paths, no_memory_cgroup, no_tasks_cgroup;
         Tier tier;                /* 0: namespaces */
@@ -34,7 +35,7 @@ typedef struct RunEnd {
         int step, error;   /* of a STATUS_STEP_FAILED or STATUS_EXEC_FAILED; 0 when none */
         char out[32768];   /* standard output and error together */
         char denied[4096]; /* "operation/rule " of each denial */
-        int n_path, n_memory, n_task;
+        int n_path, n_memory, n_task, n_listeners;
         char peeked[256];
         int prove;         /* of spawn_prove_empty() */
         bool warm;

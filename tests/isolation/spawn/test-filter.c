@@ -61,7 +61,8 @@ static const uint64_t values[] = {
 
 static FilterInput input(unsigned bits) {
         return (FilterInput){.tier = bits & 1 ? TIER_NAMESPACES : TIER_LANDLOCK, .network = (uint8_t)((bits >> 1) & 3),
-                             .unix_sockets = (bits & 1) && ((bits >> 1) & 3) == NETWORK_PRIVATE && (bits & 64), .notify_paths = (bits >> 3) & 1,
+                             .loopback = (bits & 1) && ((bits >> 1) & 3) == NETWORK_LOOPBACK,
+                             .unix_sockets = (bits & 1) && ((bits >> 1) & 3) == NETWORK_LOOPBACK && (bits & 64), .notify_paths = (bits >> 3) & 1,
                              .notify_memory = (bits >> 4) & 1, .notify_tasks = (bits >> 5) & 1, .host_files = (bits >> 7) & 1, .notify_frees = (bits >> 8) & 1,
                              .watches = (bits & 1) && ((bits >> 9) & 1)};
 }

@@ -1,3 +1,4 @@
+#include "spawn/plan.h"
 #include "tests/isolation/spawn/region.h"
 #include "tests/support/child.h"
 #include "tests/support/temp.h"
@@ -335,7 +336,7 @@ Test(spawn, abstract_sockets_of_the_host_do_not_exist) {
         struct sockaddr_un a = {.sun_family = AF_UNIX};
         socklen_t n = sizeof(a);
         char name[sizeof(a.sun_path)];
-        const RunWish w = {.argv = PROBE_ARGV("abstract", name), .program = LETHE_PROBE, .network = NETWORK_PRIVATE};
+        const RunWish w = {.argv = PROBE_ARGV("abstract", name), .program = LETHE_PROBE, .network = NETWORK_LOOPBACK};
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         cr_assert(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof(sa_family_t)) == 0 && listen(fd, 1) == 0); /* at a name that the kernel chooses */
@@ -436,15 +437,32 @@ Test(spawn, network_connect_gives_tcp_sockets_and_asks_for_each_connect) {
         check_tries(&w, rows, ARRAY_SIZE(rows));
 }
 
-Test(spawn, network_private_gives_unix_sockets_and_no_other_family) {
+Test(spawn, network_loopback_gives_tcp_udp_and_unix_sockets_and_no_other_family) {
         static const TryRow rows[] = {
-                {"unix", 0, NULL}, {"unix-pair", 0, NULL}, {"unix-pair-dgram", 0, NULL}, {"inet", EACCES, "socket/network"},
-                {"inet6", EACCES, "socket/network"}, {"udp", EACCES, "socket/network"}, {"netlink", EACCES, "socket/sockets"},
-                {"packet", EACCES, "socket/sockets"}, {"vsock", EACCES, "socket/sockets"},
+                {"unix", 0, NULL}, {"unix-pair", 0, NULL}, {"unix-pair-dgram", 0, NULL}, {"inet", 0, NULL},
+                {"inet6", 0, NULL}, {"udp", 0, NULL}, {"bind", ENOTSOCK, NULL}, {"raw", EACCES, "socket/sockets"}, {"netlink", EACCES, "socket/sockets"},
+                {"packet", EACCES, "socket/sockets"}, {"vsock", EACCES, "socket/sockets"}, {"mptcp", EACCES, "socket/sockets"},
         };
-        const RunWish w = {.network = NETWORK_PRIVATE};
+        const RunWish w = {.network = NETWORK_LOOPBACK};
 
         check_tries(&w, rows, ARRAY_SIZE(rows));
+}
+
+/* a socket of the region's own network, made before its program, and handed to the supervisor. */
+Test(spawn, a_listener_of_the_region_answers_its_program) {
+        const RunWish w = {.argv = PROBE_ARGV("ask", "3129"), .program = LETHE_PROBE, .network = NETWORK_LOOPBACK, .listen = {3128, 3129}};
+
+        EACH_USER(&w, { cr_assert(strcmp(e->out, "answer") == 0 && e->n_listeners == 2, "%s: %s, %d sockets", who, e->out, e->n_listeners); })
+}
+
+/* Without a network namespace the sockets would be the host's. */
+Test(spawn, tier_landlock_refuses_network_loopback) {
+        const Grant g = {.network = NETWORK_LOOPBACK, .tier = TIER_LANDLOCK, .min_tier = TIER_LANDLOCK};
+        const Probe p = {.landlock_abi = 7};
+        Diag d = {0};
+        Tier t;
+
+        cr_assert(plan_tier(&g, &p, &t, &d) == SPAWN_E_TIER && strstr(d.text, "no network namespace"), "%s", d.text);
 }
 
 Test(spawn, network_host_gives_tcp_and_udp_but_no_other_family) {

@@ -9,7 +9,7 @@ import sys
 
 FILES = re.compile(r"FILE|DIR|PATH|PEM|SRC|PROGRAM|SKILL")
 VALUES = {"region": "(__lethe_regions)", "session": "(__lethe_sessions)", ("audit", "scope"): "invocation invocation-tree", ("report", "scope"): "invocation invocation-tree",
-          ("trace", "scope"): "invocation invocation-tree", "network": "none private host", "tier": "namespaces landlock",
+          ("trace", "scope"): "invocation invocation-tree", "network": "none loopback host", "tier": "namespaces landlock",
           ("object", "state"): "instantiated evaluation execution mutation delegation dormant reentry terminated"}
 
 
