@@ -26,6 +26,7 @@ typedef struct TimedTask {
         long (*fn)(void *job);
         pid_t parent;
         int keep;   /* the needed descriptor, or -1; TIMED_ALL: the whole table of the supervisor, shared */
+        int also; /* another, or -1 */
         int answer; /* the socket for the descriptor returned by fn, or -1 */
         long result;
         bool done;
@@ -90,7 +91,7 @@ __attribute__((no_sanitize("address", "undefined"))) static int timed_task(void 
 
         if (timed_do(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL) < 0 || timed_do(SYS_getppid) != a->parent)
                 return 1;
-        if (a->keep != TIMED_ALL && timed_own_files(a->keep, a->answer) < 0)
+        if (a->keep != TIMED_ALL && timed_own_files(a->keep, a->also) < 0)
                 return 1;
         r = a->fn(a->job);
         if (r >= 0 && a->answer >= 0)
@@ -115,7 +116,8 @@ static bool timed_is_kept_waiting(pid_t pid, uint64_t usec) {
                (f[USER] + f[SYSTEM]) * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK) < usec;
 }
 
-static long timed_do_run(long (*fn)(void *job), void *job, size_t n_job, int keep, int answer, uint64_t usec) {
+static long timed_do_run(long (*fn)(void *job), void *job, size_t n_job, int keep, int also, int answer,
+                         uint64_t usec) {
         TimedTask *a = calloc(1, sizeof(*a) + n_job);
         int pidfd = -1;
         pid_t pid;
@@ -127,6 +129,7 @@ static long timed_do_run(long (*fn)(void *job), void *job, size_t n_job, int kee
         a->fn = fn;
         a->parent = getpid();
         a->keep = keep;
+        a->also = also;
         a->answer = answer;
         memcpy(a->job, job, n_job);
         pid = task_make(CLONE_FS | CLONE_FILES, a->stack, sizeof(a->stack), timed_task, a, true, &pidfd);
@@ -155,7 +158,11 @@ static long timed_do_run(long (*fn)(void *job), void *job, size_t n_job, int kee
 }
 
 long timed_run(long (*fn)(void *job), void *job, size_t n_job, int keep, uint64_t usec) {
-        return timed_do_run(fn, job, n_job, keep, -1, usec);
+        return timed_do_run(fn, job, n_job, keep, -1, -1, usec);
+}
+
+long timed_run_with(long (*fn)(void *job), void *job, size_t n_job, int keep, int also, uint64_t usec) {
+        return timed_do_run(fn, job, n_job, keep, also, -1, usec);
 }
 
 int timed_open(long (*fn)(void *job), void *job, size_t n_job, uint64_t usec) {
@@ -168,7 +175,7 @@ int timed_open(long (*fn)(void *job), void *job, size_t n_job, uint64_t usec) {
                 return -errno;
         ours = pair[0];
         theirs = pair[1];
-        r = timed_do_run(fn, job, n_job, -1, theirs, usec);
+        r = timed_do_run(fn, job, n_job, -1, theirs, theirs, usec);
         if (r >= 0)
                 r = io_receive_fd(ours, 0, &byte, sizeof(byte), &fd);
         return r < 0 ? (int)r : fd < 0 ? -EMFILE : fd;

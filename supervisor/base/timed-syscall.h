@@ -21,6 +21,8 @@ long timed_call(long nr, long a, long b, long c, long d, long e, long f);
  * must not count as a missing answer. */
 #define TIMED_ALL (-2)
 long timed_run(long (*fn)(void *job), void *job, size_t n_job, int keep, uint64_t usec);
+/* As timed_run(), with a second descriptor (-1: none). Neither is TIMED_ALL. */
+long timed_run_with(long (*fn)(void *job), void *job, size_t n_job, int keep, int also, uint64_t usec);
 /* As timed_run(), for an fn that returns a descriptor of its task, and without `keep`. Returns the supervisor's copy of
  * the descriptor, close-on-exec, or as timed_run(). */
 int timed_open(long (*fn)(void *job), void *job, size_t n_job, uint64_t usec);

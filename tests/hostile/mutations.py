@@ -55,7 +55,7 @@ def first_line(path, head, text):
 BUDGET, FILTER, LANDLOCK = "supervisor/isolation/region/region-budget-tick.c", "supervisor/isolation/policy/filter.c", "worker/landlock.c"
 NO_LANDLOCK = first_line(LANDLOCK, "int step_landlock(Worker *w)", "        return 0;")
 NO_NET_NAMESPACE = ("supervisor/isolation/spawn/start.c", "return g->network == NETWORK_LOOPBACK ||", "return 0 &&")
-NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & LAUNCH_NET_HOST))", "if (0)")
+NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & (LAUNCH_NET_HOST | LAUNCH_LOOPBACK)))", "if (0)")
 NO_SIGNAL_SCOPE = (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_ABSTRACT")
 NO_CHANGE_OF_ID = ("worker/identity.c", "if (!(w->spec.flags & LAUNCH_CHANGE_IDS))", "if (1)")
 
@@ -119,6 +119,10 @@ MUTATIONS = [
     Mutation("filter: sockets of the default, network none", [allow("socket", "sendto")], "net-udp"),
     Mutation("network namespace of network loopback, with sockets allowed", [allow("socket", "sendto"), NO_NET_NAMESPACE],
              "net-loopback-udp"),
+    Mutation("a connect to a path beside files of the host is seen", [("supervisor/isolation/policy/filter-args.c", '{"connect", WHEN_CONNECTS, 0, {}}', '{"connect", WHEN_ADDRESSES, 0, {}}')],
+             "net-loopback-unix-mounted,net-unix-own"),
+    Mutation("a socket of a path is one of the region's own", [("supervisor/isolation/region/region-own.c", "if (!own_is(n, file))", "if (0)")], "net-loopback-unix-mounted,net-unix-own"),
+    Mutation("no datagrams beside files of the host", [("supervisor/isolation/policy/filter-args.c", '{"socketpair", WHEN_UNIX, 2,', '{"socketpair", WHEN_LOOPBACK, 2,')], "net-loopback-pair-send-mounted"),
     Mutation("Landlock: TCP, with sockets and the host's network", [allow("socket", "connect"), NO_TCP_RULE,
              NO_NET_NAMESPACE], "net-tcp"),
     Mutation("IPC namespace and filter: System V calls", [allow("shmget", "shmat", "msgget", "msgctl"), ("supervisor/isolation/spawn/start.c", "CLONE_NEWNS | CLONE_NEWIPC |", "CLONE_NEWNS |")], "ipc-shm,ipc-msg"),

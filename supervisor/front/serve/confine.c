@@ -80,6 +80,10 @@ static int confine_fill(scmp_filter_ctx f) {
                 {SCMP_SYS(socket), 3, {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A1(SCMP_CMP_EQ, SOCK_RAW | SOCK_CLOEXEC),
                                        SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG)}},
                 {SCMP_SYS(socketpair), 1, {SCMP_A0(SCMP_CMP_EQ, AF_UNIX)}},
+                /* A task that connects for a region takes on the region's user (region/region-own.h), never root. */
+                {SCMP_SYS(setgroups), 1, {SCMP_A0(SCMP_CMP_EQ, 0)}},
+                {SCMP_SYS(setresgid), 1, {SCMP_A0(SCMP_CMP_NE, 0)}},
+                {SCMP_SYS(setresuid), 1, {SCMP_A0(SCMP_CMP_NE, 0)}},
                 /* A thread's own working folder, and no namespace. */
                 {SCMP_SYS(unshare), 1, {SCMP_A0(SCMP_CMP_EQ, CLONE_FS)}},
                 /* A client's terminal is written to, and never typed at. */

@@ -125,6 +125,9 @@ const FilterRow filter_rows[] = {
         {"socketpair", 0, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_SEQPACKET))}},
         {"socketpair", WHEN_UNIX, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM))}},
         {"socket", WHEN_UNIX, 1, {IS(0, AF_UNIX)}},
+        /* A datagram can be sent to any path, by calls whose addresses are in memory. A stream has to be connected. */
+        {"socket", WHEN_LOOPBACK, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM))}},
+        {"socket", WHEN_LOOPBACK, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_SEQPACKET))}},
         {"socket", WHEN_INET, 3, {IS(0, AF_INET), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM)), IS(2, 0)}},
         {"socket", WHEN_INET, 3, {IS(0, AF_INET), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM)), IS(2, 6)}},
         {"socket", WHEN_INET, 3, {IS(0, AF_INET6), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM)), IS(2, 0)}},
@@ -133,7 +136,7 @@ const FilterRow filter_rows[] = {
         {"socket", WHEN_UDP, 3, {IS(0, AF_INET), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 17)}},
         {"socket", WHEN_UDP, 3, {IS(0, AF_INET6), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 0)}},
         {"socket", WHEN_UDP, 3, {IS(0, AF_INET6), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 17)}},
-        {"connect", WHEN_ADDRESSES, 0, {}},
+        {"connect", WHEN_CONNECTS, 0, {}},
         {"bind", WHEN_ADDRESSES, 0, {}},
         {"listen", WHEN_ADDRESSES, 0, {}},
         {"accept", WHEN_ADDRESSES, 0, {}},

@@ -144,8 +144,7 @@ static void judge_deny(const FilterInput *in, const struct seccomp_data *d, Filt
                 } else if (internet && in->network != NETWORK_HOST && !in->loopback) {
                         v->rule = "network";
                         v->allow_with = WITH_HOST;
-                } else if ((int)a0 == AF_UNIX && in->tier == TIER_NAMESPACES && in->network == NETWORK_NONE &&
-                           !in->host_files) {
+                } else if ((int)a0 == AF_UNIX && in->tier == TIER_NAMESPACES && in->network == NETWORK_NONE) {
                         v->allow_with = WITH_LOOPBACK;
                 }
         } else if (strcmp(call, "clone") == 0) {
@@ -279,10 +278,10 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
                 ret->rule = "processes";
                 return;
         }
-        if (strcmp(call, "connect") == 0 && in->network == NETWORK_CONNECT) {
+        if (strcmp(call, "connect") == 0 && (in->network == NETWORK_CONNECT || in->loopback)) {
                 ret->kind = FILTER_CONNECT;
                 ret->rule = "network";
-                ret->allow_with = WITH_CONNECT;
+                ret->allow_with = in->loopback ? NULL : WITH_CONNECT;
                 return;
         }
         judge_deny(in, d, ret);

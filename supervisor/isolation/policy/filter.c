@@ -58,6 +58,8 @@ unsigned filter_when(const FilterInput *in) {
                (in->tier == TIER_NAMESPACES ? WHEN_NAMESPACES : WHEN_LANDLOCK) |
                (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) |
                (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) | (in->unix_sockets ? WHEN_UNIX : 0) |
+               (in->loopback ? WHEN_LOOPBACK : 0) |
+               (in->unix_sockets || in->network == NETWORK_HOST ? WHEN_CONNECTS : 0) |
                (in->network == NETWORK_CONNECT ? WHEN_INET : 0) |
                (addresses ? WHEN_INET | WHEN_UDP | WHEN_ADDRESSES : WHEN_NO_ADDRESSES) |
                (in->tables ? WHEN_TABLES : 0) | (in->notify_frees ? WHEN_FREES : WHEN_NO_FREES) |

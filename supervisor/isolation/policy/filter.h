@@ -15,7 +15,7 @@ typedef struct FilterInput {
         uint8_t tier;          /* Tier */
         uint8_t network;       /* NetworkMode */
         uint8_t loopback;      /* sockets of the Internet families are allowed, in the region's own network namespace */
-        uint8_t unix_sockets;  /* socket(AF_UNIX) is allowed: loopback, and no host_files */
+        uint8_t unix_sockets;  /* Unix sockets of any kind, and any connect: loopback, and no host_files */
         uint8_t notify_paths;  /* calls that name a path are notified */
         uint8_t notify_memory; /* large mmap, mremap and mprotect are notified (no memory cgroup) */
         uint8_t notify_tasks;  /* clone, fork and vfork are notified (no pids cgroup) */
@@ -76,7 +76,7 @@ enum {
         WHEN_MEMORY_CGROUP = 1 << 3,
         WHEN_MEMORY_NOTIFIED = 1 << 4,
         WHEN_TASK_CGROUP = 1 << 5,
-        WHEN_UNIX = 1 << 6,
+        WHEN_UNIX = 1 << 6, /* loopback without host_files */
         WHEN_INET = 1 << 7, /* network loopback, connect or host */
         WHEN_UDP = 1 << 8,  /* loopback or host */
         WHEN_ADDRESSES = 1 << 9, /* sockets may be sent to any address: loopback, or the host's network */
@@ -84,6 +84,8 @@ enum {
         WHEN_FREES = 1 << 11,    /* calls that return memory are notified */
         WHEN_NO_FREES = 1 << 12,
         WHEN_WATCHES = 1 << 13,  /* inotify is allowed */
+        WHEN_CONNECTS = 1 << 15, /* no connect is notified */
+        WHEN_LOOPBACK = 1 << 16,
         WHEN_TABLES = 1 << 14,   /* a thread may have a private table of descriptors */
 };
 typedef struct FilterRow {

@@ -42,10 +42,10 @@ static int waiting_open(pid_t pid) {
 }
 
 /* Counts waiting connections with client inode 0: the client is closed. */
-static uint64_t waiting_closed(const struct nlmsghdr *h) {
+static void waiting_closed(const struct nlmsghdr *h, void *arg) {
         const struct unix_diag_msg *m = NLMSG_DATA(h);
         const uint32_t *clients;
-        uint64_t n = 0;
+        uint64_t *n = arg;
         int left = (int)h->nlmsg_len - (int)NLMSG_SPACE(sizeof(*m));
 
         for (const struct rtattr *a = (const struct rtattr *)(const void *)(m + 1); RTA_OK(a, left);
@@ -54,20 +54,19 @@ static uint64_t waiting_closed(const struct nlmsghdr *h) {
                         continue;
                 clients = RTA_DATA(a);
                 for (size_t i = 0; i < RTA_PAYLOAD(a) / sizeof(*clients); i++)
-                        n += clients[i] == 0;
+                        *n += clients[i] == 0;
         }
-        return n;
 }
 
-static int waiting_count(int fd, uint64_t *ret) {
+/* Calls fn for each listening Unix socket. Returns 0 or -errno. */
+static int waiting_each(int fd, uint32_t show, void (*fn)(const struct nlmsghdr *h, void *arg), void *arg) {
         struct {
                 struct nlmsghdr head;
                 struct unix_diag_req ask;
         } q = {.head = {.nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                         .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-               .ask = {.sdiag_family = AF_UNIX, .udiag_states = 1 << WAITING_LISTENS, .udiag_show = UDIAG_SHOW_ICONS}};
+               .ask = {.sdiag_family = AF_UNIX, .udiag_states = 1 << WAITING_LISTENS, .udiag_show = show}};
         _cleanup_free_ uint8_t *answer = malloc(WAITING_ANSWER);
-        uint64_t sum = 0;
 
         if (!answer)
                 return -ENOMEM;
@@ -88,11 +87,10 @@ static int waiting_count(int fd, uint64_t *ret) {
                         if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
                                 if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(*error)) && *error < 0)
                                         return *error;
-                                *ret = sum;
                                 return 0;
                         }
                         if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)))
-                                sum += waiting_closed(h);
+                                fn(h, arg);
                 }
         }
         return -E2BIG;
@@ -154,19 +152,49 @@ Breach budget_look_folders(RegionBudget *b) {
         return held > own ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
 }
 
-/* Only for network loopback. An open client's queue counts with its descriptor, a closed client's counts as full. */
-void budget_look_waiting(RegionBudget *b) {
-        uint64_t n = 0;
-
+/* Only for network loopback: only there does a region make Unix sockets. */
+static bool waiting_may_ask(RegionBudget *b) {
         if (b->grant->network != NETWORK_LOOPBACK || b->waiting < -1)
-                return;
+                return false;
         if (b->waiting == -1) {
                 int fd = waiting_open(b->worker);
 
                 if (fd == -ETIMEDOUT) /* a busy machine: the next look asks again */
-                        return;
+                        return false;
                 b->waiting = fd < 0 ? -EIO : fd; /* no answer; -1 would be EPERM */
         }
-        if (b->waiting >= 0 && waiting_count(b->waiting, &n) == 0)
+        return b->waiting >= 0;
+}
+
+/* An open client's queue counts with its descriptor, a closed client's counts as full. */
+void budget_look_waiting(RegionBudget *b) {
+        uint64_t n = 0;
+
+        if (waiting_may_ask(b) && waiting_each(b->waiting, UDIAG_SHOW_ICONS, waiting_closed, &n) == 0)
                 b->waiting_bytes = n * queues_unix_most();
+}
+
+typedef struct WaitingFile {
+        uint32_t device, inode;
+        bool found;
+} WaitingFile;
+
+static void waiting_file(const struct nlmsghdr *h, void *arg) {
+        const struct unix_diag_msg *m = NLMSG_DATA(h);
+        const struct unix_diag_vfs *file;
+        int left = (int)h->nlmsg_len - (int)NLMSG_SPACE(sizeof(*m));
+        WaitingFile *w = arg;
+
+        for (const struct rtattr *a = (const struct rtattr *)(const void *)(m + 1); RTA_OK(a, left);
+             a = RTA_NEXT(a, left)) {
+                file = RTA_DATA(a);
+                w->found |= a->rta_type == UNIX_DIAG_VFS && RTA_PAYLOAD(a) >= sizeof(*file) &&
+                            file->udiag_vfs_dev == w->device && file->udiag_vfs_ino == w->inode;
+        }
+}
+
+bool region_budget_listens(RegionBudget *b, uint32_t device, uint32_t inode) {
+        WaitingFile w = {device, inode, false};
+
+        return waiting_may_ask(b) && waiting_each(b->waiting, UDIAG_SHOW_VFS, waiting_file, &w) == 0 && w.found;
 }

@@ -147,6 +147,9 @@ typedef enum BudgetEnd { BUDGET_END_WELL, BUDGET_END_FAILED, BUDGET_END_CRASHED 
 Breach region_budget_refused(const RegionBudget *b, BudgetEnd end);
 /* True when the memory group has next to no room left. */
 bool region_budget_is_full(const RegionBudget *b);
+/* Whether a Unix socket listens in the region's own network namespace at the file with these numbers, as in
+ * sock_diag(7). False when the kernel cannot tell. */
+bool region_budget_listens(RegionBudget *b, uint32_t device, uint32_t inode);
 void region_budget_deinit(RegionBudget *b);
 
 /* Stops all processes below the worker. The guard stops its traced processes, invisibly for the region. Without a guard

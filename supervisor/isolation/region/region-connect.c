@@ -202,6 +202,15 @@ int region_connect_start(Connects *c, uint64_t id, pid_t pid, int fd, const stru
         return fcntl(own, F_SETFL, O_RDWR) < 0 ? EPERM : connect_give(c, id, TAKE_FD(own), fd, cloexec);
 }
 
+int region_connect_await(Connects *c, uint64_t id, int fd) {
+        PendingConnect *p = connect_room(c);
+        int e = p ? connect_later(c, p, id, fd, -1, false) : EAGAIN;
+
+        if (e != CONNECT_LATER)
+                region_notify_close(fd);
+        return e;
+}
+
 bool region_connect_next(Connects *c, uint64_t *ret_id, int *ret_error) {
         struct epoll_event ev;
         PendingConnect *p;
@@ -213,9 +222,9 @@ bool region_connect_next(Connects *c, uint64_t *ret_id, int *ret_error) {
         p = &c->pending[ev.data.u64];
         epoll_ctl(c->poll, EPOLL_CTL_DEL, p->fd, NULL);
         if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 ||
-            (error == 0 && fcntl(p->fd, F_SETFL, O_RDWR) < 0))
+            (error == 0 && p->place >= 0 && fcntl(p->fd, F_SETFL, O_RDWR) < 0))
                 error = errno;
-        if (error == 0)
+        if (error == 0 && p->place >= 0)
                 error = connect_give(c, p->id, TAKE_FD(p->fd), p->place, p->cloexec);
         *ret_id = p->id;
         *ret_error = error;

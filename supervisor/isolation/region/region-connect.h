@@ -12,8 +12,8 @@
 
 typedef struct PendingConnect {
         uint64_t id; /* of the notification; 0: unused */
-        int fd;      /* the supervisor's socket */
-        int place;   /* the region's descriptor */
+        int fd;      /* the supervisor's socket, or its copy of the region's */
+        int place;   /* the region's descriptor; -1: fd is a copy */
         bool cloexec;
 } PendingConnect;
 
@@ -29,6 +29,9 @@ typedef struct Connects {
 /* Starts the connect of task `pid` (notification `id`) on its `fd`. Returns 0 or an errno for the region, or
  * CONNECT_LATER. */
 int region_connect_start(Connects *c, uint64_t id, pid_t pid, int fd, const struct sockaddr_storage *a, socklen_t n_a);
+/* Waits for the end of a connect on fd, the supervisor's copy of a region's socket; takes fd over. Returns as
+ * region_connect_start(). */
+int region_connect_await(Connects *c, uint64_t id, int fd);
 /* Call when poll was ready. Returns true with the notification and the answer of a finished connect, 0 or an errno;
  * false: no more. */
 bool region_connect_next(Connects *c, uint64_t *ret_id, int *ret_error);

@@ -117,6 +117,13 @@ __attribute__((no_sanitize("address", "undefined"))) static long task_close(void
         return timed_do(SYS_close, *(int *)job);
 }
 
+void region_notify_close(int fd) {
+        if (region_notify_any_served())
+                timed_run(task_close, &fd, sizeof(fd), TIMED_ALL, TIMED_USEC);
+        else
+                close(fd);
+}
+
 /* A thread can have a separate table of descriptors. Before Linux 6.9 (PIDFD_THREAD) a pidfd means the process. */
 static int task_copy(pid_t pid, int fd) {
         _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, O_EXCL);
@@ -137,7 +144,7 @@ int region_notify_copy_fd(pid_t pid, int fd) {
                 return -EREMOTE;
         copy = task_copy(pid, fd);
         if (copy >= 0 && region_notify_is_served(pid, copy)) { /* a different file took the number meanwhile */
-                timed_run(task_close, &copy, sizeof(copy), TIMED_ALL, TIMED_USEC);
+                region_notify_close(copy);
                 return -EREMOTE;
         }
         return copy;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "region/region-locks.h"
+#include "region/region-own.h"
 #include "region/region-path.h"
 #include "schema/limits.h"
 #include "spawn/plan.h"
@@ -294,7 +295,10 @@ static void notify_judge(RegionNotify *n, Breach *ret_breach, bool *ret_denied) 
                 region_notify_deny(n, &v, v.object, v.allow_with, ret_denied);
                 return;
         case FILTER_CONNECT:
-                notify_connect(n, &v, ret_denied);
+                if (n->filter.loopback)
+                        region_own_connect(n, &v, ret_denied);
+                else
+                        notify_connect(n, &v, ret_denied);
                 return;
         case FILTER_LOCK:
                 notify_lock(n, &v, ret_denied);

@@ -56,6 +56,7 @@ typedef struct RegionNotify {
         void *frees_userdata; /* borrowed */
         FreedCount freed;
         pid_t worker;         /* the region's first process */
+        uint32_t host_uid;    /* the host user and group of a root supervisor's region, or 0 */
         struct RegionLocks *locks; /* NULL before the first lock; owned */
         uint64_t locks_deadline;   /* for region_notify_locks(); UINT64_MAX: no call waits for a lock */
         int failed;           /* -errno of a failed answer */

@@ -118,6 +118,7 @@ void region_started(Region *r, Spawned *s) {
         region_io_started(&r->io);
         r->notify.tier = r->spawned.tier;
         r->notify.filter = r->spawned.filter;
+        r->notify.host_uid = r->spawned.host_uid;
         r->notify.scratch = r->spawned.scratch;
         if (r->tier == TIER_LANDLOCK)
                 /* NULL: paths of the shims are recorded as denied, with no other effect */

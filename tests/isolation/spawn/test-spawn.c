@@ -448,6 +448,18 @@ Test(spawn, network_loopback_gives_tcp_udp_and_unix_sockets_and_no_other_family)
         check_tries(&w, rows, ARRAY_SIZE(rows));
 }
 
+/* Beside files of the host, where a name can be that of a host's socket: streams alone, and each connect is made for the region. */
+Test(spawn, network_loopback_beside_files_asks_for_each_connect) {
+        static const TryRow rows[] = {
+                {"unix", 0, NULL}, {"unix-pair", 0, NULL}, {"unix-pair-dgram", EACCES, "socketpair/sockets"}, {"inet", 0, NULL}, {"udp", 0, NULL},
+                {"connect", ECONNREFUSED, "connect/network"},
+        };
+        FileGrant files[] = {{(char *)"/usr/share", (char *)"/data", false}};
+        const RunWish w = {.network = NETWORK_LOOPBACK, .files = files, .n_files = 1};
+
+        check_tries(&w, rows, ARRAY_SIZE(rows));
+}
+
 /* a socket of the region's own network, made before its program, and handed to the supervisor. */
 Test(spawn, a_listener_of_the_region_answers_its_program) {
         const RunWish w = {.argv = PROBE_ARGV("ask", "3129"), .program = LETHE_PROBE, .network = NETWORK_LOOPBACK, .listen = {3128, 3129}};
