@@ -25,8 +25,11 @@
 
 static const char help[] =
         "Usage: lethe run [OPTIONS] SKILL|DIR [--] [ARGS...]\n"
+        "       lethe run [OPTIONS] SKILL|DIR --exec PROGRAM [ARGS...]\n"
         "       lethe run [OPTIONS] --exec PROGRAM [ARGS...]\n\n"
-        "Runs a skill, or a program, in a region of its own. Options stand before SKILL.\n\n"
+        "Runs a skill, or a program, in a region of its own. Options stand before SKILL. A skill without\n"
+        "lethe.json runs the file that ARGS begins with: lethe run DIR scripts/x.py. --exec behind SKILL runs\n"
+        "another program, with the skill at /skill.\n\n"
         "  --store DIR           the store (default: $LETHE_STORE, else the XDG state folder)\n"
         "  --anchor FILE         the checkpoint copy that the store must not be behind\n"
         "  --receipt FILE        write the end of the run to FILE, as JSON\n"
@@ -204,6 +207,25 @@ static int cmd_run_check_args(const RunCommand *c) {
         return -1;
 }
 
+/* --exec PROGRAM behind SKILL. Returns -1 to go on, else the exit code. */
+static int cmd_run_take_inside(int argc, char **argv, RunCommand *c) {
+        const char *word = optind < argc ? argv[optind] : "", *program;
+        Diag d = {};
+        int e;
+
+        if (strcmp(word, "--exec") != 0 && strncmp(word, "--exec=", 7) != 0)
+                return -1;
+        program = word[6] ? word + 7 : optind + 1 < argc ? argv[++optind] : NULL;
+        if (!program)
+                return cmd_run_wrong(c, "--exec lacks its value");
+        optind++;
+        e = request_option(&c->ask.request, "exec", program, &d);
+        if (e != 0)
+                return cmd_run_request_failed(c, NULL, e, &d);
+        serve_client_option(&c->through, "exec", program);
+        return -1;
+}
+
 /* Returns -1 when the command is complete, else the exit code. */
 static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         const char *traceparent, *store;
@@ -277,6 +299,8 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                 }
                 if (!*c->ask.skill)
                         return cmd_run_wrong(c, "SKILL is empty");
+                if (!cli_run_is_turn() && (e = cmd_run_take_inside(argc, argv, c)) >= 0)
+                        return e;
                 if (optind < argc && strcmp(argv[optind], "--") == 0)
                         optind++;
         }

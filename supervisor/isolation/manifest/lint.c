@@ -76,10 +76,10 @@ int skill_lint(const Skill *s, Findings *f) {
         if (!s->has_manifest)
                 return finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, NULL, "manifest-missing",
                                    "not there: the skill gets default budgets, no slots, no files and no network, and "
-                                   "--entry names its program");
+                                   "each run names the file to run: lethe run SKILL FILE");
         if (m->n_entries == 0 && findings_count(f, FINDING_ERROR) == 0)
                 r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, "/entry", "entry-none",
-                                "no entry: --entry must name the program in each run");
+                                "no entry: each run names the file to run: lethe run SKILL FILE");
         for (size_t i = 0; r == 0 && i < m->n_entries; i++)
                 r = lint_entry(s, &m->entries[i], f);
         json_object_foreach(m->slots, name, schema) {

@@ -129,20 +129,38 @@ static int grant_no_such_entry(const Manifest *m, const char *name, Diag *reterr
                     DIAG_QUOTED(name), list);
 }
 
-/* Sets the command: an entry of lethe.json; without entries, the file of --entry. */
+/* A program in place of the entry: a name is searched in PATH of the region, as the system's; a relative path is one of
+ * the skill's folder. */
+static int grant_set_inside(Grant *g, const Skill *s, const char *program, Diag *reterr) {
+        if (!strchr(program, '/') || (*program == '/' && !path_is_under(program, REGION_SKILL_DIR)))
+                return strv_add(&g->argv, program);
+        return merge_script(&g->argv, s, program, reterr);
+}
+
+/* Sets the command: an entry of lethe.json; without entries, the file of --entry, else of the first argument. Adds the
+ * arguments. */
 static int grant_set_entry(Grant *g, const Skill *s, const RunRequest *q, Diag *reterr) {
         const Manifest *m = &s->manifest;
+        char **args = q->args;
         const ManifestEntry *e;
+        int r;
 
-        if (m->n_entries == 0) {
-                if (!q->entry)
-                        return diag(reterr, GRANT_E_USAGE,
-                                    "the skill has %s: say with --entry FILE which file of it to run",
-                                    s->has_manifest ? "no \"entry\" in its lethe.json" : "no lethe.json");
-                return merge_skill_program(&g->argv, s, q->entry, reterr);
+        if (q->inside && q->entry)
+                return diag(reterr, GRANT_E_USAGE, "--entry and --exec both name what runs");
+        if (q->inside)
+                r = grant_set_inside(g, s, q->inside, reterr);
+        else if (m->n_entries > 0) {
+                e = manifest_entry(m, q->entry ?: "main");
+                r = e ? merge_entry(s, e, &g->argv, reterr) : grant_no_such_entry(m, q->entry ?: "main", reterr);
+        } else if (q->entry)
+                r = merge_script(&g->argv, s, q->entry, reterr);
+        else if (!args || !*args)
+                r = merge_script_missing(s, NULL, reterr);
+        else {
+                r = merge_script(&g->argv, s, *args, reterr);
+                args++;
         }
-        e = manifest_entry(m, q->entry ?: "main");
-        return e ? merge_entry(s, e, &g->argv, reterr) : grant_no_such_entry(m, q->entry ?: "main", reterr);
+        return r ? r : strv_add_all(&g->argv, args);
 }
 
 static int grant_set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
@@ -158,7 +176,8 @@ static int grant_set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
         r = r ?: text_copy(&g->program_link, p->link ? p->path : NULL);
         r = r ?: text_copy(&g->program_end, p->link);
         g->program_granted = p->granted;
-        return r ? r : strv_add(&g->argv, p->path);
+        r = r ?: strv_add(&g->argv, p->path);
+        return r ? r : strv_add_all(&g->argv, q->args);
 }
 
 /* The skill's private members: without effect outside the region. */
@@ -215,7 +234,6 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
                 r = r ?: grant_set_entry(&g, s, q, reterr);
         } else
                 r = grant_set_exec(&g, q, reterr);
-        r = r ?: strv_add_all(&g.argv, q->args);
         r = r ?: grant_set_own(&g, m, q);
         r = r ?: merge_budget(&merge);
         r = r ?: merge_tier(&merge);

@@ -48,6 +48,11 @@ const char *merge_where(const Merge *m, const Limits *l, const char *what, char 
 int merge_entry(const Skill *s, const ManifestEntry *e, char ***ret_argv, Diag *reterr);
 /* The same for the file `path` of the skill, relative to the skill's folder. */
 int merge_skill_program(char ***argv, const Skill *s, const char *path, Diag *reterr);
+/* The same for a skill without entries: a file that is not executable gets its interpreter, by the line "#!", else by
+ * the extension. */
+int merge_script(char ***argv, const Skill *s, const char *path, Diag *reterr);
+/* Nobody named a file of such a skill, or `shown` is no file: the message lists files that can be run. */
+int merge_script_missing(const Skill *s, const char *shown_or_null, Diag *reterr);
 
 /* Discipline "none" is for a skill whose row in the policy has its digest and says "trusted" (I-31). Skill NULL: a
  * program of --exec. Returns 0, or GRANT_E_REFUSED with a message. */

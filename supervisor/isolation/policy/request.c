@@ -17,6 +17,7 @@ void request_deinit(RunRequest *r) {
         free(r->workdir);
         net_grants_free(r->connects, r->n_connects);
         free(r->entry);
+        free(r->inside);
         free(r->name);
         *r = (RunRequest){0};
 }
@@ -185,6 +186,9 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 return *value ? request_set_text(&r->entry, value)
                               : diag(reterr, REQUEST_E_BAD,
                                      "--entry is empty: it names an entry or a file of the skill");
+        if (strcmp(option, "exec") == 0)
+                return *value ? request_set_text(&r->inside, value)
+                              : diag(reterr, REQUEST_E_BAD, "--exec is empty: it names a program");
         if (strcmp(option, "name") == 0)
                 return scope_name_valid(value) && !region_id_valid(value)
                                ? request_set_text(&r->name, value)

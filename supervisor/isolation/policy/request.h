@@ -24,6 +24,7 @@ typedef struct RunRequest {
         NetGrant *connects;
         size_t n_connects;
         char *entry;         /* --entry */
+        char *inside;        /* --exec behind SKILL: the program in place of the skill's entry */
         char *name;          /* --name */
         Tier tier;           /* --tier: exactly this tier; 0: the machine's best tier */
         bool proc;           /* --proc */
@@ -33,7 +34,8 @@ typedef struct RunRequest {
 } RunRequest;
 
 /* Sets an option by its long name without dashes: memory timeout cpu-time pids-limit nofile file-size scratch
- * output-limit volume env workdir network connect entry tier proc discipline name. value is NULL for proc. -v: the
+ * output-limit volume env workdir network connect entry exec tier proc discipline name. value is NULL for proc; exec:
+ * beside a skill. -v: the
  * source is looked up and resolved now. Returns 0, REQUEST_E_*, -errno. An unknown option is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);
 /* Whether the option names no file, address or variable, and can only choose from the skill's own or reduce a right. */
