@@ -17,6 +17,7 @@
 #include "policy/grant.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static const char help[] =
         "  -e, --env NAME[=VALUE]\n"
         "                        a variable of the environment; NAME alone passes the caller's on\n"
         "  -w, --workdir DIR     working folder in the region (default: /work)\n"
+        "  --here[=ro|rw]        the caller's folder, at its own path, as the working folder (default: ro)\n"
         "  --memory SIZE         of the whole process tree, with scratch\n"
         "  --timeout TIME        wall time, or none; a run beyond TIME ends with 124\n"
         "  --cpu-time TIME       of the whole process tree, or none (default: 30s, or --timeout's)\n"
@@ -76,7 +78,8 @@ static const char help_turn[] =
 /* Options of request_option() have the value RUN_POLICY; the long name tells them apart. */
 enum {
         RUN_STORE = 256, RUN_ANCHOR, RUN_RECEIPT, RUN_POLICY_FILE, RUN_EXEC, RUN_DRY_RUN, RUN_JSON, RUN_QUIET,
-        RUN_VERBOSE, RUN_CPUS, RUN_SOCKET, RUN_NO_SERVE, RUN_PROMOTE, RUN_FOREIGN, RUN_POLICY, RUN_OPTIONS = 256
+        RUN_VERBOSE, RUN_CPUS, RUN_SOCKET, RUN_NO_SERVE, RUN_PROMOTE, RUN_FOREIGN, RUN_POLICY, RUN_HERE,
+        RUN_OPTIONS = 256
 };
 
 static const struct option options[] = {
@@ -85,7 +88,7 @@ static const struct option options[] = {
         OPTION_FLAG("dry-run", RUN_DRY_RUN), OPTION_FLAG("json", RUN_JSON), OPTION_FLAG("quiet", RUN_QUIET),
         OPTION_FLAG("verbose", RUN_VERBOSE), OPTION("cpus", RUN_CPUS), OPTION("socket", RUN_SOCKET),
         OPTION_FLAG("no-serve", RUN_NO_SERVE), OPTION_FLAG("foreign", RUN_FOREIGN), OPTION_FLAG("help", 'h'),
-        OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
+        {"here", optional_argument, NULL, RUN_HERE}, OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
         OPTION("name", RUN_POLICY), OPTION("memory", RUN_POLICY), OPTION("timeout", RUN_POLICY),
         OPTION("cpu-time", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
         OPTION("nofile", RUN_POLICY), OPTION("file-size", RUN_POLICY), OPTION("scratch", RUN_POLICY),
@@ -120,6 +123,7 @@ typedef struct RunCommand {
         RunValues values;
         const char *exec;
         char *path; /* of the store, owned */
+        char folder[PATH_MAX]; /* the caller's; "": not to be had */
 } RunCommand;
 
 static const char *cmd_run_value(const RunCommand *c, int option) {
@@ -207,6 +211,24 @@ static int cmd_run_check_args(const RunCommand *c) {
         return -1;
 }
 
+/* --here. Returns as cmd_run_take_inside(). */
+static int cmd_run_take_here(RunCommand *c, const char *mode) {
+        char value[PATH_MAX + 16];
+        Diag d = {};
+        int e;
+
+        if (cli_run_is_turn())
+                return cmd_run_wrong(c, "--here does not go with a turn: the session has its files");
+        if (!*c->folder)
+                return cmd_run_wrong(c, "--here: the working folder has no path");
+        snprintf(value, sizeof(value), "%.15s:%s", mode ?: "ro", c->folder);
+        e = request_option(&c->ask.request, "here", value, &d);
+        if (e != 0)
+                return cmd_run_request_failed(c, NULL, e, &d);
+        serve_client_option(&c->through, "here", value);
+        return -1;
+}
+
 /* --exec PROGRAM behind SKILL. Returns -1 to go on, else the exit code. */
 static int cmd_run_take_inside(int argc, char **argv, RunCommand *c) {
         const char *word = optind < argc ? argv[optind] : "", *program;
@@ -235,6 +257,10 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         Diag d = {};
 
         ahead = cmd_run_look_ahead(argc, argv, &usec);
+        if (getcwd(c->folder, sizeof(c->folder)) && *c->folder == '/')
+                c->ask.request.caller_dir = c->folder;
+        else
+                *c->folder = 0;
         c->run.receipt = run_value(&ahead, RUN_RECEIPT);
         if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
                 return cli_fail(cli_run_verb(), EXIT_LETHE, "%s", d.text);
@@ -255,6 +281,11 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                                 return cmd_run_wrong(c, "-%c is no option of %s", optopt, cli_run_verb());
                         return cmd_run_wrong(c, "%s is no option of %s (options of the skill stand behind %s)",
                                          argv[optind - 1], cli_run_verb(), cli_run_is_turn() ? "SESSION" : "SKILL");
+                case RUN_HERE:
+                        e = cmd_run_take_here(c, optarg);
+                        if (e >= 0)
+                                return e;
+                        break;
                 case RUN_CPUS:
                         return cmd_run_wrong(
                                 c,

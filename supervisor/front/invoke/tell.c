@@ -96,6 +96,8 @@ static void tell_line(const Run *run) {
                 buf_add_str(&b, "; nothing that it proposed is kept: its skill commits after exit code 0 alone");
         else if (*r->discarded)
                 buf_printf(&b, "; nothing that it proposed is kept: %s", r->discarded);
+        if (*r->here)
+                buf_printf(&b, "; --here would give \"%s\" of this folder", r->here);
         if (n > 0)
                 buf_printf(&b, "; lethe.json asks %s%s and did not get it", first, n > 1 ? " and more" : "");
         if (r->grant->client == 0) /* another user's client cannot read this store */

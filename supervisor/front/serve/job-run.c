@@ -252,6 +252,7 @@ static bool job_run_fill(const Job *j, SkillRequest *a, Refusal *r) {
                 e = request_option(&a->request, json_text(json_array_get(o, 0)), json_text(json_array_get(o, 1)),
                                    &r->why);
         }
+        a->request.caller_dir = j->peer->foreign ? NULL : job_run_param(j, "cwd");
         a->skill = j->session ? session_target(j->session) : job_run_param(j, "skill");
         if (e == 0 && a->skill && !*a->skill)
                 e = diag(&r->why, REQUEST_E_BAD, "SKILL is empty");

@@ -30,7 +30,7 @@ static const GrantMember grant_rights[] = {
 };
 /* The invocation's own data, and the history of the grant. */
 static const GrantMember grant_untold[] = {
-        LIST(argv), LIST(env), TEXT(name), VALUE(trace), JSON(raised), JSON(reductions), JSON(beyond),
+        LIST(argv), LIST(env), TEXT(name), TEXT(caller_dir), VALUE(trace), JSON(raised), JSON(reductions), JSON(beyond),
 };
 
 static void member_free(Grant *g, const GrantMember *m) {

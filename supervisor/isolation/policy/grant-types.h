@@ -31,6 +31,7 @@ typedef struct Grant {
         char **env;
         char *name;           /* --name: the user's name for the region; or NULL */
         char *workdir;        /* absolute, in the region; default /work */
+        char *caller_dir;     /* the caller's working folder on the host, for a hint; NULL: not known */
         Budget budget;
         LimitBy limit_by[BUDGET_FIELDS]; /* source of each budget, as budget_fields */
         Tier min_tier;        /* the run is refused in a weaker tier */

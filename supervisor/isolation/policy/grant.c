@@ -192,6 +192,7 @@ static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         r = r ?: text_copy(&g->canon, m->canon);
         r = r ?: text_copy(&g->workdir, q->workdir ?: REGION_WORK_DIR);
         r = r ?: text_copy(&g->name, q->name);
+        r = r ?: text_copy(&g->caller_dir, q->caller_dir);
         r = r ?: grant_set_env(g, m, q);
         g->slots = json_incref(m->slots);
         g->proc = m->proc || q->proc;

@@ -40,17 +40,49 @@ static int request_set_text(char **field, const char *value) {
         return 0;
 }
 
-/* SRC:DST[:ro|rw] */
-static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
-        _cleanup_free_ char *copy = strdup(value), *source = NULL, *target = NULL;
-        const char *shown = DIAG_QUOTED(value);
-        char *colon, *plain;
+/* option, said: the option, without and with its value, for messages. plain: the source as written. */
+static int request_mount(RunRequest *r, const char *option, const char *said, const char *plain, const char *at,
+                         bool write, Diag *reterr) {
+        _cleanup_free_ char *source = NULL, *target = NULL, *real = NULL;
         FileGrant *more;
-        size_t n = strlen(value);
-        bool write = false;
         int q;
 
-        if (!copy)
+        if (r->n_mounts >= LIST_MAX)
+                return diag(reterr, REQUEST_E_BAD, "%s: more than %d mounts", said, LIST_MAX);
+        q = path_normalise(at, &target, reterr);
+        if (q)
+                return request_prefix(q, option, reterr);
+        q = lookup_real(plain, &real);
+        if (q < 0)
+                return q == -ENOMEM ? q
+                                    : diag(reterr, REQUEST_E_SOURCE, "%s: %s: %s", said, DIAG_QUOTED(plain),
+                                           lookup_strerror(q));
+        q = path_normalise(real, &source, reterr); /* refuses paths that no record could show */
+        if (q)
+                return request_prefix(q, option, reterr);
+        q = path_target_check(target, !write && (strcmp(source, target) == 0 || strcmp(plain, target) == 0), reterr);
+        if (q)
+                return request_prefix(q, option, reterr);
+        for (size_t i = 0; i < r->n_mounts; i++)
+                if (strcmp(r->mounts[i].target, target) == 0)
+                        return diag(reterr, REQUEST_E_BAD, "%s: %s is mounted twice", said, target);
+        more = reallocarray(r->mounts, r->n_mounts + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        r->mounts = more;
+        more[r->n_mounts++] = (FileGrant){.source = TAKE_PTR(source), .target = TAKE_PTR(target), .write = write};
+        return 0;
+}
+
+/* SRC:DST[:ro|rw] */
+static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
+        _cleanup_free_ char *copy = strdup(value), *said = NULL;
+        const char *shown = DIAG_QUOTED(value);
+        size_t n = strlen(value);
+        bool write = false;
+        char *colon;
+
+        if (!copy || !(said = text_printf("-v \"%s\"", shown)))
                 return -ENOMEM;
         if (n > 3 && (strcmp(copy + n - 3, ":ro") == 0 || strcmp(copy + n - 3, ":rw") == 0)) {
                 write = copy[n - 1] == 'w';
@@ -65,32 +97,37 @@ static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
                             "-v \"%s\": \"%s\" is neither ro nor rw nor an absolute path of the region", shown,
                             DIAG_QUOTED(colon + 1));
         *colon = 0;
-        if (r->n_mounts >= LIST_MAX)
-                return diag(reterr, REQUEST_E_BAD, "-v \"%s\": more than %d mounts", shown, LIST_MAX);
-        q = path_normalise(colon + 1, &target, reterr);
+        return request_mount(r, "volume", said, copy, colon + 1, write, reterr);
+}
+
+static int request_set_workdir(RunRequest *r, const char *value, Diag *reterr) {
+        char *path;
+        int q = path_normalise(value, &path, reterr);
+
         if (q)
-                return request_prefix(q, "volume target", reterr);
-        q = lookup_real(copy, &plain);
-        if (q < 0)
-                return q == -ENOMEM ? q
-                                    : diag(reterr, REQUEST_E_SOURCE, "-v \"%s\": %s: %s", shown,
-                                           DIAG_QUOTED(copy), lookup_strerror(q));
-        q = path_normalise(plain, &source, reterr); /* refuses paths that no record could show */
-        free(plain);
-        if (q)
-                return request_prefix(q, "volume source", reterr);
-        q = path_target_check(target, !write && (strcmp(source, target) == 0 || strcmp(copy, target) == 0), reterr);
-        if (q)
-                return request_prefix(q, "volume target", reterr);
-        for (size_t i = 0; i < r->n_mounts; i++)
-                if (strcmp(r->mounts[i].target, target) == 0)
-                        return diag(reterr, REQUEST_E_BAD, "-v \"%s\": %s is mounted twice", shown, target);
-        more = reallocarray(r->mounts, r->n_mounts + 1, sizeof(*more));
-        if (!more)
-                return -ENOMEM;
-        r->mounts = more;
-        more[r->n_mounts++] = (FileGrant){.source = TAKE_PTR(source), .target = TAKE_PTR(target), .write = write};
+                return request_prefix(q, "workdir", reterr);
+        free(r->workdir);
+        r->workdir = path;
         return 0;
+}
+
+/* MODE:FOLDER: the caller's folder stands at its own path, and is the working folder unless -w names another one. */
+static int request_set_here(RunRequest *r, const char *value, Diag *reterr) {
+        const char *colon = strchr(value, ':'), *folder = colon ? colon + 1 : value;
+        const size_t n = (size_t)(folder - value);
+        int q;
+
+        if (r->here)
+                return diag(reterr, REQUEST_E_BAD, "--here stands there twice");
+        if (n != 3 || (strncmp(value, "ro", 2) != 0 && strncmp(value, "rw", 2) != 0))
+                return diag(reterr, REQUEST_E_BAD, "--here=%s: must be ro or rw%s",
+                            DIAG_QUOTED_N(value, n > 0 ? n - 1 : strlen(value)),
+                            strncmp(value, "overlay", 7) == 0 ? "; a layer above the folder (overlay) is not there: give "
+                                                                "--here=ro, or --here=rw on a copy of the folder"
+                                                              : "");
+        q = request_mount(r, "here", "--here", folder, folder, value[1] == 'w', reterr);
+        r->here = true;
+        return q ?: r->workdir_said ? q : request_set_workdir(r, folder, reterr);
 }
 
 /* NAME=VALUE, or NAME with the value of the caller's environment. */
@@ -155,17 +192,6 @@ static int request_add_connect(RunRequest *r, const char *value, Diag *reterr) {
         return 0;
 }
 
-static int request_set_workdir(RunRequest *r, const char *value, Diag *reterr) {
-        char *path;
-        int q = path_normalise(value, &path, reterr);
-
-        if (q)
-                return request_prefix(q, "workdir", reterr);
-        free(r->workdir);
-        r->workdir = path;
-        return 0;
-}
-
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
                 if (strcmp(option, budget_fields[i].option) == 0)
@@ -176,8 +202,12 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 return request_add_mount(r, value, reterr);
         if (strcmp(option, "env") == 0)
                 return request_add_env(r, value, reterr);
-        if (strcmp(option, "workdir") == 0)
+        if (strcmp(option, "workdir") == 0) {
+                r->workdir_said = true;
                 return request_set_workdir(r, value, reterr);
+        }
+        if (strcmp(option, "here") == 0)
+                return request_set_here(r, value, reterr);
         if (strcmp(option, "network") == 0)
                 return request_set_network(r, value, reterr);
         if (strcmp(option, "connect") == 0)

@@ -9,6 +9,7 @@ typedef struct RunRequest {
         /* Set directly by the caller. */
         char **args;         /* after SKILL or PROGRAM, NULL-terminated, borrowed; may be NULL */
         const char *store_dir; /* borrowed: the store with the copies and the known digests; NULL: a dry run */
+        const char *caller_dir; /* borrowed: the caller's working folder, absolute; NULL: not known, or another user's */
         Trace trace;         /* the invocation's own span; not set: no trace */
         uid_t client;        /* the other user for whom the invocation runs; 0: the supervisor's own, or root */
         /* Set through the functions below. */
@@ -18,7 +19,9 @@ typedef struct RunRequest {
         FileGrant *mounts;   /* -v */
         size_t n_mounts;
         char **env;          /* -e NAME=VALUE */
-        char *workdir;       /* -w */
+        char *workdir;       /* -w, else of --here */
+        bool workdir_said;   /* -w */
+        bool here;           /* --here */
         bool network_said;   /* --network none|private|host, --connect */
         NetworkMode network;
         NetGrant *connects;
@@ -34,7 +37,7 @@ typedef struct RunRequest {
 } RunRequest;
 
 /* Sets an option by its long name without dashes: memory timeout cpu-time pids-limit nofile file-size scratch
- * output-limit volume env workdir network connect entry exec tier proc discipline name. value is NULL for proc; exec:
+ * output-limit volume env workdir here (MODE:FOLDER) network connect entry exec tier proc discipline name. value is NULL for proc; exec:
  * beside a skill. -v: the
  * source is looked up and resolved now. Returns 0, REQUEST_E_*, -errno. An unknown option is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);

@@ -74,7 +74,7 @@ static int script_by_extension(char ***argv, size_t row, const char *path, Diag 
                         return script_add_words(argv, program);
                 o += (size_t)snprintf(list + o, sizeof(list) - o, "%s%s", i > 0 ? ", " : "", name);
         }
-        return diag(reterr, GRANT_E_NOT_FOUND, "\"%s\": to run %s files needs one of %s, and " REGION_PATH " has none",
+        return diag(reterr, GRANT_E_NOT_FOUND, "\"%s\": to run %s files needs one of %s in " REGION_PATH,
                     DIAG_QUOTED(path), scripts[row].extension, list);
 }
 
@@ -107,8 +107,8 @@ static int script_first_line(const Skill *s, const BundleFile *f, char ret[stati
         while (to > from && (text[to - 1] == ' ' || text[to - 1] == '\t'))
                 to--;
         if (to - from >= SCRIPT_LINE_MAX || memchr(text + from, 0, to - from))
-                return diag(reterr, GRANT_E_NOT_EXECUTABLE, "\"%s\": its first line names no interpreter within %d bytes",
-                            f->path, SCRIPT_LINE_MAX);
+                return diag(reterr, GRANT_E_NOT_EXECUTABLE,
+                            "\"%s\": the first line names no interpreter within %d bytes", f->path, SCRIPT_LINE_MAX);
         memcpy(ret, text + from, to - from);
         ret[to - from] = 0;
         return 0;
@@ -148,9 +148,9 @@ static const char *script_list(const Skill *s, char list[static 512]) {
                         snprintf(list + o, 512 - o, " and more");
                         break;
                 }
-                o += (size_t)snprintf(list + o, 480 - o, "%s%s", o > 0 ? ", " : "it has ", s->bundle.files[i].path);
+                o += (size_t)snprintf(list + o, 480 - o, "%s%s", o > 0 ? ", " : "files to run: ", s->bundle.files[i].path);
         }
-        return n > 0 ? list : "none of its files can be run";
+        return n > 0 ? list : "no file can be run";
 }
 
 int merge_script_missing(const Skill *s, const char *shown, Diag *reterr) {
@@ -160,7 +160,7 @@ int merge_script_missing(const Skill *s, const char *shown, Diag *reterr) {
                 return diag(reterr, GRANT_E_NOT_FOUND, "\"%s\": no such file in %s; %s", shown, s->dir,
                             script_list(s, list));
         return diag(reterr, GRANT_E_USAGE,
-                    "the skill has %s: say behind it which file of it to run, or --exec PROGRAM; %s",
+                    "the skill has %s: name the file to run behind SKILL, or --exec PROGRAM; %s",
                     s->has_manifest ? "no \"entry\" in its lethe.json" : "no lethe.json", script_list(s, list));
 }
 
@@ -178,8 +178,8 @@ int merge_script(char ***argv, const Skill *s, const char *path, Diag *reterr) {
         r = path_normalise(rooted, &plain, reterr);
         if (r)
                 return r < 0 ? r
-                             : diag(reterr, GRANT_E_USAGE, "\"%s\": must name a file in the skill's folder, without \"..\"",
-                                    shown);
+                             : diag(reterr, GRANT_E_USAGE,
+                                    "\"%s\": must name a file in the skill's folder, without \"..\"", shown);
         f = bundle_find(&s->bundle, plain + 1);
         if (!f)
                 return merge_script_missing(s, shown, reterr);

@@ -242,6 +242,7 @@ bool region_end_late(Region *r, const Breach *b) {
 
 void region_explain_denials(Region *r) {
         assert(r->state == REGION_ENDED);
+        region_find_here(r);
         if (region_outside_explain(&r->notify.outside, &r->denials) == 0 || r->grant->on_denial != DENIAL_END ||
             (r->outcome != OUTCOME_EXITED && r->outcome != OUTCOME_SIGNALED))
                 return;

@@ -60,6 +60,7 @@ typedef struct Region {
         uint64_t oom_before;     /* without a control group: the unit's out-of-memory kills when the region began */
         bool outside;            /* the end came from outside: memory was short around the region */
         char reason[1024];       /* a sentence for the operator, may be empty */
+        char here[256];          /* a file that --here would have given, for the operator; "" */
 
         /* Reported by the worker about the program; 0 before STATUS_ENDED. */
         uint64_t program_cpu_usec, program_max_rss;
@@ -101,6 +102,8 @@ void region_watch_outside(Region *r);
 /* Call in ENDED when no process runs: decides which paths outside of the region were denials. With on_denial "end", a
  * denial changes a region's own end to `denied`. An earlier end would reveal the host's files to the region. */
 void region_explain_denials(Region *r);
+/* Call before region_explain_denials(): sets `here`. */
+void region_find_here(Region *r);
 /* Call in ENDED or STOPPED, with the control groups. Explains a SIGKILL by the kernel's out-of-memory killer for a
  * limit above the region's own (I-63), and tasks refused by such a limit. */
 void region_explain_outside(Region *r);

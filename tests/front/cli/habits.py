@@ -28,6 +28,9 @@ def prepare():
         make("pub/scripts/" + name, text, 0o644)
     make("pub/scripts/direct", "#!/bin/sh\necho \"$0 $1\"\n")
     make("pub/scripts/bare.py", "print('bare')\n")  # executable, and without an interpreter's line
+    make("work/script.py", "import os, sys\nprint(sys.argv[1:], os.getcwd())\n", 0o644)
+    make("work/tool", "#!/bin/sh\necho tool\n")
+    make("work/data/a", "data\n", 0o644)
     shutil.copytree(os.path.join(HOME, "pub"), os.path.join(HOME, "said"))
     make("said/SKILL.md", "---\nname: said\ndescription: A test.\n---\n", 0o644)
     make("said/lethe.json", json.dumps({"version": 1, "entry": {"main": ["/bin/echo", "main"]}}), 0o644)
@@ -57,8 +60,8 @@ def a_skill_runs_as_it_is(sh):  # A-13
 def what_cannot_run_is_told():  # A-13
     for daemon in (False, True):
         served(daemon)
-        for line, code, text in [("pub", 125, "say behind it which file of it to run, or --exec PROGRAM; it has scripts/bare.py, scripts/direct, "),
-                                 ("pub scripts/none.py", 127, "\"scripts/none.py\": no such file in %s/pub; it has scripts/bare.py" % HOME),
+        for line, code, text in [("pub", 125, "name the file to run behind SKILL, or --exec PROGRAM; files to run: scripts/bare.py, scripts/direct, "),
+                                 ("pub scripts/none.py", 127, "\"scripts/none.py\": no such file in %s/pub; files to run: scripts/bare.py" % HOME),
                                  ("pub ../said/SKILL.md", 125, "without \"..\""), ("pub scripts/note.txt", 126, "no extension of .py .js .mjs .ts .sh .rb .pl"),
                                  ("pub scripts/gone.py", 127, "/no/such/python3"), ("pub --exec", 125, "--exec lacks its value"), ("pub --exec ''", 125, "--exec is empty"),
                                  ("--entry scripts/x.py pub --exec python3", 125, "--entry and --exec both name what runs"), ("pub --exec nosuch", 127, "nosuch"),
@@ -68,6 +71,43 @@ def what_cannot_run_is_told():  # A-13
     if not any(shutil.which(p, path="/usr/local/bin:/usr/bin:/bin") for p in ("bun", "deno", "tsx", "ts-node", "node")):
         r = typed("lethe run pub scripts/x.none.ts")
         check(r.code == 127 and "needs one of bun, deno, tsx, ts-node, node" in r.err, r)
+
+
+@either
+def the_callers_folder(sh):  # A-12
+    work = os.path.join(HOME, "work")
+    for line, code, out in [("--here --exec python3 script.py a", 0, "['a'] %s\n" % work), ("--here=ro --exec /usr/bin/python3 ./script.py", 0, "[] %s\n" % work),
+                            ("--here --exec ./tool", 0, "tool\n"), ("--here -w /work --exec pwd", 0, "/work\n"), ("-w /work --here --exec pwd", 0, "/work\n"),
+                            ("--here=rw --exec sh -c 'echo kept > made; pwd'", 0, work + "\n"), ("--here ../pub scripts/x.sh a", 0, "a\n"),
+                            ("--here=ro --exec sh -c 'echo x 2>&- > made'", 2, "")]:
+        r = sh("cd work && lethe run %s" % line)
+        same((r.code, r.out), (code, out), line, r)
+    with open(os.path.join(work, "made"), encoding="utf-8") as f:
+        same(f.read(), "kept\n")
+    for line, text in [("--here=overlay --exec true", "--here=overlay: must be ro or rw; a layer"), ("--here=x --exec true", "--here=x: must be ro or rw"), ("--here= --exec true", "must be ro or rw"),
+                       ("--here --here=rw --exec true", "twice")]:
+        r = sh("cd work && lethe run " + line)
+        check(r.code == 125 and text in r.err, line, r)
+    r = sh("cd /tmp && lethe run --here --exec pwd")
+    check(r.code == 125 and '--here: "/tmp": cannot be mounted over as a whole' in r.err, r)
+
+
+@either
+def the_first_command_that_people_type_says_what_is_missing(sh):  # A-12
+    hint = '--here would give "%s" of this folder'
+    for line, name in [("--exec python3 script.py", "script.py"), ("--exec python3 $PWD/script.py", "script.py"), ("--exec /bin/cat ./data/a", "data/a"),
+                       ("--exec sh -c 'cat data/a'", "data/a"), ("--exec perl -e 'exit 3 if !-e $ARGV[0]' script.py", "script.py"), ("../pub scripts/x.sh; lethe run --exec sh script.py", "script.py")]:
+        r = sh("cd work && lethe run " + line)
+        check(r.code != 0 and hint % name in r.err.splitlines()[-1], line, r)
+    for line in ("--exec sh -c 'exit 3'", "--exec python3 none.py", "--here --exec sh -c 'cat none; exit 3'", "--exec sh -c 'cat script.py; exit 0'", "--quiet --exec cat script.py", "--exec cat ../data",
+                 "--exec cat -- -script.py"):
+        r = sh("cd work && lethe run " + line)
+        check("--here" not in r.err, line, r)
+    r = sh("cd / && lethe run --exec cat etc/hostname")  # no mount can stand there
+    check(r.code == 1 and "--here" not in r.err, r)
+    make('odd/a"b\x1b[31mc', "text\n", 0o644)
+    r = sh("cd odd && lethe run --exec cat *")
+    check(r.code == 1 and "--here would give" in r.err and "\x1b" not in r.err.splitlines()[-1], r)
 
 
 def end():

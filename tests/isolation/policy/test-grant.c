@@ -30,7 +30,7 @@ static const Case cases[] = {
         {"no such entry", M(""), NULL, {"entry", "b"}, GRANT_E_USAGE, "no entry \"b\"|it has: main"},
         {"a file is no entry", M(""), NULL, {"entry", "bin/tool"}, GRANT_E_USAGE, "no entry"},
         {"no lethe.json, a file", NULL, NULL, {"entry", "bin/tool"}, 0, "\"argv\":[\"/skill/bin/tool\"]|\"network\":{\"connect\":[],\"mode\":\"none\"}|" NOT_GRANTED},
-        {"no lethe.json, nothing said", NULL, NULL, {0}, GRANT_E_USAGE, "no lethe.json|--exec PROGRAM|it has bin/tool, run.sh"},
+        {"no lethe.json, nothing said", NULL, NULL, {0}, GRANT_E_USAGE, "no lethe.json|--exec PROGRAM|files to run: bin/tool, run.sh"},
         {"a program in place of the entry", M(""), NULL, {"exec", "python3"}, 0, "\"argv\":[\"python3\"]|\"folder\":\"@/skill\""},
         {"an executable file in place of the entry", M(""), NULL, {"exec", "./bin/tool"}, 0, "\"argv\":[\"/skill/bin/tool\"]"},
         {"a program and an entry", M(""), NULL, {"exec", "python3", "entry", "main"}, GRANT_E_USAGE, "both name what runs"},
