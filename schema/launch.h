@@ -26,7 +26,7 @@ enum {
 
 enum {
         LAUNCH_CHANGE_IDS = 1 << 0, /* the supervisor is root: drop supplementary groups, take on uid and gid */
-        LAUNCH_PROC = 1 << 1,       /* mount /proc with subset=pid */
+        LAUNCH_PROC = 1 << 1,       /* mount /proc: processes, and the LAUNCH_IN_PROC entries alone */
         LAUNCH_NET_HOST = 1 << 2,   /* the host's network is granted: no Landlock rules for TCP */
         /* no region: a template. The worker makes a PID namespace, builds a root in it and serves orders there
          * (schema/zygote.h), on LAUNCH_FD_STATUS after STATUS_READY. Its spec names no invocation, grant or skill */
@@ -50,6 +50,7 @@ typedef enum LaunchKind {
         LAUNCH_FILE,       /* a small file; source is its content */
         LAUNCH_BIND, /* a file or folder of the host: source is its path, or tree >= 0 the number of a mount */
         LAUNCH_MASK,       /* hides the target: an empty file or folder is mounted over it, read-only; source is "" */
+        LAUNCH_FIFO,       /* a FIFO that nobody may open; source is "" */
         LAUNCH_KIND_END,
 } LaunchKind;
 
@@ -59,7 +60,9 @@ enum {
         LAUNCH_DEVICE = 1 << 2,   /* BIND: a device node, to be read and written */
         LAUNCH_FOLLOW = 1 << 3,   /* BIND: symbolic links in the source may be followed; else they are refused */
         LAUNCH_OWN = 1 << 4, /* with LAUNCH_TEMPLATE: for the region's own worker: granted, or in the scratch */
-        LAUNCH_ENTRY_ALL = LAUNCH_WRITE | LAUNCH_OPTIONAL | LAUNCH_DEVICE | LAUNCH_FOLLOW | LAUNCH_OWN,
+        LAUNCH_IN_PROC = 1 << 5, /* FILE: its target is below /proc, and stands there instead of the kernel's */
+        LAUNCH_ENTRY_ALL = LAUNCH_WRITE | LAUNCH_OPTIONAL | LAUNCH_DEVICE | LAUNCH_FOLLOW | LAUNCH_OWN |
+                           LAUNCH_IN_PROC,
 };
 
 typedef struct LaunchEntry {

@@ -70,6 +70,7 @@
 #define REGION_SKILL_DIR "/skill"  /* the skill's folder, read-only */
 #define REGION_WORK_DIR "/work"    /* private scratch; working folder and HOME */
 #define REGION_TMP_DIR "/tmp"      /* the same scratch file system */
+#define REGION_FD_DIR "/dev/fd"
 #define REGION_LETHE_DIR "/lethe"  /* shims: bin/lethe-slot, python/, node/ */
 #define REGION_PATH "/usr/local/bin:/usr/bin:/bin" /* of the host; behind the shims' bin in PATH */
 #define REGION_PIPE_IN_FD 3        /* the region reads answers here */

@@ -190,7 +190,10 @@ static int bind_make_entry(Worker *w, BindFolder *f, const LaunchEntry *b) {
                 return bind_make_place(f, leaf, true);
         if (b->kind == LAUNCH_FILE)
                 return bind_make_file(f, leaf, b->source);
-        return !f->ours ? -EROFS : symlinkat(b->source, f->fd, leaf) < 0 ? -errno : 0;
+        if (!f->ours)
+                return -EROFS;
+        e = b->kind == LAUNCH_FIFO ? mknodat(f->fd, leaf, S_IFIFO, 0) : symlinkat(b->source, f->fd, leaf);
+        return e < 0 ? -errno : 0;
 }
 
 int step_bind(Worker *w) {
@@ -203,7 +206,7 @@ int step_bind(Worker *w) {
         for (size_t i = 0; e == 0 && i < w->spec.n_entries; i++) {
                 const LaunchEntry *b = &w->spec.entries[i];
 
-                if (w->spec.flags & LAUNCH_TEMPLATE && !(b->flags & LAUNCH_OWN))
+                if (b->flags & LAUNCH_IN_PROC || (w->spec.flags & LAUNCH_TEMPLATE && !(b->flags & LAUNCH_OWN)))
                         continue;
                 w->progress->detail = (int)i;
                 e = b->kind == LAUNCH_BIND   ? bind_entry(w, &folder, b)

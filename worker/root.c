@@ -88,26 +88,6 @@ int step_scratch(Worker *w) {
         return root_device(w->scratch, &w->scratch_dev);
 }
 
-int step_proc(Worker *w) {
-        _autoclose_ int fs = -1, m = -1;
-
-        if (w->spec.flags & LAUNCH_ZYGOTE)
-                return template_keep_proc();
-        if (w->spec.tier != 2 || !(w->spec.flags & LAUNCH_PROC))
-                return 0;
-        fs = sys_fsopen("proc");
-        if (fs < 0)
-                return -errno;
-        if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "subset", "pid") == 0 &&
-            sys_fsconfig(fs, FSCONFIG_SET_STRING, "hidepid", "2") == 0 &&
-            sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
-                m = sys_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-        if (m < 0 || (mkdirat(w->root, "proc", 0755) < 0 && errno != EEXIST) ||
-            sys_move_mount(m, w->root, "proc") < 0)
-                return -errno;
-        return 0;
-}
-
 int step_pivot(Worker *w) {
         struct mount_attr readonly = {.attr_set = MOUNT_ATTR_RDONLY};
 

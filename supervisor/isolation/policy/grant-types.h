@@ -43,7 +43,7 @@ typedef struct Grant {
         NetGrant *connects;
         size_t n_connects;
         bool network_closed;  /* --network none: regions below have no network either */
-        bool proc;            /* mount /proc with subset=pid */
+        bool proc;            /* mount /proc: own processes, generated files */
         DenialMode on_denial;
         bool report_paths;    /* path denials are reported too (a notification for each open) */
         uint64_t cancel_bound_usec;

@@ -149,3 +149,33 @@ int region_notify_copy_fd(pid_t pid, int fd) {
         }
         return copy;
 }
+
+/* Is a descriptor of `holder` on no file system that a program or another machine serves? The mount is one of process
+ * pid's, or of the supervisor's, where a standard stream may have been opened. */
+static bool task_is_local(pid_t holder, int fd, pid_t pid) {
+        uint64_t mount = proc_field(PROC_PATH("%d/fdinfo/%d", holder, fd), "mnt_id:", 10);
+        char link[16] = "";
+        MountKind kind;
+
+        if (readlink(PROC_PATH("%d/fd/%d", holder, fd), link, sizeof(link) - 1) < 0)
+                return true; /* the copy finds the error */
+        if (*link != '/' || strncmp(link, "/memfd:", 7) == 0)
+                return true;
+        kind = mounts_kind_of(pid, mount);
+        if (kind == MOUNT_UNKNOWN)
+                kind = mounts_kind_of(getpid(), mount);
+        return kind != MOUNT_UNKNOWN && kind != MOUNT_SERVED;
+}
+
+int region_notify_copy_local(pid_t pid, int fd) {
+        int copy;
+
+        if (!task_is_local(pid, fd, pid))
+                return -EREMOTE;
+        copy = region_notify_copy_fd(pid, fd);
+        if (copy >= 0 && !task_is_local(getpid(), copy, pid)) {
+                timed_run(task_close, &copy, sizeof(copy), TIMED_ALL, TIMED_USEC);
+                return -EREMOTE;
+        }
+        return copy;
+}

@@ -14,6 +14,8 @@ int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n);
 int region_notify_copy_fd(pid_t pid, int fd);
 /* Closes a copy. */
 void region_notify_close(int fd);
+/* As region_notify_copy_fd(), also refuses a standard stream of a served file system. */
+int region_notify_copy_local(pid_t pid, int fd);
 /* Returns true, and counts the region, when the grant includes a served file system. While any region of this process
  * is counted, the functions above run blocking steps in a separate task: reading a missing page, closing a copy. */
 bool region_notify_served_start(const Grant *g);

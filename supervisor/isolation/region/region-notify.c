@@ -327,7 +327,9 @@ static void notify_judge(RegionNotify *n, Breach *ret_breach, bool *ret_denied) 
         }
         if (b.outcome == OUTCOME_NONE && v.shared)
                 b = region_budget_ask_shared(n->budget, (pid_t)q->pid, q->data.args[1]);
-        if (b.outcome == OUTCOME_NONE)
+        if (b.outcome == OUTCOME_NONE && *path && region_notify_reopen(n, path))
+                *path = 0;
+        else if (b.outcome == OUTCOME_NONE)
                 notify_go_on(n, &v);
         else { /* the region is about to be killed, so the call must not continue */
                 const int error = v.kind == FILTER_MEMORY ? ENOMEM : v.kind == FILTER_TASK ? EAGAIN : EMFILE;

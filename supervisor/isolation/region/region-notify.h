@@ -84,4 +84,7 @@ void region_notify_deny(RegionNotify *n, const FilterVerdict *v, const char *obj
 /* region-denied-open.c: says why the path of a call is refused, after the answer. A path that the region reaches is no
  * denial; a path outside of it is explained after the region's end. */
 void region_denied_open(RegionNotify *n, const FilterVerdict *v, const char *full, bool *ret_denied);
+/* region-reopen.c: answers an open of /dev/stdin, /dev/fd/N and their like in a region without /proc: the task gets a
+ * copy of its own descriptor. Returns false, and has not answered, for any other call. */
+bool region_notify_reopen(RegionNotify *n, const char *full);
 void region_notify_deinit(RegionNotify *n);

@@ -6,6 +6,7 @@
 #include "region/region-denial.h"
 #include "schema/limits.h"
 #include "spawn/plan.h"
+#include "spawn/proc-files.h"
 #include "spawn/spawn.h"
 
 #include <errno.h>
@@ -63,7 +64,8 @@ int region_path_absolute(pid_t pid, int dirfd, const char *path, char out[static
 }
 
 static bool path_is_in_scratch(Tier tier, const char *path) {
-        return tier == TIER_NAMESPACES && plan_in_scratch(path);
+        /* /dev/shm: a link to /tmp */
+        return tier == TIER_NAMESPACES && (plan_in_scratch(path) || path_is_under(path, "/dev/shm"));
 }
 
 static bool path_is_writable(const Grant *g, Tier tier, const char *scratch, const char *path) {
@@ -81,16 +83,34 @@ static bool path_is_writable(const Grant *g, Tier tier, const char *scratch, con
         return false;
 }
 
+/* The configuration of programs (spawn/plan-system.c). */
+static bool path_is_shown_etc(const char *path) {
+        char name[PROBE_ETC_BYTES];
+        size_t n;
+
+        if (strncmp(path, "/etc/", 5) != 0)
+                return false;
+        n = strcspn(path + 5, "/");
+        if (n >= sizeof(name))
+                return false;
+        memcpy(name, path + 5, n);
+        name[n] = 0;
+        return probe_is_shown_etc(name);
+}
+
 /* Tier landlock: the rules come from the same list as the mounts of tier namespaces. */
 static bool path_is_readable_by_rule(const Grant *g, const char *scratch, const char *shims, const char *path) {
         static const char *const system[] = {"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin",
                                              "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
                                              "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-                                             "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs"};
+                                             "/etc/alternatives", "/etc/localtime", "/etc/ssl/openssl.cnf",
+                                             "/etc/ssl/certs"};
 
         for (size_t i = 0; i < ARRAY_SIZE(system); i++)
                 if (path_is_under(path, system[i]))
                         return true;
+        if (path_is_shown_etc(path))
+                return true;
         for (size_t i = 0; i < g->n_files; i++)
                 if (path_is_under(path, g->files[i].source))
                         return true;
@@ -121,12 +141,12 @@ static bool path_is_at_grant(const Grant *g, const char *path) {
         return false;
 }
 
-/* A /proc of the region shows the region's processes, and no data of the machine. */
+/* A /proc of the region shows the region's processes and generated files, and no data of the machine. */
 static bool path_is_in_proc(const char *path) {
-        static const char *const own[] = {"/proc/self", "/proc/thread-self", "/dev/fd", "/dev/stdin", "/dev/stdout",
-                                          "/dev/stderr", NULL};
+        static const char *const own[] = {"/proc/self", "/proc/thread-self", "/proc/net", "/etc/mtab", NULL};
 
-        return path_is_at_any(path, own) || (strncmp(path, "/proc/", 6) == 0 && path[6] >= '1' && path[6] <= '9');
+        return path_is_at_any(path, own) || proc_files_has(path) ||
+               (strncmp(path, "/proc/", 6) == 0 && path[6] >= '1' && path[6] <= '9');
 }
 
 /* Tier namespaces: the places of spawn/plan.c. The region sees the real content below a place, or an empty folder. */
@@ -134,12 +154,14 @@ static bool path_is_shown(const Grant *g, const char *path) {
         static const char *const always[] = {"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin",
                                              "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
                                              "/dev/shm", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime",
-                                             "/etc/ssl/openssl.cnf", "/etc/passwd", "/etc/group", "/etc/hosts",
+                                             "/etc/ssl/openssl.cnf", "/etc/ssl/certs", "/etc/passwd", "/etc/group",
+                                             "/etc/hosts", "/etc/hostname", "/etc/machine-id", "/etc/nsswitch.conf",
+                                             "/etc/resolv.conf", "/etc/os-release", "/dev/stdin", "/dev/stdout",
+                                             "/dev/stderr", REGION_FD_DIR, "/dev/tty",
                                              REGION_WORK_DIR, REGION_TMP_DIR, REGION_LETHE_DIR, NULL};
-        static const char *const network[] = {"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services",
-                                              "/etc/ssl/certs", NULL};
+        static const char *const network[] = {"/etc/services", NULL};
 
-        return path_is_at_any(path, always) || path_is_at_grant(g, path) ||
+        return path_is_at_any(path, always) || path_is_shown_etc(path) || path_is_at_grant(g, path) ||
                (g->network == NETWORK_HOST && path_is_at_any(path, network)) || (g->proc && path_is_in_proc(path)) ||
                (g->skill_dir && path_is_at(path, REGION_SKILL_DIR)) || (g->program && path_is_at(path, g->program)) ||
                (g->program_link && path_is_at(path, g->program_link));

@@ -20,7 +20,7 @@ struct SpawnCache {
         pthread_mutex_t lock;
         bool probed;
         Probe probe;
-        struct stat root;       /* the root folder at the time of `probe` */
+        struct stat root, etc;  /* these folders at the time of `probe` */
         char *shims;
         struct stat shims_folder;
         SpawnCacheFilter filters[FILTERS_MAX];
@@ -59,15 +59,15 @@ static bool cache_is_settled(const struct stat *st) {
 }
 
 void spawn_cache_probe(SpawnCache *k, Probe *ret) {
-        struct stat root;
+        struct stat root, etc;
         bool known;
 
-        if (!k || stat("/", &root) < 0) {
+        if (!k || stat("/", &root) < 0 || stat("/etc", &etc) < 0) {
                 probe_quick(ret);
                 return;
         }
         pthread_mutex_lock(&k->lock);
-        known = k->probed && cache_is_unchanged(&k->root, &root);
+        known = k->probed && cache_is_unchanged(&k->root, &root) && cache_is_unchanged(&k->etc, &etc);
         if (known)
                 *ret = k->probe;
         pthread_mutex_unlock(&k->lock);
@@ -76,11 +76,12 @@ void spawn_cache_probe(SpawnCache *k, Probe *ret) {
                 return;
         }
         probe_quick(ret);
-        if (!cache_is_settled(&root))
+        if (!cache_is_settled(&root) || !cache_is_settled(&etc))
                 return;
         pthread_mutex_lock(&k->lock);
         k->probe = *ret;
         k->root = root;
+        k->etc = etc;
         k->probed = true;
         pthread_mutex_unlock(&k->lock);
 }

@@ -1,5 +1,6 @@
 #include "spawn/plan.h"
 
+#include "spawn/plan-private.h"
 #include "schema/limits.h"
 #include "spawn/spawn.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define ENTRIES_OWN 64 /* entries of a plan besides the grant's files */
+#define ENTRIES_OWN 128 /* entries of a plan besides the grant's files */
 #define PAGE 4096ULL
 #define ENV_USUAL_MAX 16
 
@@ -56,21 +57,26 @@ int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr) {
         return plan_check_landlock(g, reterr);
 }
 
-static _printf_(2, 3) const char *plan_text(Plan *p, const char *fmt, ...) {
-        _cleanup_free_ char *s = NULL;
+const char *plan_keep(Plan *p, char *text) {
+        if (!text || !GROW(p->texts, p->n_texts)) {
+                free(text);
+                p->failed = true;
+                return "";
+        }
+        return p->texts[p->n_texts++] = text;
+}
+
+const char *plan_text(Plan *p, const char *fmt, ...) {
+        char *s;
         va_list ap;
 
         va_start(ap, fmt);
         s = text_vprintf(fmt, ap);
         va_end(ap);
-        if (!s || !GROW(p->texts, p->n_texts)) {
-                p->failed = true;
-                return "";
-        }
-        return p->texts[p->n_texts++] = TAKE_PTR(s);
+        return plan_keep(p, s);
 }
 
-static LaunchEntry *plan_add(Plan *p, LaunchKind kind, uint8_t flags, const char *target, const char *source) {
+LaunchEntry *plan_add(Plan *p, LaunchKind kind, uint8_t flags, const char *target, const char *source) {
         LaunchEntry *e = &p->spec.entries[p->spec.n_entries++];
 
         *e = (LaunchEntry){.kind = (uint8_t)kind, .flags = flags, .tree = -1, .target = target, .source = source};
@@ -111,46 +117,6 @@ bool plan_in_scratch(const char *path) {
 static void plan_add_link(Plan *p, const PlanInput *in) {
         if (in->tier == TIER_NAMESPACES)
                 plan_add(p, LAUNCH_LINK, 0, in->grant->program_link, in->grant->program_end);
-}
-
-static void plan_add_system(Plan *p, const PlanInput *in) {
-        static const char *const optional[] = {
-                "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/openssl.cnf",
-        };
-        static const char *const network[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services",
-                                              "/etc/ssl/certs"};
-        static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
-        const uint8_t follow = LAUNCH_FOLLOW;
-
-        plan_add(p, LAUNCH_BIND, follow, "/usr", "/usr");
-        for (size_t i = 0; i < PROBE_LINKS; i++)
-                if (in->probe->system[i].kind == PROBE_LINK)
-                        plan_add(p, in->tier == TIER_NAMESPACES ? LAUNCH_LINK : LAUNCH_BIND,
-                                 in->tier == TIER_NAMESPACES ? 0 : follow, probe_system_names[i],
-                                 in->tier == TIER_NAMESPACES ? in->probe->system[i].text : probe_system_names[i]);
-                else if (in->probe->system[i].kind == PROBE_FOLDER)
-                        plan_add(p, LAUNCH_BIND, follow, probe_system_names[i], probe_system_names[i]);
-        for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
-                plan_add(p, LAUNCH_BIND, follow | LAUNCH_OPTIONAL, optional[i], optional[i]);
-        for (size_t i = 0; i < ARRAY_SIZE(network) && in->grant->network == NETWORK_HOST; i++)
-                plan_add(p, LAUNCH_BIND, follow | LAUNCH_OPTIONAL, network[i], network[i]);
-        for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
-                plan_add(p, LAUNCH_BIND, follow | LAUNCH_DEVICE, devices[i], devices[i]);
-        if (in->tier != TIER_NAMESPACES)
-                return;
-        plan_add(p, LAUNCH_FILE, 0, "/etc/passwd",
-                 "skill:x:1000:1000:skill:/work:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");
-        plan_add(p, LAUNCH_FILE, 0, "/etc/group", "skill:x:1000:\nnogroup:x:65534:\n");
-        if (in->grant->network != NETWORK_HOST)
-                plan_add(p, LAUNCH_FILE, 0, "/etc/hosts", "127.0.0.1 localhost lethe\n::1 localhost\n");
-        /* shm_open() and sem_open(): in the scratch, and so in its budget */
-        plan_add(p, LAUNCH_LINK, 0, "/dev/shm", "/tmp");
-        if (in->grant->proc) {
-                plan_add(p, LAUNCH_LINK, 0, "/dev/fd", "/proc/self/fd");
-                plan_add(p, LAUNCH_LINK, 0, "/dev/stdin", "/proc/self/fd/0");
-                plan_add(p, LAUNCH_LINK, 0, "/dev/stdout", "/proc/self/fd/1");
-                plan_add(p, LAUNCH_LINK, 0, "/dev/stderr", "/proc/self/fd/2");
-        }
 }
 
 static void plan_add_limit(Plan *p, uint32_t resource, uint64_t soft, uint64_t hard) {

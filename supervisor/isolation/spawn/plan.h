@@ -26,6 +26,7 @@ typedef struct PlanInput {
         bool memory_in_cgroup;
         bool tasks_in_cgroup;
         bool watches;          /* inotify is allowed (FilterInput) */
+        unsigned cpus;         /* processors for the region; 0: unknown. Only for a grant with /proc */
         bool trees;            /* the supervisor is root and may make detached mounts */
         const struct sock_filter *filter; /* borrowed */
         size_t n_filter;

@@ -3,8 +3,10 @@
 #include "base/io.h"
 #include "base/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +66,28 @@ uint64_t probe_user_limit(const char *name) {
         return (uint64_t)MAX(probe_read_number(path, 0), 0LL);
 }
 
+/* What a package put there for everybody. No pattern that a folder with keys, users or host names could have. */
+bool probe_is_shown_etc(const char *name) {
+        static const char *const shown[] = {"fonts", "ImageMagick-6", "ImageMagick-7", "java-*-openjdk", "libreoffice",
+                                            "chromium", "chromium.d", "ghostscript", "texmf", "R", "mime.types"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+                if (fnmatch(shown[i], name, 0) == 0)
+                        return true;
+        return false;
+}
+
+/* A single list is cheaper than a look for each, and java's names have a version. */
+static void probe_find_etc(Probe *p) {
+        DIR *d = opendir("/etc");
+
+        for (const struct dirent *e; d && p->n_etc < PROBE_ETC_MAX && (e = readdir(d));)
+                if (strlen(e->d_name) < PROBE_ETC_BYTES && probe_is_shown_etc(e->d_name))
+                        strcpy(p->etc[p->n_etc++], e->d_name);
+        if (d)
+                closedir(d);
+}
+
 void probe_quick(Probe *ret) {
         struct statvfs fs;
         long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1U /* LANDLOCK_CREATE_RULESET_VERSION */);
@@ -85,6 +109,7 @@ void probe_quick(Probe *ret) {
                 else if (lstat(probe_system_names[i], &st) == 0 && S_ISDIR(st.st_mode))
                         ret->system[i].kind = PROBE_FOLDER;
         }
+        probe_find_etc(ret);
 }
 
 const char *probe_userns_reason(int denied) {

@@ -6,6 +6,8 @@
 #include "base/util.h"
 
 #define PROBE_LINKS 6
+#define PROBE_ETC_MAX 16
+#define PROBE_ETC_BYTES 40
 
 typedef enum ProbeKind { PROBE_ABSENT = 0, PROBE_FOLDER, PROBE_LINK } ProbeKind;
 
@@ -23,6 +25,8 @@ typedef struct Probe {
                 ProbeKind kind;
                 char text[32]; /* of a link */
         } system[PROBE_LINKS]; /* probe_system_names: the host's /bin, /lib … */
+        char etc[PROBE_ETC_MAX][PROBE_ETC_BYTES]; /* names below /etc that programs of this machine need */
+        size_t n_etc;
 } Probe;
 
 typedef enum ProbeUserns {
@@ -40,6 +44,8 @@ static inline uint32_t probe_region_id(const Probe *p) {
 }
 
 void probe_quick(Probe *ret);
+/* Is a file or folder of /etc the configuration of programs, without users, keys or names of the host? */
+bool probe_is_shown_etc(const char *name);
 /* Is a range of ids mapped in a map file of this user namespace, within one line? */
 bool probe_is_mapped(const char *path, uint64_t first, uint64_t n_ids);
 /* The limit of this user namespace for a kind of object: a file of /proc/sys/user. 0: unreadable. */

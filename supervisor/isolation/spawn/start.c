@@ -15,6 +15,7 @@
 #include "spawn/uids.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -263,6 +264,13 @@ static bool start_take_template(Start *t) {
         return t->template;
 }
 
+/* As a program of the region would count. */
+static unsigned start_cpus(void) {
+        cpu_set_t set;
+
+        return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
 static int start_run(Start *t, Diag *reterr) {
         const SpawnRequest *r = t->r;
         PlanInput in;
@@ -294,6 +302,7 @@ static int start_run(Start *t, Diag *reterr) {
                          .shim_dir = t->shims, .scratch = t->scratch, .skill_dir = t->lent.skill,
                          .program = t->lent.program, .memory_in_cgroup = r->memory_in_cgroup,
                          .tasks_in_cgroup = r->tasks_in_cgroup, .watches = t->s.filter.watches,
+                         .cpus = r->grant->proc ? start_cpus() : 0,
                          .trees = r->probe->root, .later = r->later, .filter = t->filter, .n_filter = t->n_filter};
         e = spawn_fails() ? -EIO : plan_make(&in, &t->plan);
         if (e == 0 && r->later) /* before any bind */

@@ -60,20 +60,27 @@ Test(region_path, what_is_inside_is_told_by_the_text_alone) {
         cr_assert_eq(region_path_reach(&with, TIER_NAMESPACES, NULL, NULL, "/proc/self/maps", false), PATH_INSIDE);
         cr_assert_eq(region_path_reach(&with, TIER_NAMESPACES, NULL, NULL, "/proc/17/maps", false), PATH_INSIDE);
         cr_assert_eq(region_path_reach(&with, TIER_NAMESPACES, NULL, NULL, "/proc/self/comm", true), PATH_DENIED);
-        cr_assert_eq(region_path_reach(&with, TIER_NAMESPACES, NULL, NULL, "/proc/stat", false), PATH_OUTSIDE);
+        cr_assert_eq(region_path_reach(&with, TIER_NAMESPACES, NULL, NULL, "/proc/stat", false), PATH_INSIDE);
+        cr_assert_eq(region_path_reach(&with, TIER_NAMESPACES, NULL, NULL, "/proc/kallsyms", false), PATH_OUTSIDE);
+        cr_assert_eq(region_path_reach(&with, TIER_NAMESPACES, NULL, NULL, "/proc/sys/kernel/core_pattern", true), PATH_OUTSIDE);
+        cr_assert_eq(region_path_reach(&g, TIER_NAMESPACES, NULL, NULL, "/dev/shm/x", true), PATH_INSIDE);
+        cr_assert_eq(region_path_reach(&g, TIER_NAMESPACES, NULL, NULL, "/etc/fonts/fonts.conf", false), PATH_INSIDE);
+        cr_assert_eq(region_path_reach(&g, TIER_NAMESPACES, NULL, NULL, "/etc/java-17-openjdk/security", false), PATH_INSIDE);
+        cr_assert_eq(region_path_reach(&g, TIER_NAMESPACES, NULL, NULL, "/etc/fontsx", false), PATH_OUTSIDE);
 }
 
 /* The list of mounts and the list of places inside have to be one. */
 Test(region_path, every_place_of_a_plan_is_inside) {
         static const Probe machine = {.root = true, .has_nobody = true, .landlock_abi = 7,
-                                      .system = {{PROBE_LINK, "usr/bin"}, {PROBE_LINK, "usr/sbin"}, {PROBE_FOLDER, ""}, {PROBE_FOLDER, ""}, {PROBE_FOLDER, ""}}};
+                                      .system = {{PROBE_LINK, "usr/bin"}, {PROBE_LINK, "usr/sbin"}, {PROBE_FOLDER, ""}, {PROBE_FOLDER, ""}, {PROBE_FOLDER, ""}},
+                                      .etc = {"fonts", "java-17-openjdk"}, .n_etc = 2};
         static const NetworkMode modes[] = {NETWORK_NONE, NETWORK_CONNECT, NETWORK_HOST};
         static char *argv[] = {(char *)"main", NULL};
         FileGrant file = {(char *)"/srv/in", (char *)"/data/in", false};
 
         for (size_t i = 0; i < 2 * ARRAY_SIZE(modes); i++) {
                 Grant g = {.skill_dir = (char *)"/srv/skill", .program = (char *)"/opt/tool", .argv = argv, .files = &file, .n_files = 1,
-                           .network = modes[i / 2], .proc = i % 2};
+                           .network = modes[i / 2], .proc = i % 2, .report_paths = true};
                 const PlanInput in = {.grant = &g, .probe = &machine, .tier = TIER_NAMESPACES, .region = "01abc", .shim_dir = "/opt/shims"};
                 Plan p;
 

@@ -1,9 +1,11 @@
 #include "spawn/plan.h"
+#include "spawn/proc-files.h"
 #include "spawn/spawn.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 
 static const Probe machine = {.root = true, .has_nobody = true, .landlock_abi = 7,
                               .system = {{PROBE_LINK, "usr/bin"}, {PROBE_LINK, "usr/sbin"}, {PROBE_FOLDER, ""}}};
@@ -55,7 +57,7 @@ Test(plan, tier_namespaces_binds_what_is_granted_and_no_more) {
         cr_assert(entry(&p, "/data/out")->flags == LAUNCH_WRITE && entry(&p, "/data/in")->flags == 0);
         cr_assert(entry(&p, "/bin")->kind == LAUNCH_LINK && entry(&p, "/lib")->kind == LAUNCH_BIND && !entry(&p, "/lib64"));
         cr_assert(entry(&p, "/lethe")->kind == LAUNCH_BIND && !(entry(&p, "/lethe")->flags & LAUNCH_WRITE));
-        cr_assert(!entry(&p, "/dev/fd") && !entry(&p, "/etc/resolv.conf") && !(p.spec.flags & LAUNCH_PROC));
+        cr_assert(!entry(&p, "/dev/fd") && entry(&p, "/etc/resolv.conf")->kind == LAUNCH_FILE && !(p.spec.flags & LAUNCH_PROC));
         for (size_t i = 0; i < p.spec.n_entries; i++)
                 cr_assert(!(p.spec.entries[i].flags & LAUNCH_WRITE) || strcmp(p.spec.entries[i].target, "/data/out") == 0);
         cr_assert(p.spec.uid == 1000 && p.spec.gid == 1000 && (p.spec.flags & LAUNCH_CHANGE_IDS));
@@ -90,6 +92,49 @@ Test(plan, proc_and_network_add_their_own) {
         cr_assert((p.spec.flags & LAUNCH_PROC) && (p.spec.flags & LAUNCH_NET_HOST));
         cr_assert(entry(&p, "/dev/fd")->kind == LAUNCH_LINK && entry(&p, "/etc/resolv.conf")->kind == LAUNCH_BIND);
         plan_deinit(&p);
+}
+
+/* names of descriptors stand there only where the supervisor is told of their opens. */
+Test(plan, names_of_descriptors_need_reports) {
+        Grant g = grant();
+        Plan p;
+
+        g.report_paths = true;
+        p = plan(&g, TIER_NAMESPACES, false, true);
+        cr_assert(entry(&p, "/dev/stdin")->kind == LAUNCH_FIFO && entry(&p, "/dev/fd/63")->kind == LAUNCH_FIFO);
+        plan_deinit(&p);
+        g.report_paths = false;
+        p = plan(&g, TIER_NAMESPACES, false, true);
+        cr_assert(!entry(&p, "/dev/stdin"));
+        plan_deinit(&p);
+}
+
+/* the same for the same budget, and only identities differ between regions. */
+Test(plan, generated_files_of_proc_are_constant) {
+        const Budget a = {.memory_bytes = 64 << 20}, b = {.memory_bytes = 65 << 20};
+        ProcFile first[PROC_FILES_MAX], second[PROC_FILES_MAX], other[PROC_FILES_MAX];
+        struct utsname u;
+        int n = proc_files(&a, 3, "01abc", first);
+
+        cr_assert(uname(&u) == 0 && n > 20);
+        cr_assert(proc_files(&a, 3, "01abd", second) == n && proc_files(&b, 3, "01abc", other) == n);
+        for (int i = 0; i < n; i++) {
+                bool random = strstr(first[i].path, "/random/uuid") || strstr(first[i].path, "/random/boot_id"),
+                     memory = strcmp(first[i].path, "/proc/meminfo") == 0;
+
+                cr_assert((strcmp(first[i].text, second[i].text) == 0) == !random, "%s", first[i].path);
+                cr_assert((strcmp(first[i].text, other[i].text) == 0) == !memory, "%s", first[i].path);
+                cr_assert(!strstr(first[i].text, u.release) && !strstr(first[i].text, u.version), "%s", first[i].path);
+                cr_assert(proc_files_has(first[i].path));
+                if (memory)
+                        cr_assert(strstr(first[i].text, "MemTotal:           65536 kB\n"), "%s", first[i].text);
+                if (strcmp(first[i].path, "/proc/cpuinfo") == 0)
+                        cr_assert(strstr(first[i].text, "processor\t: 2\n") && !strstr(first[i].text, "processor\t: 3\n"));
+                free(first[i].text);
+                free(second[i].text);
+                free(other[i].text);
+        }
+        cr_assert(proc_files_has("/proc/sys/kernel") && !proc_files_has("/proc/kallsyms") && !proc_files_has("/proc/sys/kernel/core_pattern"));
 }
 
 Test(plan, tier_landlock_speaks_of_the_hosts_paths) {
