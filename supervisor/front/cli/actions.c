@@ -43,6 +43,10 @@ int actions_main(const char *verb, const char *help, const Action *actions, size
         a.o.must_exist = !action->makes_store;
         a.argv = argv + optind + 1;
         a.argc = argc - optind - 1;
+        if (a.o.value[ACTIONS_LAST]) {
+                *--a.argv = (char *)"--last"; /* over the action's name */
+                a.argc++;
+        }
         for (int i = 0; i < (int)ARRAY_SIZE(a.o.value); i++)
                 if (a.o.value[i] && !strchr(action->options, i))
                         return cli_usage(verb, "--%s is no option of %s", store_option_name(options, i), action->name);

@@ -19,6 +19,8 @@ typedef struct ActionArgs {
         Diag d;       /* the engine's message about a refusal */
 } ActionArgs;
 
+#define ACTIONS_LAST '1' /* letter of an option without value that stands in place of the first argument */
+
 typedef struct Action {
         const char *name;
         const char *arguments; /* "RUN TEXT|-", for messages; least and most are the counts */

@@ -41,7 +41,7 @@ static int object_tell_verdict(ActionArgs *a, json_t *o) {
 /* A store that cannot be read gives no verdict. */
 static int object_verify_stored(ActionArgs *a) {
         json_t *o = NULL;
-        int r = action_begin(a, false);
+        int r = cmd_object_begin(a, false);
 
         if (r != EXIT_OK)
                 return EXIT_USAGE;
@@ -86,8 +86,9 @@ static int object_verify_file(ActionArgs *a, const char *path) {
 int cmd_object_verify(ActionArgs *a) {
         struct stat st;
 
-        return region_id_valid(a->argv[0]) && stat(a->argv[0], &st) < 0 ? object_verify_stored(a)
-                                                                        : object_verify_file(a, a->argv[0]);
+        return a->o.value[ACTIONS_LAST] || (cmd_object_is_named(a) && stat(a->argv[0], &st) < 0)
+                       ? object_verify_stored(a)
+                       : object_verify_file(a, a->argv[0]);
 }
 
 /* With --move the file is whole before the store gives the object up: a crash in between leaves two copies of one head,
@@ -96,11 +97,11 @@ int cmd_object_export(ActionArgs *a) {
         const bool move = a->o.value['V'], standard = strcmp(a->argv[1], "-") == 0;
         _cleanup_buf_ Buf b = {.max = OBJECT_BUNDLE_MAX};
         char id[REGION_ID_MAX];
-        int r = cmd_object_id(a), e;
+        int r = EXIT_OK, e;
 
-        if (r == EXIT_OK && move && standard)
+        if (move && standard)
                 r = cli_usage(a->verb, "--move needs a FILE: the object goes on where the file is imported");
-        r = r ?: action_begin(a, move);
+        r = r ?: cmd_object_begin(a, move);
         if (r != EXIT_OK)
                 return r;
         snprintf(id, sizeof(id), "%s", a->argv[0]);
@@ -146,14 +147,14 @@ int cmd_object_import(ActionArgs *a) {
                cli_text(made, "state"), cli_u64(made, "n"),
                json_is_true(json_object_get(made, "eligible"))
                        ? ""
-                       : "; it does not go on here: `lethe object why` says why");
+                       : "; it does not go on here: `lethe object why OBJECT` says why");
         json_decref(made);
         return cli_done(a->verb, EXIT_OK);
 }
 
 int cmd_object_adopt(ActionArgs *a) {
         json_t *made = NULL;
-        int r = cmd_object_id(a) ?: action_begin(a, true);
+        int r = cmd_object_begin(a, true);
 
         r = r ?: action_end(a, object_adopt(a->t, a->argv[0], a->argv[1], action_who(), &made, &a->d));
         return r ?: action_tell(a, made, "object %s goes on from %s", a->argv[0], a->argv[1]);
@@ -168,6 +169,7 @@ static void object_print_key(const json_t *o) {
 
 int cmd_object_trust(ActionArgs *a) {
         const bool revoke = a->o.value['R'], lists = a->argc == 0;
+        const char *blank = lists ? NULL : strrchr(a->argv[0], ' '); /* before the last word of a listed line */
         json_t *made = NULL;
         int r = lists && revoke ? cli_usage(a->verb, "--revoke needs the VKEY: `lethe object trust` shows the keys")
                                 : EXIT_OK;
@@ -176,7 +178,7 @@ int cmd_object_trust(ActionArgs *a) {
         if (r != EXIT_OK)
                 return r;
         r = action_end(a, lists ? object_trusted(a->t, &made)
-                                : object_trust(a->t, a->argv[0], revoke, action_who(), &made, &a->d));
+                                : object_trust(a->t, blank ? blank + 1 : a->argv[0], revoke, action_who(), &made, &a->d));
         if (r != EXIT_OK)
                 return r;
         return lists ? action_rows(a, json_pack("{s:o}", "keys", made), "keys", object_print_key)

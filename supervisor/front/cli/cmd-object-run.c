@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #define OBJECT_DUE_BATCH 64
 
@@ -26,6 +27,9 @@ static int object_json(ActionArgs *a, const char *what, const char *said, bool m
         size_t n = strlen(said);
         int r = EXIT_OK;
 
+        if (may_be_text && *begin != '{' && strcmp(said, "-") != 0 && access(said, F_OK) < 0)
+                return cli_refuse(a->verb, EXIT_USAGE, "no_file", "%s: '%s' is neither a file nor an object of JSON ("
+                                  "'{…}')", what, said);
         if (!(may_be_text && *begin == '{'))
                 r = cmd_object_read(a, what, said, INTENT_BYTES_MAX, &text, &n);
         return r ?: action_parse(a, what, text ?: said, n, INTENT_BYTES_MAX, INTENT_JSON_DEPTH, "", ret);
@@ -131,18 +135,25 @@ static void object_print_cycle(const json_t *o) {
         putchar('\n');
 }
 
+/* Returns 0, PERFORM_E_STORE, a positive EngineCode with a message in a->d, -errno. */
+static int object_run_find(ActionArgs *a, const ObjectRun *k) {
+        _cleanup_txn_ Txn *t = NULL;
+        int r = store_begin(k->store, false, &t, &a->d);
+
+        return r > 0 ? PERFORM_E_STORE + r : r ?: cmd_object_find(a, t);
+}
+
 int cmd_object_cycle(ActionArgs *a) {
         _cleanup_(object_run_deinit) ObjectRun k = {.signals = -1};
         _cleanup_json_ json_t *answer = NULL;
-        Diag d = {0};
         int r = cmd_object_id(a) ?: object_run_begin(a, &k), signalled;
 
         if (r != EXIT_OK)
                 return r;
-        r = perform_cycle(&k.run, k.store, a->argv[0], action_who(), k.signals, &answer, &d);
+        r = object_run_find(a, &k) ?: perform_cycle(&k.run, k.store, a->argv[0], action_who(), k.signals, &answer, &a->d);
         signalled = object_signalled(&k, answer);
         if (r != 0)
-                return signalled ?: object_run_failed(a, &k, r, &d);
+                return signalled ?: object_run_failed(a, &k, r, &a->d);
         r = action_print(a, json_incref(answer)); /* for programs in any case */
         return signalled ?: r;
 }
@@ -248,7 +259,7 @@ int cmd_object_input(ActionArgs *a) {
                 return action_refused(a, engine_code_name(ENGINE_E_BAD_UTF8),
                                       "the input is no text: text is UTF-8 without "
                                       "U+0000");
-        r = action_begin(a, true)
+        r = cmd_object_begin(a, true)
                     ?: action_end(a, object_input(a->t, a->argv[0], action_who(), a->o.value['f'] ?: action_who(),
                                                   input, &made, &a->d));
         if (r != EXIT_OK)
@@ -259,7 +270,7 @@ int cmd_object_input(ActionArgs *a) {
 
 int cmd_object_end(ActionArgs *a) {
         json_t *made = NULL;
-        int r = cmd_object_id(a) ?: action_line(a, "--reason", a->o.value['r']) ?: action_begin(a, true);
+        int r = action_line(a, "--reason", a->o.value['r']) ?: cmd_object_begin(a, true);
 
         if (r == EXIT_OK)
                 r = action_end(a, object_end(a->t, a->argv[0], action_who(), a->o.value['r'] ?: "requested", &made,

@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define INPUT_SHOWN 60 /* bytes */
+
 static const char *object_time(uint64_t usec, char out[static CLOCK_TEXT_MAX]) {
         return usec ? clock_format(usec, out) : "-";
 }
@@ -85,10 +87,26 @@ static int object_whole(ActionArgs *a, json_t **ret) {
 
 int cmd_object_show(ActionArgs *a) {
         json_t *o = NULL;
-        int r = cmd_object_id(a) ?: action_begin(a, false);
+        int r = cmd_object_begin(a, false);
 
         r = r ?: action_end(a, object_whole(a, &o));
         return r ?: action_dump(a, o);
+}
+
+/* The beginning of an input's text. */
+static void object_print_input(const json_t *data) {
+        const char *text = json_text(json_object_get(data, "input"));
+        size_t n = text ? strcspn(text, "\n") : 0;
+
+        action_show(data, "from", "  ");
+        if (n > INPUT_SHOWN)
+                for (n = INPUT_SHOWN; n > 0 && ((uint8_t)text[n] & 0xc0) == 0x80;)
+                        n--;
+        if (!text)
+                return;
+        fputs(": ", stdout);
+        print_safe(stdout, text, n);
+        fputs(text[n] ? " …" : "", stdout);
 }
 
 static void object_print_entry(const json_t *o) {
@@ -105,6 +123,9 @@ static void object_print_entry(const json_t *o) {
         }
         action_show(data, "skill", "  skill ");
         action_show(data, "reason", "  ");
+        action_show(data, "region", "  region ");
+        if (json_object_get(data, "input"))
+                object_print_input(data);
         if (json_text_is(json_object_get(policy, "verdict"), "denied"))
                 action_show(policy, "rule", "  denied: ");
         printf("  [%s]\n", cli_text(o, "keyid") ?: "?");
@@ -116,7 +137,7 @@ int cmd_object_history(ActionArgs *a) {
         _cleanup_json_ json_t *list = NULL;
         json_t *o;
         size_t i;
-        int r = cmd_object_id(a) ?: action_begin(a, false);
+        int r = cmd_object_begin(a, false);
 
         if (r != EXIT_OK)
                 return r;

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/size.h"
+#include "object/trust.h"
 #include "perform/perform.h"
 #include "policy/policy.h"
 
@@ -13,6 +14,7 @@
 
 #define WHY_TRIED 5 /* the newest outcomes */
 #define WHY_TRIES 16
+#define WHY_CHILDREN 16 /* children that the text names */
 
 /* The outcomes in the history, the newest last. */
 static json_t *object_why_tried(const json_t *history) {
@@ -22,9 +24,10 @@ static json_t *object_why_tried(const json_t *history) {
         json_array_foreach((json_t *)history, i, o) {
                 json_t *outcome = json_object_get(o, "outcome");
                 json_t *one = json_is_object(outcome)
-                                      ? json_pack("{s:O, s:O, s:O, s:O}", "entry", json_object_get(o, "n"), "time",
+                                      ? json_pack("{s:O, s:O, s:O, s:O, s:O*}", "entry", json_object_get(o, "n"), "time",
                                                   json_object_get(o, "time"), "node", json_object_get(o, "node"),
-                                                  "outcome", outcome)
+                                                  "outcome", outcome, "region",
+                                                  json_object_get(json_object_get(o, "data"), "region"))
                                       : NULL;
 
                 if (one && json_array_append_new(tried, one) < 0)
@@ -35,13 +38,59 @@ static json_t *object_why_tried(const json_t *history) {
         return tried;
 }
 
-static const char *object_why_not(const ObjectRow *row) {
-        return row->away     ? "away: exported with --move, the object goes on where the file is imported"
-               : row->forked ? "forked: two branches are known; `lethe object adopt` continues a branch"
-               : row->behind ? "behind: the imported copy is older than the known head"
+/* The first key of a signer without trust: "". *ret: its state. */
+static int object_why_signer(Txn *t, const ObjectRow *row, char ret[static VKEY_MAX], SignerState *ret_state) {
+        const json_t *signer;
+        size_t i;
+        int r = 0;
+
+        *ret_state = SIGNER_OWN;
+        json_array_foreach(json_object_get(row->row, "signers"), i, signer)
+                if (r == 0 && *ret_state < SIGNER_REVOKED)
+                        r = trust_key(t, row, json_text(signer), ret) ?: trust_look(t, json_text(signer), ret, ret_state);
+        return r;
+}
+
+/* Why the object does not go on; *ret: NULL when it does. */
+static int object_why_not(Txn *t, const ObjectRow *row, json_t **ret) {
+        char vkey[VKEY_MAX] = "";
+        SignerState state = SIGNER_OWN;
+        int r = row->unknown ? object_why_signer(t, row, vkey, &state) : 0;
+
+        if (r < 0 && r != -ENOENT)
+                return r;
+        *ret = row->away     ? json_string("away: exported with --move, the object goes on where the file is imported")
+               : row->forked ? json_string("forked: two branches are known; `lethe object adopt` continues a branch")
+               : row->behind ? json_string("behind: the imported copy is older than the known head")
                : row->unknown
-                       ? "unknown_signer: an entry's signer is not trusted here; `lethe object trust` shows the keys"
+                       ? json_sprintf("unknown_signer: the key %s is %s here; compare the key with `lethe object trust` on "
+                                      "its node, then `lethe object trust VKEY`",
+                                      vkey, state == SIGNER_REVOKED ? "revoked" : "not trusted")
                        : NULL;
+        return 0;
+}
+
+/* The children of the open delegation: [{"object","status": kind of the answer|null,"state"?: in this store}]. */
+static int object_why_children(Txn *t, const json_t *fold, json_t **ret) {
+        const json_t *children = json_object_get(json_object_get(fold, "delegation"), "children");
+        _cleanup_json_ json_t *list = children ? json_array() : NULL;
+        const char *id;
+        json_t *child;
+
+        json_object_foreach((json_t *)children, id, child) {
+                _cleanup_object_row_ ObjectRow row = {0};
+                Diag d;
+                int r = object_get(t, id, &row, &d);
+
+                if (r < 0)
+                        return r;
+                if (json_array_append_new(list, json_pack("{s:s, s:O, s:s*}", "object", id, "status",
+                                                          json_object_get(child, "status"), "state",
+                                                          r == 0 ? object_state_name(row.state) : NULL)) < 0)
+                        return -ENOMEM;
+        }
+        *ret = TAKE_PTR(list);
+        return 0;
 }
 
 /* The next cycle, tried and thrown away: its action, or the conditions that do not hold. */
@@ -56,28 +105,30 @@ static int object_why_gather(ActionArgs *a, const Policy *p, json_t **ret) {
         _cleanup_memory_ ObjectMemory m = OBJECT_MEMORY_NULL;
         _cleanup_object_row_ ObjectRow row = {0};
         _cleanup_json_ json_t *history = NULL, *local = NULL, *next = NULL, *o = NULL;
+        _cleanup_json_ json_t *why = NULL, *children = NULL;
         const json_t *dormant, *started;
-        const char *why;
-        int r = object_get(a->t, a->argv[0], &row, &a->d)
+        int r = cmd_object_find(a, a->t)
+                        ?: object_get(a->t, a->argv[0], &row, &a->d)
                         ?: object_memory(a->t, &row, false, &m, &a->d)
-                        ?: object_history(a->t, &row, 0, &history, &a->d);
+                        ?: object_history(a->t, &row, 0, &history, &a->d)
+                        ?: object_why_not(a->t, &row, &why)
+                        ?: object_why_children(a->t, m.fold, &children);
 
         if (r != 0)
                 return r;
         store_abort(TAKE_PTR(a->t));
         dormant = json_object_get(m.fold, "dormant");
         started = row.state == OBJECT_EXECUTION ? json_object_get(m.fold, "started") : NULL;
-        why = object_why_not(&row);
         if (!why && row.state != OBJECT_TERMINATED) {
                 r = perform_local(a->store, p, a->argv[0], &local, &a->d);
                 r = r ?: object_why_next(a, local, &next);
                 if (r != 0)
                         return r > PERFORM_E_STORE ? -EIO : r;
         }
-        o = json_pack("{s:s, s:s, s:o, s:O, s:O, s:o, s:o*, s:O*, s:O*, s:O*, s:O*, s:o*}", "object", row.object, "state",
+        o = json_pack("{s:s, s:s, s:o, s:O, s:O, s:o, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:o*}", "object", row.object, "state",
                       object_state_name(row.state), "n", json_u64(row.n), "intent", m.intent, "step",
                       json_object_get(m.fold, "step"), "tried", object_why_tried(history), "not_eligible",
-                      why ? json_string(why) : NULL, "dormant", dormant, "ended", json_object_get(m.fold, "ended"),
+                      why, "children", children, "dormant", dormant, "ended", json_object_get(m.fold, "ended"),
                       "negative", json_object_get(m.fold, "negative"), "started", started, "elsewhere",
                       started && !json_text_is(json_object_get(started, "node"), store_origin(a->store)) ? json_true()
                                                                                                           : NULL);
@@ -107,7 +158,23 @@ static void object_why_print_tried(const json_t *tried) {
                         printf(", signal %" JSON_INTEGER_FORMAT, cli_integer(outcome, "signal"));
                 action_show(outcome, "capability", ", lacks ");
                 action_show(outcome, "reason", ": ");
+                if (cli_text(one, "region") && !json_text_is(json_object_get(outcome, "kind"), "success"))
+                        printf("; `lethe why %s` tells more", cli_text(one, "region"));
                 putchar('\n');
+        }
+}
+
+static void object_why_print_children(const json_t *children) {
+        const json_t *one;
+        size_t i;
+
+        json_array_foreach((json_t *)children, i, one) {
+                if (i == WHY_CHILDREN) {
+                        printf("child: and %zu more; `lethe object graph` draws all\n", json_array_size(children) - i);
+                        break;
+                }
+                printf("child: %s  %s\n", cli_text(one, "object") ?: "?",
+                       cli_text(one, "status") ?: cli_text(one, "state") ?: "not here");
         }
 }
 
@@ -175,6 +242,7 @@ static int object_why_print(const json_t *o) {
         if (json_text(json_object_get(o, "not_eligible")))
                 cli_print_text("does not go on: ", json_object_get(o, "not_eligible"));
         object_why_print_started(o);
+        object_why_print_children(json_object_get(o, "children"));
         if (json_text_is(json_object_get(o, "state"), object_state_name(OBJECT_DORMANT)))
                 r = object_why_print_sleep(o);
         if (r == 0 && next && !json_text_is(json_object_get(next, "action"), "none")) {

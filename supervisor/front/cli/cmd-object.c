@@ -28,13 +28,15 @@ static const char help[] =
         "       lethe object top\n\n"
         "An object is a job that outlives its processes: an intent, a context, and a signed memory of all tries.\n"
         "A cycle looks at an object once, and does the next thing: runs a skill in a region, sleeps, delegates, ends.\n"
+        "OBJECT is an id, a beginning of an id that is unique, or --last.\n"
         "cycle prints an object of JSON: action, state, entry, and what came of it.\n"
         "A sleeping object costs nothing; run --due has the cycles that are due, and so has 'lethe serve'.\n\n"
         HELP_STORE
         "  --intent FILE     with create: what is to be done, as JSON (- : standard input)\n"
-        "  --scope FILE|JSON  with create: the skills, slots, depth and fan-out that the object may have at most\n"
+        "  --scope FILE|JSON with create: the skills, slots, depth and fan-out that the object may have at most\n"
         "  --meta JSON       with create: an object of your own, kept in the context\n"
         "  --policy FILE     the operator's policy\n"
+        "  --last            in place of OBJECT: the object that was created last, without children\n"
         "  --verbose         with cycle and run: output of the skills goes to standard error, else nowhere\n"
         "  --due             with run: have cycles of all objects that are due, until none is\n"
         "  --most N          with run: at most N cycles; with top: at most N lines of each part\n"
@@ -45,14 +47,6 @@ static const char help[] =
         "  --revoke          with trust: entries of this key are not believed any longer\n" HELP_JSON
         "\nExit status: 0, also when nothing was to do; 1 refused, or no such object; 2 usage. Of verify: 0 holds,\n"
         "1 does not, 2 no answer. After SIGTERM or SIGINT in an execution: 128 and its number; the object goes on.\n";
-
-int cmd_object_id(const ActionArgs *a) {
-        return region_id_valid(a->argv[0]) ? EXIT_OK
-                                           : cli_usage(a->verb,
-                                                       "'%s' is not an object's id (%d characters of 0-9 a-z); "
-                                                       "`lethe object list` shows the objects",
-                                                       a->argv[0], REGION_ID_LEN);
-}
 
 int cmd_object_read(ActionArgs *a, const char *what, const char *path, size_t most, char **ret, size_t *ret_n) {
         const bool standard = strcmp(path, "-") == 0;
@@ -84,23 +78,23 @@ int cmd_object(int argc, char **argv) {
                                                 OPTION("meta", 'm'), OPTION("policy", 'P'), OPTION_FLAG("verbose", 'v'),
                                                 OPTION_FLAG("due", 'd'), OPTION("most", 'M'), OPTION("state", 'T'),
                                                 OPTION("from", 'f'), OPTION("reason", 'r'), OPTION_FLAG("move", 'V'),
-                                                OPTION_FLAG("revoke", 'R'), {0}};
+                                                OPTION_FLAG("revoke", 'R'), OPTION_FLAG("last", ACTIONS_LAST), {0}};
         static const Action actions[] = {
                 {"create", "no argument: --intent names the file", 0, 0, "iSmP", cmd_object_create, true},
-                {"cycle", "OBJECT", 1, 1, "Pv", cmd_object_cycle},
+                {"cycle", "OBJECT", 1, 1, "1Pv", cmd_object_cycle},
                 {"run", "no argument", 0, 0, "PvdM", cmd_object_run},
                 {"list", "", 0, 0, "T", cmd_object_list},
-                {"show", "OBJECT", 1, 1, "", cmd_object_show},
-                {"history", "OBJECT", 1, 1, "", cmd_object_history},
-                {"why", "OBJECT", 1, 1, "P", cmd_object_why},
-                {"input", "OBJECT TEXT|-", 2, 2, "f", cmd_object_input},
-                {"end", "OBJECT", 1, 1, "r", cmd_object_end},
-                {"verify", "OBJECT|FILE", 1, 1, "", cmd_object_verify},
-                {"export", "OBJECT FILE", 2, 2, "V", cmd_object_export},
+                {"show", "OBJECT", 1, 1, "1", cmd_object_show},
+                {"history", "OBJECT", 1, 1, "1", cmd_object_history},
+                {"why", "OBJECT", 1, 1, "1P", cmd_object_why},
+                {"input", "OBJECT TEXT|-", 2, 2, "1f", cmd_object_input},
+                {"end", "OBJECT", 1, 1, "1r", cmd_object_end},
+                {"verify", "OBJECT|FILE", 1, 1, "1", cmd_object_verify},
+                {"export", "OBJECT FILE", 2, 2, "1V", cmd_object_export},
                 {"import", "FILE", 1, 1, "P", cmd_object_import, true},
-                {"adopt", "OBJECT HEAD", 2, 2, "", cmd_object_adopt},
+                {"adopt", "OBJECT HEAD", 2, 2, "1", cmd_object_adopt},
                 {"trust", "at most one VKEY", 0, 1, "R", cmd_object_trust, true},
-                {"graph", "OBJECT [FILE]", 1, 2, "", cmd_object_graph},
+                {"graph", "OBJECT [FILE]", 1, 2, "1", cmd_object_graph},
                 {"top", "", 0, 0, "M", cmd_object_top},
         };
 

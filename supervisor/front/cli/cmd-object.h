@@ -28,8 +28,16 @@ int cmd_object_trust(ActionArgs *a);
 int cmd_object_graph(ActionArgs *a);
 int cmd_object_top(ActionArgs *a);
 
-/* The first argument as an object's id. Returns EXIT_OK, or EXIT_USAGE after a message. */
+/* cmd-object-find.c */
+/* Can the first argument name an object? */
+bool cmd_object_is_named(const ActionArgs *a);
+/* The same. Returns EXIT_OK, or EXIT_USAGE after a message. */
 int cmd_object_id(const ActionArgs *a);
+/* Puts an object's id in place of the first argument: of its beginning, or of --last. A whole id is not looked up.
+ * Returns 0, ENGINE_E_NO_OBJECT with a message in a->d, -errno. */
+int cmd_object_find(ActionArgs *a, Txn *t);
+/* Both, with action_begin() in between. Returns EXIT_OK, or another code after a message. */
+int cmd_object_begin(ActionArgs *a, bool write);
 /* Reads a file, or standard input for "-", as UTF-8 text. Returns EXIT_OK, or another code after a message. */
 int cmd_object_read(ActionArgs *a, const char *what, const char *path, size_t most, char **ret, size_t *ret_n);
 /* The operator's policy, of --policy. Returns EXIT_OK, or EXIT_NOT after a message. */

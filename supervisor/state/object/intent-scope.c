@@ -166,7 +166,7 @@ static int scope_read(const IntentForm *f, const FormPlace *at, const json_t *v,
 
 int intent_scope_complete(const json_t *scope, const json_t *intent, json_t **ret, Diag *reterr) {
         const IntentForm f = {.reterr = reterr};
-        const FormPlace *root = FORM_ROOT("scope");
+        const FormPlace *root = FORM_AT(FORM_ROOT("object"), "scope");
         _cleanup_json_ json_t *v = NULL, *to = NULL;
         int e = scope ? form_begin(&f, root, scope, &v) : 0;
 
@@ -195,7 +195,7 @@ static int scope_names_within(const IntentForm *f, const FormPlace *at, const js
 int intent_scope_within(const json_t *scope, const json_t *outer, Diag *reterr) {
         static const char *const lists[] = {"skills", "reads", "writes"}, *const numbers[] = {"depth", "fanout"};
         const IntentForm f = {.reterr = reterr};
-        const FormPlace *root = FORM_ROOT("scope");
+        const FormPlace *root = FORM_AT(FORM_ROOT("object"), "scope");
         uint64_t n;
         int e = 0;
 

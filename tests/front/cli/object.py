@@ -611,7 +611,9 @@ def a_moved_object_goes_on_elsewhere():  # O-13, O-36, O-39
     r = lethe("object", "import", path, "--json", env=there)
     same((r.code, json.loads(r.out)["how"], json.loads(r.out)["eligible"]), (0, "new", False), r)  # O-9: nobody trusts that key yet
     key = [k for k in json.loads(lethe("object", "trust", "--json").out)["keys"] if k["state"] == "own"][0]["vkey"]
-    same(lethe("object", "trust", key, env=there).code, 0)
+    check(key in lethe("object", "why", "--last", env=there).out.decode())  # the key to compare
+    line = next(x for x in lethe("object", "trust").out.decode().splitlines() if x.startswith("own"))
+    same(lethe("object", "trust", line, env=there).code, 0)  # a line as it was listed
     r = lethe("object", "cycle", o, "--json", env=there)
     same(r.code, 0, r)
     check(json.loads(r.out)["action"] in ("reentry", "none"), r)
@@ -644,6 +646,12 @@ NEWCOMER = [  # (words, exit code, what the message says)
     (["trust", "no key"], 1, "key"),
     (["export", "0" * 26, "-", "--move"], 2, "FILE"),
     (["show", "0" * 26, "--due"], 2, "--due"),
+    (["show", "--last", "0" * 26], 2, "extra"),
+    (["list", "--last"], 2, "--last"),
+    (["why", "zzz"], 1, "beginning"),
+    (["create", "--intent", '{"do":{"skill":"lab"}}', "--scope", '{"writes":"total"}'], 1, 'scope.writes: "total"'),
+    (["create", "--intent", '{"do":{"skill":"lab"}}', "--scope", '["total"]'], 2, "neither a file nor"),
+    (["create", "--intent", '{"do":{"skill":"lab"}}', "--meta", "ticket"], 2, "neither a file nor"),
 ]
 
 
@@ -655,6 +663,33 @@ def mistakes_of_a_newcomer_are_explained():
         check(message in r.err.decode(), words, r)
         r = lethe("object", *words, "--json")
         check(json.loads(r.out)["error"]["message"], words, r)
+
+
+@case
+def an_object_by_the_beginning_of_its_id_and_as_the_last():  # O-33
+    older = create(intent("pass"))
+    parent = create({"do": {"delegate": [intent("pass"), intent("sys.exit(3)")]}}, dict(TOTAL, depth=1))
+    same(cycle("--last")["action"], "delegation")
+    same(show("--last")["object"], parent)  # children are younger
+    unique = next(parent[:n] for n in range(1, 27) if not older.startswith(parent[:n]) and lethe("object", "show", parent[:n]).code == 0)
+    same(show(unique)["object"], parent)
+    check(older in lethe("object", "show", older[:4], "--json").err.decode() or "more than 4" in lethe("object", "show", older[:4]).err.decode())
+    drain()
+    text = lethe("object", "why", "--last").out.decode()
+    for child in (o["object"] for o in json.loads(lethe("object", "list", "--json").out)["objects"] if o.get("parent") == parent):
+        told = json.loads(lethe("object", "why", child, "--json").out)["tried"][0]
+        status = "success" if told["outcome"]["kind"] == "success" else show(child)["state"]
+        check("child: %s  %s\n" % (child, status) in text, text)
+        if status != "success":  # a way from the object to the region
+            line = lethe("object", "why", child).out.decode()
+            check("failure" in line and "`lethe why %s` tells more" % told["region"] in line, line)
+            check("region " + told["region"] in lethe("object", "history", child).out.decode())
+    same(lethe("object", "input", "--last", "the first line\nand another", "--from", "me").code, 0)
+    check("me: the first line …" in lethe("object", "history", "--last").out.decode())
+    same(lethe("object", "verify", "--last").code, 0)
+    same(lethe("object", "end", "--last").code, 0)
+    same(show(parent)["state"], "terminated")
+    holds(parent)
 
 
 def mount_small(place):

@@ -331,15 +331,15 @@ Test(object_intent, bad_scopes) {
         } rows[] = {
                 {"text", "'*'", "scope", "must be an object"},
                 {"null", "null", "scope", "must be an object"},
-                {"unknown", "{'files':'*'}", "files", "not a member here"},
-                {"skills of a word", "{'skills':'all'}", "skills", "a list of names, or \"*\""},
-                {"skills with a star", "{'skills':['*']}", "skills[0]", "a skill's name"},
-                {"reads of a bad name", "{'reads':['A']}", "reads[0]", "a slot's name"},
-                {"writes twice", "{'writes':['a','a']}", "writes", "twice"},
-                {"depth 17", "{'depth':17}", "depth", "from 0 to 16"},
-                {"depth of text", "{'depth':'1'}", "depth", "from 0 to 16"},
-                {"fanout 1025", "{'fanout':1025}", "fanout", "from 0 to 1024"},
-                {"fanout -1", "{'fanout':-1}", "fanout", "from 0 to 1024"},
+                {"unknown", "{'files':'*'}", "scope.files", "not a member here"},
+                {"skills of a word", "{'skills':'all'}", "scope.skills", "a list of names, or \"*\""},
+                {"skills with a star", "{'skills':['*']}", "scope.skills[0]", "a skill's name"},
+                {"reads of a bad name", "{'reads':['A']}", "scope.reads[0]", "a slot's name"},
+                {"writes twice", "{'writes':['a','a']}", "scope.writes", "twice"},
+                {"depth 17", "{'depth':17}", "scope.depth", "from 0 to 16"},
+                {"depth of text", "{'depth':'1'}", "scope.depth", "from 0 to 16"},
+                {"fanout 1025", "{'fanout':1025}", "scope.fanout", "from 0 to 1024"},
+                {"fanout -1", "{'fanout':-1}", "scope.fanout", "from 0 to 1024"},
         };
         _cleanup_json_ json_t *intent = completed("{" DO "}");
 
@@ -361,16 +361,16 @@ Test(object_intent, a_scope_within_another) {
         } rows[] = {
                 {"the same", SCOPE("['a','b']", "['r']", "'*'", "2", "8"), NULL, NULL},
                 {"less", SCOPE("[]", "[]", "['w']", "0", "0"), NULL, NULL},
-                {"a further skill", SCOPE("['a','c']", "[]", "[]", "0", "0"), "skills[1]", "does not have this name"},
-                {"all skills", SCOPE("'*'", "[]", "[]", "0", "0"), "skills", "the outer scope is a list"},
-                {"a further read", SCOPE("[]", "['s']", "[]", "0", "0"), "reads[0]", "does not have this name"},
-                {"all reads", SCOPE("[]", "'*'", "[]", "0", "0"), "reads", "the outer scope is a list"},
-                {"deeper", SCOPE("[]", "[]", "[]", "3", "0"), "depth", "allows 2"},
-                {"wider", SCOPE("[]", "[]", "[]", "0", "9"), "fanout", "allows 8"},
-                {"no scope", "'*'", "skills", "must be a list of names"},
-                {"an empty one", "{}", "skills", "must be a list of names"},
-                {"without writes", "{'skills':[],'reads':[],'depth':0,'fanout':0}", "writes", "must be a list of names"},
-                {"a depth below 0", SCOPE("[]", "[]", "[]", "-1", "0"), "depth", "allows 2"},
+                {"a further skill", SCOPE("['a','c']", "[]", "[]", "0", "0"), "scope.skills[1]", "does not have this name"},
+                {"all skills", SCOPE("'*'", "[]", "[]", "0", "0"), "scope.skills", "the outer scope is a list"},
+                {"a further read", SCOPE("[]", "['s']", "[]", "0", "0"), "scope.reads[0]", "does not have this name"},
+                {"all reads", SCOPE("[]", "'*'", "[]", "0", "0"), "scope.reads", "the outer scope is a list"},
+                {"deeper", SCOPE("[]", "[]", "[]", "3", "0"), "scope.depth", "allows 2"},
+                {"wider", SCOPE("[]", "[]", "[]", "0", "9"), "scope.fanout", "allows 8"},
+                {"no scope", "'*'", "scope.skills", "must be a list of names"},
+                {"an empty one", "{}", "scope.skills", "must be a list of names"},
+                {"without writes", "{'skills':[],'reads':[],'depth':0,'fanout':0}", "scope.writes", "must be a list of names"},
+                {"a depth below 0", SCOPE("[]", "[]", "[]", "-1", "0"), "scope.depth", "allows 2"},
         };
         _cleanup_json_ json_t *outer = quoted(SCOPE("['a','b']", "['r']", "'*'", "2", "8"));
 
