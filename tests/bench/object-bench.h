@@ -63,24 +63,27 @@ static inline void bench_object(Txn *t, BenchObject *ret) {
         json_decref(intent);
 }
 
-/* One cycle that appends something; the caller commits. Returns whether it was a reentry. */
-static inline bool bench_cycle(Txn *t, const Store *s, BenchObject *o) {
+/* One cycle that appends something, as a performer takes it: the work ahead, then the writer's turn with its durable commit. */
+static inline void bench_cycle(Store *s, BenchObject *o) {
         json_t *local = bench_local(s, o->now_usec), *done = NULL;
         char trace[REGION_ID_MAX];
+        ObjectCycle c = {.local = local, .who = "uid:0", .trace = trace};
         const char *action;
-        bool reentry;
         Diag d = {};
+        Txn *t;
 
         if (region_id_new(clock_real_usec(), trace) != 0)
                 bench_fail("trace", "no random bytes");
-        if (object_cycle(t, o->id, &(ObjectCycle){.local = local, .who = "uid:0", .trace = trace}, &done, &d) != 0)
+        c.ahead = object_cycle_ahead(s, o->id, &c);
+        t = bench_begin(s);
+        if (object_cycle(t, o->id, &c, &done, &d) != 0)
                 bench_fail("cycle", d.text);
+        bench_commit(t);
         action = json_string_value(json_object_get(done, "action"));
         if (!action || strcmp(action, "none") == 0)
                 bench_fail("cycle", "nothing was due");
-        reentry = strcmp(action, "reentry") == 0;
         o->now_usec += CYCLE_STEP_USEC;
+        object_ahead_free(c.ahead);
         json_decref(done);
         json_decref(local);
-        return reentry;
 }

@@ -107,12 +107,9 @@ static void *steps(void *arg) {
         while (bench_nsec() < atomic_load(&until)) {
                 uint64_t begun = bench_nsec();
 
-                if (c->way == WAY_LETHE) {
-                        Txn *t = bench_begin(store);
-
-                        (void)bench_cycle(t, store, &c->object);
-                        bench_commit(t);
-                } else
+                if (c->way == WAY_LETHE)
+                        bench_cycle(store, &c->object);
+                else
                         pg_step(c);
                 if (c->n == c->room && !(c->nsec = reallocarray(c->nsec, c->room = c->room ? c->room * 2 : 1024, sizeof *c->nsec)))
                         bench_fail("memory", "none left");

@@ -11,29 +11,27 @@
 
 #define PERFORM_TRIES 64 /* each lost try is another process's progress */
 
-int perform_begin(Txn *t, const char *id, const json_t *local, const char *who, bool later, json_t **ret,
-                  Diag *reterr) {
+static int perform_start(Txn *t, const char *id, const ObjectCycle *c, json_t **ret, Diag *reterr) {
         _cleanup_object_row_ ObjectRow row = {0};
-        char trace[REGION_ID_MAX];
         int r = object_get(t, id, &row, reterr);
 
         if (r != 0)
                 return r;
-        if (row.n != json_number(local, "n"))
+        if (row.n != json_number(c->local, "n"))
                 return diag(reterr, ENGINE_E_CONFLICT,
                             "object %s has %" PRIu64 " entries, and was judged at %" PRIu64
                             ": a cycle of another process came between; ask again",
-                            id, row.n, json_number(local, "n"));
-        r = region_id_new(clock_real_usec(), trace);
-        if (r < 0)
-                return r;
-        return object_cycle(t, id,
-                            &(ObjectCycle){.local = local,
-                                           .who = who,
-                                           .trace = trace,
-                                           .later = later,
-                                           .lock = store_own_lock(txn_store(t))},
-                            ret, reterr);
+                            id, row.n, json_number(c->local, "n"));
+        return object_cycle(t, id, c, ret, reterr);
+}
+
+int perform_begin(Txn *t, const char *id, const json_t *local, const char *who, bool later, json_t **ret,
+                  Diag *reterr) {
+        char trace[REGION_ID_MAX];
+        ObjectCycle c = {
+                .local = local, .who = who, .trace = trace, .later = later, .lock = store_own_lock(txn_store(t))};
+
+        return region_id_new(clock_real_usec(), trace) ?: perform_start(t, id, &c, ret, reterr);
 }
 
 /* A cycle up to the commit of the entries. later: as in ObjectCycle. */
@@ -41,15 +39,20 @@ static int perform_first_half(Store *s, const Policy *p, const char *id, const c
                               Diag *reterr) {
         for (unsigned i = 0; i < PERFORM_TRIES; i++) {
                 _cleanup_json_ json_t *local = NULL, *begun = NULL;
+                _cleanup_object_ahead_ ObjectAhead *ahead = NULL;
                 _cleanup_txn_ Txn *t = NULL;
-                int r = perform_local(s, p, id, &local, reterr);
+                char trace[REGION_ID_MAX];
+                ObjectCycle c = {.who = who, .trace = trace, .later = later, .lock = store_own_lock(s)};
+                int r = perform_local(s, p, id, &local, reterr) ?: region_id_new(clock_real_usec(), trace);
 
                 if (r != 0)
                         return r;
+                c.local = local;
+                c.ahead = ahead = object_cycle_ahead(s, id, &c);
                 r = store_begin(s, true, &t, reterr);
                 if (r != 0)
                         return r > 0 ? PERFORM_E_STORE + r : r;
-                r = perform_begin(t, id, local, who, later, &begun, reterr);
+                r = perform_start(t, id, &c, &begun, reterr);
                 if (r == ENGINE_E_CONFLICT)
                         continue;
                 if (r != 0)

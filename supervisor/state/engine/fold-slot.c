@@ -189,3 +189,12 @@ int fold_slot_append(Txn *t, const Event *e, uint64_t *ret_seq) {
                 *ret_seq = seq;
         return r;
 }
+
+int fold_object_append(Txn *t, const Event *e, json_t **row) {
+        _cleanup_json_ json_t *fields = json_incref(e->fields);
+        uint64_t seq;
+
+        return event_append(t, e, &seq)
+                       ?: object_row_project_on(t, seq, e->type, fields, row)
+                       ?: execution_project(t, seq, e->type, e->region, fields);
+}

@@ -11,3 +11,5 @@ int fold_slot_event(Txn *t, uint64_t seq, const json_t *entry);
 
 /* event_append() and the fold of the new entry. */
 int fold_slot_append(Txn *t, const Event *e, uint64_t *ret_seq);
+/* The same for an event about one object whose row is known: as object_row_project_on(). */
+int fold_object_append(Txn *t, const Event *e, json_t **row);

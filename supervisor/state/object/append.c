@@ -12,7 +12,8 @@
 #include <string.h>
 
 void appending_deinit(Appending *a) {
-        kept_put(&a->memory); /* of an aborted transaction: no row has such a head */
+        if (!a->later)
+                kept_put(&a->memory); /* of an aborted transaction: no row has such a head */
         object_row_deinit(&a->row);
         memory_deinit(&a->memory);
         *a = APPENDING_NULL;
@@ -176,14 +177,14 @@ static int append_put_more(json_t *fields, const Entry *e, const ObjectMemory *a
         return r ? -ENOMEM : ended ? append_put_status(fields, after) : 0;
 }
 
-/* The event object.entry, and the rows. w: NULL: none. */
-static int append_record(Txn *t, const char *who, const Entry *e, const ObjectMemory *after, uint64_t lock,
-                         const Waits *w) {
+/* The event object.entry. *ret is the caller's also after a failure. */
+static int append_make(const Entry *e, const ObjectMemory *after, uint64_t lock, const Waits *w, Made *ret) {
         _cleanup_json_ json_t *fields = NULL;
-        _cleanup_buf_ Buf line = {.max = ENTRY_LINE_MAX};
         char head[HASH_HEX_MAX];
-        int r = entry_print(e, &line);
+        int r;
 
+        *ret = (Made){.line = {.max = ENTRY_LINE_MAX}};
+        r = entry_print(e, &ret->line);
         if (r < 0)
                 return r;
         hex_encode(e->hash, sizeof(e->hash), head);
@@ -193,12 +194,61 @@ static int append_record(Txn *t, const char *who, const Entry *e, const ObjectMe
                            e->keyid, "trace", json_object_get(e->json, "trace"));
         if (!fields)
                 return -ENOMEM;
-        r = append_put_more(fields, e, after, lock);
-        if (r == 0 && w)
-                r = append_put_waits(fields, w);
-        return r < 0 ? r
-                     : fold_slot_append(t, &(Event){.type = "object.entry", .who = who, .fields = TAKE_PTR(fields),
-                                                    .payload = line.data, .n_payload = line.n}, NULL);
+        r = append_put_more(fields, e, after, lock) ?: append_put_waits(fields, w);
+        if (r == 0)
+                ret->fields = TAKE_PTR(fields);
+        return r;
+}
+
+static void made_deinit(Made *m) {
+        json_decref(m->fields);
+        buf_deinit(&m->line);
+}
+
+static Event append_event(Made *m, const char *who) {
+        return (Event){.type = "object.entry", .who = who, .fields = TAKE_PTR(m->fields), .payload = m->line.data,
+                       .n_payload = m->line.n};
+}
+
+void append_later_deinit(AppendLater *l) {
+        for (size_t i = 0; i < l->n; i++)
+                made_deinit(&l->made[i]);
+        *l = (AppendLater){0};
+}
+
+int append_made(Txn *t, const char *who, AppendLater *l, json_t **row) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < l->n; i++) {
+                Event e = append_event(&l->made[i], who);
+
+                r = fold_object_append(t, &e, row);
+        }
+        return r;
+}
+
+/* The entry comes into the ledger later: until then the row follows in the members that the next entry looks at. */
+static int append_defer(Appending *a, Made *m, const Waits *w, bool note) {
+        AppendLater *l = a->later;
+
+        if (l->n == ARRAY_SIZE(l->made))
+                return -ENOSPC;
+        l->made[l->n++] = *m;
+        *m = (Made){0};
+        a->row.due_usec = w->due_usec;
+        if (!note)
+                json_decref(TAKE_PTR(a->row.row)); /* "woken" is over */
+        return 0;
+}
+
+static int append_now(Appending *a, const Event *e, const char *id) {
+        json_t *row = TAKE_PTR(a->row.row);
+        int r = fold_object_append(a->t, e, &row);
+
+        object_row_deinit(&a->row);
+        r = r ?: object_row_of(id, row, &a->row);
+        json_decref(row);
+        return r;
 }
 
 int append_open(Txn *t, const char *id, Appending *ret, Diag *reterr) {
@@ -224,6 +274,7 @@ static int append_one(Appending *a, const char *id, EntryKind kind, const json_t
         char keyid[ENTRY_KEYID_LEN + 1];
         _cleanup_entry_ Entry e = ENTRY_NULL;
         _cleanup_(waits_deinit) Waits w = {0};
+        _cleanup_(made_deinit) Made made = {0};
         bool note = entry_kind_state(kind) == OBJECT_NONE;
         EntryNew new = {.object = id,
                         .n = a->memory.n,
@@ -236,7 +287,7 @@ static int append_one(Appending *a, const char *id, EntryKind kind, const json_t
                         .policy = a->policy,
                         .outcome = outcome,
                         .data = data};
-        Diag d;
+        Event event;
         int r;
 
         append_keyid(s, keyid);
@@ -244,12 +295,13 @@ static int append_one(Appending *a, const char *id, EntryKind kind, const json_t
                 ?: memory_apply(&a->memory, &e, reterr)
                 ?: append_waits(&a->memory, note ? json_object_get(a->row.row, "woken") : NULL,
                                 append_is_at_once(a, kind), &w)
-                ?: append_record(a->t, a->who, &e, &a->memory, a->lock, &w);
+                ?: append_make(&e, &a->memory, a->lock, &w, &made);
         if (r != 0)
                 return r;
-        object_row_deinit(&a->row);
-        r = object_get(a->t, id, &a->row, &d);
-        return r > 0 ? -EUCLEAN : r;
+        if (a->later)
+                return append_defer(a, &made, &w, note);
+        event = append_event(&made, a->who);
+        return append_now(a, &event, id);
 }
 
 int append_instantiated(Appending *a, const char *id, const json_t *intent, const json_t *context, Diag *reterr) {
@@ -292,14 +344,20 @@ int append_entry(Appending *a, EntryKind kind, const json_t *outcome, const json
 
 int append_foreign(Txn *t, const Entry *e, const ObjectMemory *after, bool last, const char *who) {
         _cleanup_(waits_deinit) Waits w = {.due_usec = UINT64_MAX};
+        _cleanup_(made_deinit) Made made = {0};
         int r = last ? append_waits(after, NULL, true, &w) : 0;
+        Event event;
 
         if (r > 0)
                 r = -EUCLEAN;
-        return r ?: append_record(t, who, e, after, 0, &w);
+        r = r ?: append_make(e, after, 0, &w, &made);
+        if (r < 0)
+                return r;
+        event = append_event(&made, who);
+        return fold_slot_append(t, &event, NULL);
 }
 
-int append_armed(Appending *a, Diag *reterr) {
+int append_armed(Appending *a) {
         const json_t *dormant = json_object_get(a->memory.fold, "dormant");
         uint64_t not_before = json_number(dormant, "not_before"), due;
         _cleanup_(waits_deinit) Waits w = {0};
@@ -318,9 +376,5 @@ int append_armed(Appending *a, Diag *reterr) {
                 json_decref(fields);
                 return -ENOMEM;
         }
-        r = fold_slot_append(a->t, &(Event){.type = "object.armed", .who = a->who, .fields = fields}, NULL);
-        if (r < 0)
-                return r;
-        object_row_deinit(&a->row);
-        return object_get(a->t, a->memory.object, &a->row, reterr);
+        return append_now(a, &(Event){.type = "object.armed", .who = a->who, .fields = fields}, a->memory.object);
 }

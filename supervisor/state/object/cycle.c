@@ -6,10 +6,13 @@
 #include "record/object-row.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct Cycle {
         Appending a;
         json_t *local, *policy; /* of select.h, with "facts"; member "policy" of the entries; owned */
+        json_t *needs, *facts; /* facts that selection looks at; owned and lent */
         Selected s;
         uint64_t before; /* entries when the cycle began */
 } Cycle;
@@ -18,6 +21,7 @@ static void cycle_deinit(Cycle *y) {
         appending_deinit(&y->a);
         json_decref(y->local);
         json_decref(y->policy);
+        json_decref(y->needs);
         selected_deinit(&y->s);
 }
 
@@ -107,14 +111,12 @@ static int cycle_bound(Cycle *y) {
 }
 
 static int cycle_select(Cycle *y, Diag *reterr) {
-        _cleanup_json_ json_t *needs = NULL;
-        json_t *facts = NULL;
-        int r = cycle_bound(y) ?: object_code(select_needs(&y->a.memory, &needs))
-                        ?: object_facts(y->a.t, &y->a.row, needs, &facts);
+        int r = cycle_bound(y) ?: object_code(select_needs(&y->a.memory, &y->needs))
+                        ?: object_facts(y->a.t, &y->a.row, y->needs, &y->facts);
 
         if (r != 0)
                 return r;
-        if (json_object_set_new(y->local, "facts", facts) < 0)
+        if (json_object_set_new(y->local, "facts", y->facts) < 0)
                 return -ENOMEM;
         return object_code(select_action(&y->a.memory, y->local, &y->s, reterr));
 }
@@ -241,15 +243,117 @@ static int cycle_run(Cycle *y, bool later, json_t **ret, Diag *reterr) {
         if (y->s.action == ACTION_EXECUTION && later)
                 return cycle_answer(y, "none", "later", ret);
         if (y->s.action == ACTION_NONE)
-                r = append_armed(&y->a, reterr);
+                r = append_armed(&y->a);
         else
                 r = cycle_append(y, reterr);
         return r ?: cycle_answer(y, object_action_name(y->s.action), y->s.reason, ret);
 }
 
+struct ObjectAhead {
+        Cycle y; /* to its end */
+        AppendLater later;
+        json_t *row, *answer; /* the row as seen; owned, as all here */
+        uint8_t *bytes;       /* of the row in its table */
+        size_t n_bytes;
+};
+
+void object_ahead_free(ObjectAhead *h) {
+        if (!h)
+                return;
+        cycle_deinit(&h->y);
+        append_later_deinit(&h->later);
+        json_decref(h->row);
+        json_decref(h->answer);
+        free(h->bytes);
+        free(h);
+}
+
+static int ahead_keep_row(ObjectAhead *h, Txn *t, const char *id) {
+        Bytes row;
+        int r = object_row_bytes(t, id, &row);
+
+        if (r < 0)
+                return r;
+        h->row = json_incref(h->y.a.row.row);
+        h->bytes = malloc(row.n);
+        if (!h->bytes)
+                return -ENOMEM;
+        h->n_bytes = row.n;
+        memcpy(h->bytes, row.p, row.n);
+        return 0;
+}
+
+/* A cycle depends on row, memory and facts alone, but for executions to settle, for children, and for the number of all
+ * objects. */
+static bool ahead_is_possible(const Cycle *y) {
+        return y->a.memory.state != OBJECT_EXECUTION && !json_object_get(y->a.memory.fold, "delegation") &&
+               cycle_children(&y->a.memory) == 0;
+}
+
+static bool ahead_can_append(ObjectAction a) {
+        return a == ACTION_EXECUTION || a == ACTION_MUTATION || a == ACTION_DORMANCY || a == ACTION_REENTRY;
+}
+
+static int ahead_run(ObjectAhead *h, Txn *t, const char *id, const ObjectCycle *c) {
+        Cycle *y = &h->y;
+        Diag d;
+        int r = cycle_open(y, t, id, c, &d) ?: ahead_keep_row(h, t, id);
+
+        if (r != 0 || !ahead_is_possible(y))
+                return r ?: -ENOTSUP;
+        json_object_del(y->local, "interrupted");
+        r = cycle_select(y, &d);
+        if (r != 0 || !ahead_can_append(y->s.action) || (y->s.action == ACTION_EXECUTION && c->later))
+                return r ?: -ENOTSUP;
+        return cycle_append(y, &d) ?: cycle_answer(y, object_action_name(y->s.action), y->s.reason, &h->answer);
+}
+
+ObjectAhead *object_cycle_ahead(Store *s, const char *id, const ObjectCycle *c) {
+        ObjectAhead *h = calloc(1, sizeof(*h));
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d;
+
+        if (!h)
+                return NULL;
+        h->y.a.later = &h->later;
+        if (store_begin_at_once(s, &t, &d) == 0 && ahead_run(h, t, id, c) == 0)
+                return h;
+        object_ahead_free(h);
+        return NULL;
+}
+
+/* Returns 1, 0 or -errno. */
+static int ahead_holds(const ObjectAhead *h, Txn *t, const char *id) {
+        _cleanup_json_ json_t *facts = NULL;
+        Bytes row;
+        int r = object_row_bytes(t, id, &row);
+
+        if (r < 0 || row.n != h->n_bytes || memcmp(row.p, h->bytes, row.n) != 0)
+                return r == -ENOENT ? 0 : r;
+        if (json_array_size(json_object_get(h->y.needs, "slots")) == 0 &&
+            json_array_size(json_object_get(h->y.needs, "objects")) == 0)
+                return 1; /* the events stand in the row */
+        r = object_facts(t, &(ObjectRow){.row = h->row}, h->y.needs, &facts);
+        return r < 0 ? r : json_equal(facts, h->y.facts);
+}
+
+static int ahead_append(ObjectAhead *h, Txn *t, json_t **ret) {
+        int r = append_made(t, h->y.a.who, &h->later, &h->row);
+
+        if (r < 0)
+                return r;
+        h->y.a.later = NULL; /* the memory is kept */
+        *ret = TAKE_PTR(h->answer);
+        return 0;
+}
+
 int object_cycle(Txn *t, const char *id, const ObjectCycle *c, json_t **ret, Diag *reterr) {
         _cleanup_(cycle_deinit) Cycle y = {0};
-        int r = cycle_open(&y, t, id, c, reterr);
+        int r = c->ahead ? ahead_holds(c->ahead, t, id) : 0;
+
+        if (r != 0)
+                return r < 0 ? r : ahead_append(c->ahead, t, ret);
+        r = cycle_open(&y, t, id, c, reterr);
 
         return cycle_whole(&y, r ?: cycle_run(&y, c->later, ret, reterr));
 }

@@ -31,7 +31,7 @@ int object_code(int r) {
         return (int)codes[r];
 }
 
-static int object_read(const char *id, json_t *row, ObjectRow *ret) {
+int object_row_of(const char *id, json_t *row, ObjectRow *ret) {
         ObjectRow o = {.due_usec = UINT64_MAX,
                        .state = object_state_of(json_text(json_object_get(row, "state"))),
                        .away = json_object_get(row, "away"),
@@ -60,7 +60,7 @@ int object_get(Txn *t, const char *id, ObjectRow *ret, Diag *reterr) {
                 return diag(reterr, ENGINE_E_NO_OBJECT,
                             "there is no object %s here: `lethe object list` shows all objects of this store",
                             DIAG_QUOTED(id));
-        return r < 0 ? r : object_read(id, row, ret);
+        return r < 0 ? r : object_row_of(id, row, ret);
 }
 
 int object_eligible(const ObjectRow *row, Diag *reterr) {

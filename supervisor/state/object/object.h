@@ -23,6 +23,8 @@ typedef struct ObjectRow {
 void object_row_deinit(ObjectRow *r);
 #define _cleanup_object_row_ _cleanup_(object_row_deinit)
 int object_get(Txn *t, const char *id, ObjectRow *ret, Diag *reterr); /* ENGINE_E_NO_OBJECT */
+/* The same from the row's JSON, which *ret shares. Returns 0, -EUCLEAN. */
+int object_row_of(const char *id, json_t *row, ObjectRow *ret);
 /* 0, or ENGINE_E_NOT_ELIGIBLE with a message: away, forked, behind or unknown_signer, and the remedy. */
 int object_eligible(const ObjectRow *row, Diag *reterr);
 /* The EngineCode of an OBJECT_E_*; 0 and -errno as they are. */
@@ -67,7 +69,19 @@ typedef struct ObjectCycle {
         bool later;              /* no place for an execution is free: a selected execution does not begin, and the
                                     answer is {"action":"none","reason":"later"} */
         uint64_t lock;           /* store_own_lock() of the performer, for the event of `started` */
+        struct ObjectAhead *ahead; /* of object_cycle_ahead() with the same id and the same other members; or NULL */
 } ObjectCycle;
+/* Selects, makes and signs the entries of a cycle before the write transaction, in a snapshot: object_cycle() appends them
+ * when row and facts are still as seen, else does the work again. NULL: not possible for this cycle, or a failure that
+ * object_cycle() reports. The calling thread has no write transaction open; what *c points to stays until
+ * object_cycle(). */
+typedef struct ObjectAhead ObjectAhead;
+ObjectAhead *object_cycle_ahead(Store *s, const char *id, const ObjectCycle *c);
+void object_ahead_free(ObjectAhead *h);
+#define _cleanup_object_ahead_ _cleanup_(object_ahead_freep)
+static inline void object_ahead_freep(ObjectAhead **h) {
+        object_ahead_free(*h);
+}
 /* Gathers outcomes of children, selects, and appends all entries of the action: except for an execution, the cycle is
  * over with the commit. *ret: {"object","action","state","entry": n,"reason","trace","unmet"?,"perform"?: {"skill",
  * "entry"?,"args","input"?,"timeout_usec","scope","constraints"?: of the intent,"trace"}}. With "perform" the entry

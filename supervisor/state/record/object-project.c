@@ -27,15 +27,27 @@ static int object_project_count(Txn *t, const char *id, const char *state, bool 
                     : table_del(t, TABLE_OBJECT, object_row_key("run", id, key));
 }
 
-/* An event about an object, and the object's row as it becomes. */
+/* An event about an object. */
 typedef struct ObjectChange {
         Txn *t;
         uint64_t seq;
         const json_t *entry;
         const char *id;
-        json_t *row; /* owned */
+        json_t *row; /* as it was, then as it becomes; owned */
         bool is_new;
 } ObjectChange;
+
+/* The members of the row before the event that other rows depend on. */
+typedef struct ObjectBefore {
+        bool waits;        /* has rows in `due` and `wake` */
+        uint64_t due_usec; /* UINT64_MAX: none */
+        json_t *wake;      /* owned */
+        char state[STATE_NAME_MAX + 1]; /* "": no row */
+} ObjectBefore;
+
+static void object_before_deinit(ObjectBefore *b) {
+        json_decref(b->wake);
+}
 
 /* Only objects for evaluation here have rows in `due` and `wake`. */
 static bool object_project_is_eligible(const json_t *row) {
@@ -69,25 +81,33 @@ static int object_project_take(ObjectChange *c, const char *const *members, size
         object_project_take((c), (const char *const[]){__VA_ARGS__}, ARRAY_SIZE(((const char *const[]){__VA_ARGS__})))
 
 /* The counts by state, and the list of executions. */
-static int object_project_recount(const ObjectChange *c, const json_t *before) {
-        const char *was = json_text(json_object_get(before, "state")),
-                   *now = json_text(json_object_get(c->row, "state"));
+static int object_project_recount(const ObjectChange *c, const ObjectBefore *before) {
+        const char *was = *before->state ? before->state : NULL, *now = json_text(json_object_get(c->row, "state"));
 
         if (was && now && strcmp(was, now) == 0)
                 return 0;
         return object_project_count(c->t, c->id, was, false) ?: object_project_count(c->t, c->id, now, true);
 }
 
-/* before: the row as it was, or NULL. */
-static int object_project_write(ObjectChange *c, const json_t *before) {
-        uint64_t was, due;
+static int object_project_before(const json_t *row, ObjectBefore *ret) {
+        const char *state = json_str(row, "state");
+
+        *ret = (ObjectBefore){.waits = row && object_project_is_eligible(row),
+                              .wake = json_incref(json_object_get(row, "wake"))};
+        if (strlen(state) > STATE_NAME_MAX)
+                return -EUCLEAN;
+        strcpy(ret->state, state);
+        return object_project_due(row, &ret->due_usec);
+}
+
+static int object_project_write(ObjectChange *c, const ObjectBefore *before) {
+        uint64_t due;
         uint8_t key[64];
-        int r = object_project_due(before, &was)
-                        ?: object_project_due(c->row, &due)
+        int r = object_project_due(c->row, &due)
                         ?: (json_object_set_new(c->row, "last", json_u64(c->seq)) < 0 ? -ENOMEM : 0);
 
-        if (r == 0 && before && object_project_is_eligible(before))
-                r = wake_del(c->t, c->id, was, json_object_get(before, "wake"));
+        if (r == 0 && before->waits)
+                r = wake_del(c->t, c->id, before->due_usec, before->wake);
         if (r == 0 && object_project_is_eligible(c->row))
                 r = wake_put(c->t, c->id, due, json_object_get(c->row, "wake"));
         return r ?: object_project_recount(c, before)
@@ -238,18 +258,25 @@ static const struct ObjectEvent {
         {"object.replaced", object_project_replaced},
 };
 
-/* before: the row as it was, or NULL. */
-static int object_project_change(ObjectChange *c, int (*project)(ObjectChange *c)) {
-        _cleanup_json_ json_t *before = NULL;
-        int r = object_row_get(c->t, c->id, &before);
+/* Changes c->row, NULL: the object is new. */
+static int object_project_row(ObjectChange *c, int (*project)(ObjectChange *c)) {
+        _cleanup_(object_before_deinit) ObjectBefore before = {0};
+        int r = object_project_before(c->row, &before);
 
-        c->is_new = r == -ENOENT;
+        c->is_new = !c->row;
         if (c->is_new && project != object_project_entry)
                 return -EUCLEAN;
-        if (r < 0 && !c->is_new)
+        if (c->is_new)
+                c->row = json_object();
+        return r ?: c->row ? project(c) ?: object_project_write(c, &before) : -ENOMEM;
+}
+
+static int object_project_change(ObjectChange *c, int (*project)(ObjectChange *c)) {
+        int r = object_row_get(c->t, c->id, &c->row);
+
+        if (r < 0 && r != -ENOENT)
                 return r;
-        c->row = c->is_new ? json_object() : json_copied(before);
-        r = c->row ? project(c) ?: object_project_write(c, before) : -ENOMEM;
+        r = object_project_row(c, project);
         json_decref(c->row);
         return r;
 }
@@ -332,16 +359,32 @@ bool object_row_concerns(const char *type) {
         return strncmp(type, "object.", 7) == 0;
 }
 
+static const struct ObjectEvent *object_event_find(const char *type) {
+        for (size_t i = 0; i < ARRAY_SIZE(object_events); i++)
+                if (strcmp(object_events[i].type, type) == 0)
+                        return &object_events[i];
+        return NULL;
+}
+
+int object_row_project_on(Txn *t, uint64_t seq, const char *type, const json_t *entry, json_t **row) {
+        ObjectChange c = {.t = t, .seq = seq, .entry = entry, .id = json_str(entry, "object"), .row = TAKE_PTR(*row)};
+        const struct ObjectEvent *event = object_event_find(type);
+        int r = event && region_id_valid(c.id) ? object_project_row(&c, event->project) : -EUCLEAN;
+
+        *row = c.row;
+        return r;
+}
+
 int object_row_project(Txn *t, uint64_t seq, const char *type, const json_t *entry) {
+        const struct ObjectEvent *event;
         ObjectChange c = {.t = t, .seq = seq, .entry = entry, .id = json_text(json_object_get(entry, "object"))};
 
         if (strcmp(type, "object.woken") == 0)
                 return object_project_wake_all(&c);
         if (strcmp(type, "object.trusted") == 0 || strcmp(type, "object.revoked") == 0)
                 return object_project_trust(&c, type + 7);
-        for (size_t i = 0; i < ARRAY_SIZE(object_events); i++)
-                if (strcmp(object_events[i].type, type) == 0)
-                        return c.id && region_id_valid(c.id) ? object_project_change(&c, object_events[i].project)
-                                                             : -EUCLEAN;
-        return 0;
+        event = object_event_find(type);
+        if (!event)
+                return 0;
+        return c.id && region_id_valid(c.id) ? object_project_change(&c, event->project) : -EUCLEAN;
 }

@@ -38,6 +38,12 @@ int object_row_get(Txn *t, const char *id, json_t **ret) {
         return region_id_valid(id) ? object_row_read(t, object_row_key(id, "row", key), ret) : -ENOENT;
 }
 
+int object_row_bytes(Txn *t, const char *id, Bytes *ret) {
+        uint8_t key[64];
+
+        return region_id_valid(id) ? table_get(t, TABLE_OBJECT, object_row_key(id, "row", key), ret) : -ENOENT;
+}
+
 int object_trust_get(Txn *t, const char *keyid, json_t **ret) {
         uint8_t key[64];
 

@@ -49,6 +49,8 @@
 size_t object_entry_key(const char *id, uint64_t n, uint8_t ret[static OBJECT_ROW_KEY_MAX]);
 /* Returns 0, -ENOENT, -EUCLEAN, -errno. *ret: owned. */
 int object_row_get(Txn *t, const char *id, json_t **ret);
+/* The row's bytes in the table, lent. Returns 0, -ENOENT, -errno. */
+int object_row_bytes(Txn *t, const char *id, Bytes *ret);
 /* {"node","vkey","state","seq"} of a key. 0, -ENOENT, -EUCLEAN. */
 int object_trust_get(Txn *t, const char *keyid, json_t **ret);
 #define OBJECT_TRUST "trust" /* the first part of their keys */
@@ -68,3 +70,6 @@ Bytes object_row_key(const char *first, const char *second, uint8_t key[static 6
 bool object_row_concerns(const char *type);
 /* Returns 0, -EUCLEAN for an event that contradicts the rows, -errno. */
 int object_row_project(Txn *t, uint64_t seq, const char *type, const json_t *entry);
+/* The same for an event about one object whose row the caller has read in t, or made by the event before: *row (owned;
+ * NULL: a new object) becomes the new row. */
+int object_row_project_on(Txn *t, uint64_t seq, const char *type, const json_t *entry, json_t **row);

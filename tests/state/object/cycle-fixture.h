@@ -88,12 +88,19 @@ static inline int node_cycle_in(Node *n, Txn *t, const char *id, json_t **ret) {
                                                   .lock = store_own_lock(n->s.store)}, ret, &n->s.d);
 }
 
-/* One cycle: *ret owned. */
+/* One cycle, made ahead where possible: *ret owned. */
 static inline int node_cycle(Node *n, const char *id, json_t **ret) {
-        Txn *t = store_fixture_begin(&n->s, true);
+        _cleanup_object_ahead_ ObjectAhead *ahead = NULL;
+        _cleanup_json_ json_t *local = node_local(n);
+        char trace[REGION_ID_MAX];
+        ObjectCycle c = {.local = local, .who = WHO, .trace = trace, .later = n->later, .lock = store_own_lock(n->s.store)};
+        Txn *t;
 
         *ret = NULL;
-        return node_end(n, t, node_cycle_in(n, t, id, ret));
+        region_id_new(clock_real_usec(), trace);
+        c.ahead = ahead = object_cycle_ahead(n->s.store, id, &c);
+        t = store_fixture_begin(&n->s, true);
+        return node_end(n, t, object_cycle(t, id, &c, ret, &n->s.d));
 }
 
 /* The same for its action alone: "execution", "none" …; borrowed until the next call. */

@@ -71,7 +71,7 @@ static int work(Txn *t, const char *sleeper, const json_t *intent, const json_t 
         a.who = "uid:0";
         a.trace = id;
         a.now_usec = NOW + 1;
-        return r ?: append_armed(&a, d) ?: object_input(t, sleeper, "uid:0", "test", input, &three, d);
+        return r ?: append_armed(&a) ?: object_input(t, sleeper, "uid:0", "test", input, &three, d);
 }
 
 static void prepare(StoreFixture *f, char sleeper[static REGION_ID_MAX], const json_t *intent) {

@@ -175,7 +175,7 @@ Test(object, polling_grows_nothing) {
                 _cleanup_appending_ Appending a;
 
                 opened(t, id, &a);
-                cr_assert_eq(append_armed(&a, &f.d), 0);
+                cr_assert_eq(append_armed(&a), 0);
         }
         cr_expect_eq(events(t), before);
 
@@ -191,7 +191,7 @@ Test(object, polling_grows_nothing) {
 
                 opened(t, id, &a);
                 a.now_usec = NOW + 5;
-                cr_assert_eq(append_armed(&a, &f.d), 0);
+                cr_assert_eq(append_armed(&a), 0);
                 cr_expect_eq(a.row.due_usec, NOW + 9000000, "%" PRIu64, a.row.due_usec);
                 cr_expect_eq(a.memory.n, 3);
         }
