@@ -153,16 +153,6 @@ int datafile_walk_at(int fd, uint64_t txn, Diag *reterr) {
         return datafile_meta(fd, txn, &m, &page) ?: page_walk(fd, &m, page, reterr);
 }
 
-int datafile_pages(int fd, uint64_t txn, uint64_t *ret) {
-        uint32_t page;
-        Meta m;
-        int r = datafile_meta(fd, txn, &m, &page);
-
-        if (r == 0)
-                *ret = m.last_page + 1;
-        return r;
-}
-
 int store_check_pages(Txn *t, Diag *reterr) {
         const Store *s = t->store;
         _cleanup_close_ int fd = openat(s->dir_fd, "data.mdb", O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -130,6 +130,8 @@ int store_write_begin(Store *s, MDB_txn **ret) {
 int store_write_commit(Store *s, MDB_txn *t) {
         int r = lmdb_to_errno(lmdb_write_commit(t));
 
+        if (r == 0)
+                page_check_committed(s);
         gate_leave(&s->gate);
         return r;
 }

@@ -36,8 +36,6 @@ void store_free(Store *s) {
         wal_close(s);
         env_close(s);
         gate_deinit(&s->gate);
-        if (s->dir_fd >= 0)
-                page_check_leave(s);
         closep(&s->alone_fd);
         key_free(s);
         closep(&s->dir_fd);

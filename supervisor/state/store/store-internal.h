@@ -54,9 +54,8 @@ struct Store {
         uint64_t checkpoint_due;     /* CLOCK_MONOTONIC usec; UINT64_MAX: no record is left */
         _Atomic uint32_t behind; /* odd while acknowledged changes wait for LMDB's commit: readers wait */
         _Atomic bool said;       /* a failed checkpoint was reported */
-        bool checked;     /* the pages were checked by this process (page-check.c) */
-        bool large;       /* the store is large: then `left` is the file after the own last commit */
-        struct stat left;
+        bool checked;     /* the pages were checked by this process, or by the writer before (page-check.c) */
+        unsigned walks;   /* of the pages, by this process */
         unsigned commits;
         _Atomic uint64_t regions_ahead;
 };
@@ -147,7 +146,7 @@ void key_free(Store *s);
 void origin_of(const uint8_t public_key[static 32], char ret[static ORIGIN_MAX]);
 /* place.c: the places of living supervisors. */
 int place_take(Store *s, Diag *reterr);
-/* page-check.c. Walks the pages, once in a process, under LMDB's lock. 0, -EUCLEAN (logged), -errno. */
+/* page-check.c. Walks the pages, unless they are as a writer who had checked them left them. With the gate and LMDB's
+ * lock. 0, -EUCLEAN (logged), -errno. */
 int page_check_before_write(Store *s, uint64_t txn);
-void page_check_committed(Store *s); /* after each commit */
-void page_check_leave(Store *s);     /* when the store is closed */
+void page_check_committed(Store *s); /* after each commit, with the gate */

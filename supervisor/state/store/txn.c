@@ -67,11 +67,7 @@ static int txn_true_error(const Store *s, int r) {
 }
 
 static int txn_lmdb_commit(Store *s, MDB_txn *t) {
-        int r = store_write_commit(s, t);
-
-        if (r == 0)
-                page_check_committed(s);
-        return txn_true_error(s, r);
+        return txn_true_error(s, store_write_commit(s, t));
 }
 
 /* Takes LMDB's lock. Left records are the first write, with their own transaction number. When more records may be

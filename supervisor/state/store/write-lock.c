@@ -37,6 +37,7 @@ struct GatePage {
         _Atomic uint64_t since; /* CLOCK_REALTIME usec */
         char command[64];       /* of the holder, by store_set_command() */
         char comm[16];          /* of the holder, for any name of the program */
+        GateLeft left;          /* older gates have zeros here */
 };
 static_assert(sizeof(GatePage) <= GATE_BYTES, "one page");
 
@@ -363,6 +364,10 @@ void gate_leave(Gate *g) {
                 return;
         atomic_store(&g->page->pid, 0);
         pthread_mutex_unlock(&g->page->mutex);
+}
+
+GateLeft *gate_left(const Gate *g) {
+        return g->page ? &g->page->left : NULL;
 }
 
 void gate_deinit(Gate *g) {

@@ -13,6 +13,11 @@ extern unsigned gate_stopped_usec; /* wait for a stopped or invisible holder: ha
 
 typedef struct GatePage GatePage;
 
+/* data.mdb after the last write of a process that had checked the pages (page-check.c); all 0: not known. */
+typedef struct GateLeft {
+        uint64_t device, inode, size, mtime_sec, mtime_nsec, ctime_sec, ctime_nsec;
+} GateLeft;
+
 typedef struct Gate {
         GatePage *page;   /* mapped at the first write; NULL: not yet */
         bool none;        /* no gate: LMDB's own lock must do */
@@ -28,6 +33,8 @@ typedef struct Gate {
 int gate_take(Gate *g, int dir_fd, const char *dir);
 void gate_leave(Gate *g);
 void gate_deinit(Gate *g);
+/* Shared by all writers, for the gate's holder. NULL: there is no gate. */
+GateLeft *gate_left(const Gate *g);
 /* For other waits for a process: true when store_stop_at() or store_hurry() of the calling thread ends the wait. */
 bool gate_wait_is_over(uint64_t waited_usec);
 /* The reason of the calling thread's last failed gate_take(). */
