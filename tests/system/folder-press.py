@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The example job of the README, for a while and under kills: files come into a folder, the daemon and the converter are killed at random, one file cannot be
+"""The example job of lethe-object(1), for a while and under kills: files come into a folder, the daemon and the converter are killed at random, one file cannot be
 converted until somebody mends it. At the end each file has its page, made once, and nothing is lost. LETHE_PRESS_SECONDS: for how long (30; 600 for the long run).
 TAP.
 

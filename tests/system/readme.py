@@ -20,14 +20,14 @@ LETHE, README, SKILLS, MAN = (os.path.abspath(a) for a in sys.argv[1:5])
 SECTIONS = [
     (README, ("Use it",), False),
     (README, ("What became of its memory",), False),
-    (README, ("A session of three turns",), True),
-    (README, ("A folder that is watched",), False),
     (README, ("Objects",), False),
     (MAN + "/lethe-memory.7.scd", ("FINDING", "DIGESTING", "DELETING"), True),
     (MAN + "/lethe-belief.7.scd", ("PROMOTING",), True),
     (MAN + "/lethe-ccs.1.scd", ("EXAMPLE",), True),
     (MAN + "/lethe-session.1.scd", ("EXAMPLE",), True),
+    (MAN + "/lethe-session.1.scd", ("A SESSION WITH COGNITION",), True),
     (MAN + "/lethe-object.1.scd", ("EXAMPLE",), False),
+    (MAN + "/lethe-object.1.scd", ("A FOLDER THAT IS WATCHED",), False),
 ] + [(MAN + "/lethe-cookbook.7.scd", (name,), False) for name in ("PROGRAMS OF A VOLUME", "A SERVER", "A BROKEN BUDGET", "A REGION BY NAME", "A CERTIFICATE")]
 MASKS = [(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID"), (r"\b[0-9a-f]{16,64}\b", "HEX"), (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "TIME"), (r"\d+ bytes before, \d+ after", "SIZES"),
          (r"removed \(\d+ bytes\)", "SIZES"), (r"\buid:\d+", "WHO")]
@@ -68,8 +68,8 @@ def sections(path):
                 if block and block[0].startswith("$ "):
                     found.setdefault(heading, []).extend(commands(block))
                 block = [] if block is None else None
-            elif block is not None:
-                block.append(line)
+            elif block is not None:  # scdoc takes a backslash away, also in a block: a page has two for each that a reader sees
+                block.append(re.sub(r"\\(.?)", r"\1", line) if path.endswith(".scd") else line)
             elif line.startswith("#"):
                 heading = line.lstrip("# ")
     return found
