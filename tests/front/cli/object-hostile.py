@@ -6,7 +6,7 @@ usage: object-hostile.py LETHE
 import json
 import os
 
-from foreign import Chain, Node
+from foreign import Chain, Node, new_id
 from tap import DIR, STORE, case, check, lethe, log, main, python_skill, same
 
 os.chmod(DIR, 0o755)
@@ -270,6 +270,20 @@ def a_child_has_no_more_than_its_parent():  # O-25
     for up, wider, how in ((parent, {"writes": ["total"]}, 1), (parent, {"reads": "*"}, 1), (parent, {"depth": 1}, 1), (parent, {"fanout": 5}, 1), (parent, {}, 0), (childless, {"skills": []}, 1)):
         c = Chain().begin(FRIEND, WAITS_COMPLETE, dict(inner, **wider), parent={"object": up, "serial": 1})
         same(take(c.file(), how), "beyond_scope" if how else "new")
+    holds()
+
+
+@case
+def a_parent_that_comes_after_its_child():  # O-25
+    job = complete({"delegate": [lab("pass")], "gather": {"mode": "all"}})
+    outer = {"depth": 1, "fanout": 4, "reads": [], "skills": ["lab"], "writes": []}
+    inner = dict(outer, depth=0)
+    for wider, signer, how in (({"writes": ["total"]}, FRIEND, 1), ({"depth": 1}, FRIEND, 1), ({"writes": ["total"]}, STRANGER_3, 0), ({}, FRIEND, 0)):
+        child = new_id()
+        parent = Chain().begin(FRIEND, job, outer).add(FRIEND, "evaluation").add(FRIEND, "delegation", {"children": {child: lab("pass")}, "gather": {"mode": "all"}, "serial": 1})
+        same(take(Chain(object_id=child).begin(signer, lab("pass"), dict(inner, **wider), parent={"object": parent.object, "serial": 1}).file()), "new")
+        same(take(parent.file(), how), "beyond_scope" if how else "new")
+        same(answer("object", "why", parent.object, code=how).get("state"), None if how else "delegation")
     holds()
 
 
