@@ -8,12 +8,11 @@
  * libpq is loaded at run time: no build needs it. Statements are prepared, which is the fastest that libpq has. */
 #include "object-bench.h"
 
+#include "base/hash.h"
+
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdatomic.h>
 
 #define CLIENTS_MAX 64
-#define WINDOW_NSEC 250000000U
 #define RESULT "{\"kind\":\"success\",\"latency_usec\":1200,\"value\":{\"file\":\"report.md\",\"bytes\":4096}}"
 
 /* As in libpq-fe.h. */
@@ -36,16 +35,13 @@ typedef enum Way { WAY_LETHE, WAY_ONE, WAY_TWO, WAYS_ } Way;
 static const char *const names[] = {"Lethe, a cycle", "PostgreSQL, insert and update in one transaction", "PostgreSQL, insert, then update"};
 
 typedef struct Client {
-        pthread_t thread;
         Way way;
-        size_t index, n, room; /* steps so far, of all rounds */
-        uint64_t *nsec;        /* of each step */
+        size_t index, n; /* steps so far */
         BenchObject object;
         PGconn *conn;
 } Client;
 
 static Store *store;
-static _Atomic uint64_t until;
 
 static void libpq_load(void) {
         void *lib = dlopen("libpq.so.5", RTLD_NOW);
@@ -87,12 +83,12 @@ static void pg_open(Client *c, const char *folder) {
         pg_done(c, pq.prepare(c->conn, "end", "UPDATE step SET ended = now(), result = $3 WHERE workflow = $1 AND n = $2", 3, NULL));
 }
 
-static void pg_step(const Client *c) {
+static void pg_step(Client *c) {
         char workflow[32], n[32];
         const char *values[] = {workflow, n, RESULT};
 
         snprintf(workflow, sizeof workflow, "%d-%zu", (int)c->way, c->index);
-        snprintf(n, sizeof n, "%zu", c->n);
+        snprintf(n, sizeof n, "%zu", c->n++);
         if (c->way == WAY_ONE)
                 pg_done(c, pq.exec(c->conn, "BEGIN"));
         pg_done(c, pq.exec_prepared(c->conn, "begin", 3, values, NULL, NULL, 0));
@@ -101,55 +97,13 @@ static void pg_step(const Client *c) {
                 pg_done(c, pq.exec(c->conn, "COMMIT"));
 }
 
-static void *steps(void *arg) {
+static void step(void *arg) {
         Client *c = arg;
 
-        while (bench_nsec() < atomic_load(&until)) {
-                uint64_t begun = bench_nsec();
-
-                if (c->way == WAY_LETHE)
-                        bench_cycle(store, &c->object);
-                else
-                        pg_step(c);
-                if (c->n == c->room && !(c->nsec = reallocarray(c->nsec, c->room = c->room ? c->room * 2 : 1024, sizeof *c->nsec)))
-                        bench_fail("memory", "none left");
-                c->nsec[c->n++] = bench_nsec() - begun;
-        }
-        return NULL;
-}
-
-/* Returns the nanoseconds until the last client was done. */
-static uint64_t window(Client *c, size_t n) {
-        uint64_t begun = bench_nsec();
-
-        atomic_store(&until, begun + WINDOW_NSEC);
-        for (size_t i = 0; i < n; i++)
-                if (pthread_create(&c[i].thread, NULL, steps, &c[i]) != 0)
-                        bench_fail("thread", "cannot be made");
-        for (size_t i = 0; i < n; i++)
-                pthread_join(c[i].thread, NULL);
-        return bench_nsec() - begun;
-}
-
-static void print(Client *c, size_t n, uint64_t took) {
-        char name[80];
-        uint64_t *all;
-        size_t total = 0;
-
-        for (size_t i = 0; i < n; i++)
-                total += c[i].n;
-        all = calloc(total + 1, sizeof *all);
-        if (!all)
-                bench_fail("memory", "none left");
-        total = 0;
-        for (size_t i = 0; i < n; i++) {
-                memcpy(all + total, c[i].nsec, c[i].n * sizeof *all);
-                total += c[i].n;
-                free(c[i].nsec);
-        }
-        snprintf(name, sizeof name, "%s, %zu client%s", names[c->way], n, n > 1 ? "s" : "");
-        bench_print_rate(name, all, total, 1, (double)total / ((double)took / 1e9));
-        free(all);
+        if (c->way == WAY_LETHE)
+                bench_cycle(store, &c->object);
+        else
+                pg_step(c);
 }
 
 int main(int argc, char **argv) {
@@ -157,6 +111,7 @@ int main(int argc, char **argv) {
         const char *socket = argc == 5 ? argv[4] : NULL;
         Way ways = socket ? WAYS_ : WAY_ONE;
         static Client clients[WAYS_][CLIENTS_MAX];
+        static BenchThread threads[WAYS_][CLIENTS_MAX];
         uint64_t took[WAYS_] = {0};
         Diag d = {};
         Txn *t;
@@ -165,6 +120,7 @@ int main(int argc, char **argv) {
                 fprintf(stderr, "usage: object-steps DIR ROUNDS CLIENTS [SOCKET-FOLDER]\n");
                 return 2;
         }
+        hash_many(); /* as the daemon does */
         if (store_open(argv[1], STORE_SUPERVISE, &store, &d) != 0)
                 bench_fail(argv[1], d.text);
         if (socket)
@@ -173,6 +129,7 @@ int main(int argc, char **argv) {
         for (Way way = 0; way < ways; way++)
                 for (size_t i = 0; i < n; i++) {
                         clients[way][i] = (Client){.way = way, .index = i};
+                        threads[way][i] = (BenchThread){.step = step, .arg = &clients[way][i]};
                         if (way == WAY_LETHE)
                                 bench_object(t, &clients[way][i].object);
                         else
@@ -181,9 +138,9 @@ int main(int argc, char **argv) {
         bench_commit(t);
         for (size_t round = 0; round < rounds; round++)
                 for (Way way = 0; way < ways; way++)
-                        took[(round + way) % ways] += window(clients[(round + way) % ways], n);
+                        took[(round + way) % ways] += bench_window(threads[(round + way) % ways], n);
         for (Way way = 0; way < ways; way++) {
-                print(clients[way], n, took[way]);
+                bench_print_threads(names[way], "client", threads[way], n, took[way]);
                 for (size_t i = 0; way != WAY_LETHE && i < n; i++)
                         pq.finish(clients[way][i].conn);
         }

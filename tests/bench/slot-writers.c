@@ -6,16 +6,13 @@
  *   slot-writers DIR ROUNDS      (a round: a quarter of a second of each way with 1, 8 and 64 writers) */
 #include "stats.h"
 
+#include "base/hash.h"
 #include "engine/engine.h"
 
-#include <pthread.h>
 #include <sqlite3.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define WRITERS_MAX 64
-#define WINDOW_NSEC 250000000U
 #define TEXT "All reservations can be cancelled within 24 hours of booking, or if the airline cancelled the flight."
 
 typedef struct Sql {
@@ -29,19 +26,15 @@ static const size_t writers[] = {1, 8, 64};
 #define SIZES (sizeof writers / sizeof *writers)
 
 typedef struct Writer {
-        pthread_t thread;
         Way way;
-        size_t index;
+        size_t n; /* writes so far */
         char slot[24];
-        Sql sql;       /* of its own */
-        uint64_t *nsec; /* of each write, of all rounds */
-        size_t n, room;
+        Sql sql; /* of its own */
 } Writer;
 
 static Store *store;
 static Sql shared;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic uint64_t until;
 
 _Noreturn static void fail(const char *what, const char *why) {
         fprintf(stderr, "slot-writers: %s: %s\n", what, why);
@@ -134,67 +127,25 @@ static void sqlite_write(Sql *s, const Writer *w) {
         step(s, s->commit, NULL, NULL);
 }
 
-static void *write_slots(void *arg) {
+static void write_slot(void *arg) {
         Writer *w = arg;
 
-        while (bench_nsec() < atomic_load(&until)) {
-                uint64_t begun = bench_nsec();
-
-                if (w->way == WAY_LETHE)
-                        lethe_write(w);
-                else if (w->way == WAY_SQLITE_EACH)
-                        sqlite_write(&w->sql, w);
-                else {
-                        pthread_mutex_lock(&mutex);
-                        sqlite_write(&shared, w);
-                        pthread_mutex_unlock(&mutex);
-                }
-                if (w->n == w->room && !(w->nsec = reallocarray(w->nsec, w->room = w->room ? w->room * 2 : 1024, sizeof *w->nsec)))
-                        fail("memory", "none left");
-                w->nsec[w->n++] = bench_nsec() - begun;
+        if (w->way == WAY_LETHE)
+                lethe_write(w);
+        else if (w->way == WAY_SQLITE_EACH)
+                sqlite_write(&w->sql, w);
+        else {
+                pthread_mutex_lock(&mutex);
+                sqlite_write(&shared, w);
+                pthread_mutex_unlock(&mutex);
         }
-        return NULL;
-}
-
-/* Returns the nanoseconds that it took until the last writer was done. */
-static uint64_t window(Writer *w, size_t n) {
-        uint64_t begun = bench_nsec();
-
-        atomic_store(&until, begun + WINDOW_NSEC);
-        for (size_t i = 0; i < n; i++)
-                if (pthread_create(&w[i].thread, NULL, write_slots, &w[i]) != 0)
-                        fail("thread", "cannot be made");
-        for (size_t i = 0; i < n; i++)
-                pthread_join(w[i].thread, NULL);
-        return bench_nsec() - begun;
-}
-
-static void print(Writer *w, size_t n, uint64_t took) {
-        char name[80];
-        uint64_t *all;
-        size_t total = 0;
-
-        for (size_t i = 0; i < n; i++)
-                total += w[i].n;
-        all = calloc(total + 1, sizeof *all);
-        if (!all)
-                fail("memory", "none left");
-        total = 0;
-        for (size_t i = 0; i < n; i++) {
-                memcpy(all + total, w[i].nsec, w[i].n * sizeof *all);
-                total += w[i].n;
-                free(w[i].nsec);
-        }
-        snprintf(name, sizeof name, "%s, %zu writer%s", names[w->way], n, n > 1 ? "s" : "");
-        qsort(all, total, sizeof *all, bench_compare);
-        printf("{\"name\":\"%s\",\"n\":%zu,\"median_usec\":%.2f,\"p90_usec\":%.2f,\"p99_usec\":%.2f,\"per_second\":%.0f}\n", name, total,
-               (double)all[total / 2] / 1e3, (double)all[total * 9 / 10] / 1e3, (double)all[total * 99 / 100] / 1e3, (double)total / ((double)took / 1e9));
-        free(all);
+        w->n++;
 }
 
 int main(int argc, char **argv) {
         size_t rounds = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
         static Writer w[WAYS_][SIZES][WRITERS_MAX];
+        static BenchThread threads[WAYS_][SIZES][WRITERS_MAX];
         uint64_t took[WAYS_][SIZES] = {0};
         char path[4096];
 
@@ -202,6 +153,7 @@ int main(int argc, char **argv) {
                 fprintf(stderr, "usage: slot-writers DIR ROUNDS\n");
                 return 2;
         }
+        hash_many(); /* as the daemon does */
         if (mkdir(argv[1], 0700) < 0)
                 fail(argv[1], "cannot be made (a new folder is needed)");
         snprintf(path, sizeof path, "%s/store", argv[1]);
@@ -212,7 +164,8 @@ int main(int argc, char **argv) {
         for (Way way = 0; way < WAYS_; way++)
                 for (size_t size = 0; size < SIZES; size++)
                         for (size_t i = 0; i < writers[size]; i++) {
-                                w[way][size][i] = (Writer){.way = way, .index = i};
+                                w[way][size][i] = (Writer){.way = way};
+                                threads[way][size][i] = (BenchThread){.step = write_slot, .arg = &w[way][size][i]};
                                 snprintf(w[way][size][i].slot, sizeof w[way][size][i].slot, "bench.w%zu", i % WRITERS_MAX);
                                 if (way == WAY_SQLITE_EACH)
                                         sqlite_open(path, &w[way][size][i].sql);
@@ -220,10 +173,10 @@ int main(int argc, char **argv) {
         for (size_t round = 0; round < rounds; round++)
                 for (size_t size = 0; size < SIZES; size++)
                         for (Way way = 0; way < WAYS_; way++)
-                                took[way][size] += window(w[way][size], writers[size]);
+                                took[way][size] += bench_window(threads[way][size], writers[size]);
         for (size_t size = 0; size < SIZES; size++)
                 for (Way way = 0; way < WAYS_; way++) {
-                        print(w[way][size], writers[size], took[way][size]);
+                        bench_print_threads(names[way], "writer", threads[way][size], writers[size], took[way][size]);
                         for (size_t i = 0; way == WAY_SQLITE_EACH && i < writers[size]; i++)
                                 sqlite_close(&w[way][size][i].sql);
                 }

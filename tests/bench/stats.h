@@ -1,9 +1,12 @@
-/* Runs: benchmarks. Samples, their quantiles, and one JSON object for each measured thing. */
+/* Runs: benchmarks. Samples, their quantiles, and one JSON object for each measured thing; threads that work for a window of time. */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static inline uint64_t bench_nsec(void) {
@@ -33,4 +36,62 @@ static inline void bench_print_rate(const char *name, uint64_t *nsec, size_t n, 
 
 static inline void bench_print(const char *name, uint64_t *nsec, size_t n, size_t per_sample) {
         bench_print_rate(name, nsec, n, per_sample, 0);
+}
+
+/* A thread that works in windows of time, and the nanoseconds of each of its steps, of all windows. */
+typedef struct BenchThread {
+        pthread_t thread;
+        void (*step)(void *arg);
+        void *arg;
+        uint64_t until; /* of the present window */
+        uint64_t *nsec;
+        size_t n, room;
+} BenchThread;
+#define BENCH_WINDOW_NSEC 250000000U
+
+static inline void *bench_steps(void *arg) {
+        BenchThread *b = arg;
+
+        for (uint64_t begun; (begun = bench_nsec()) < b->until; b->nsec[b->n++] = bench_nsec() - begun) {
+                if (b->n == b->room && !(b->nsec = reallocarray(b->nsec, b->room = b->room ? b->room * 2 : 1024, sizeof *b->nsec)))
+                        abort();
+                b->step(b->arg);
+        }
+        return NULL;
+}
+
+/* Returns the nanoseconds until the last thread was done. */
+static inline uint64_t bench_window(BenchThread *b, size_t n) {
+        uint64_t begun = bench_nsec();
+
+        for (size_t i = 0; i < n; i++) {
+                b[i].until = begun + BENCH_WINDOW_NSEC;
+                if (pthread_create(&b[i].thread, NULL, bench_steps, &b[i]) != 0)
+                        abort();
+        }
+        for (size_t i = 0; i < n; i++)
+                pthread_join(b[i].thread, NULL);
+        return bench_nsec() - begun;
+}
+
+/* Prints all steps of n threads, called `noun` ("client"), as one line; took: the nanoseconds of all windows. Frees the samples. */
+static inline void bench_print_threads(const char *name, const char *noun, BenchThread *b, size_t n, uint64_t took) {
+        char text[96];
+        size_t total = 0;
+        uint64_t *all;
+
+        for (size_t i = 0; i < n; i++)
+                total += b[i].n;
+        all = calloc(total + 1, sizeof *all);
+        if (!all)
+                abort();
+        total = 0;
+        for (size_t i = 0; i < n; i++) {
+                memcpy(all + total, b[i].nsec, b[i].n * sizeof *all);
+                total += b[i].n;
+                free(b[i].nsec);
+        }
+        snprintf(text, sizeof text, "%s, %zu %s%s", name, n, noun, n > 1 ? "s" : "");
+        bench_print_rate(text, all, total, 1, (double)total / ((double)took / 1e9));
+        free(all);
 }

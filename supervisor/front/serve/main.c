@@ -3,6 +3,7 @@
 #include "serve/serve.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/path-lookup.h"
@@ -337,6 +338,7 @@ int main(int argc, char **argv) {
         int e;
 
         json_wipe_freed();
+        hash_many();
         json_object_seed(0);
         store_set_command("lethe-serve");
         sem_init(&s.starts, 0, STARTS_AT_ONCE);

@@ -12,7 +12,8 @@ struct Change {
         uint8_t bytes[]; /* key, then the old value */
 };
 
-/* Drops go from the newest note: most notes lie in one block, as a stack. Larger notes are on the heap. */
+/* Drops go from the newest note: most notes lie in one block, as a stack. Larger notes are on the heap. The block goes
+ * from member to member, overwritten: a new block for each costs the allocator more than the notes. */
 #define STACK_BYTES (32 * 1024)
 
 static Change *journal_make(Txn *t, size_t n) {
@@ -20,7 +21,7 @@ static Change *journal_make(Txn *t, size_t n) {
 
         n = (n + 7) & ~(size_t)7;
         if (!t->journal && n <= STACK_BYTES)
-                t->journal = malloc(STACK_BYTES);
+                t->journal = t->store->journal ? TAKE_PTR(t->store->journal) : malloc(STACK_BYTES);
         if (!t->journal || n > STACK_BYTES - t->n_journal)
                 return malloc(n);
         c = (Change *)(t->journal + t->n_journal);
@@ -46,9 +47,10 @@ void journal_drop(Txn *t) {
         Change *c = t->changes;
 
         t->changes = c->before;
-        if (t->journal && (uint8_t *)c >= t->journal && (uint8_t *)c < t->journal + STACK_BYTES)
+        if (t->journal && (uint8_t *)c >= t->journal && (uint8_t *)c < t->journal + STACK_BYTES) {
                 t->n_journal = (size_t)((uint8_t *)c - t->journal);
-        else
+                explicit_bzero(c, sizeof(*c) + c->n_key + c->n_value);
+        } else
                 free(c);
 }
 
@@ -63,6 +65,13 @@ int journal_undo(Txn *t, const Change *until) {
                                                : LMDB(mdb_del(t->mdb, t->store->dbi[c->table], &k, NULL)));
         }
         return r;
+}
+
+void journal_end(Txn *t) {
+        while (t->changes)
+                journal_drop(t);
+        if (!t->store->journal)
+                t->store->journal = TAKE_PTR(t->journal);
 }
 
 void journal_free(Txn *t) {

@@ -17,4 +17,6 @@ int journal_note(Txn *t, Table table, Bytes key, Bytes was);
 void journal_drop(Txn *t);
 /* Restores rows back to the note `until` (NULL: all). Returns 0 or -errno: the transaction is unusable. */
 int journal_undo(Txn *t, const Change *until);
+/* For the ticket's holder, after the last write: the next member of the store may use the memory. */
+void journal_end(Txn *t);
 void journal_free(Txn *t);

@@ -40,6 +40,7 @@ void store_free(Store *s) {
         key_free(s);
         closep(&s->dir_fd);
         fault_guard_remove(s);
+        free(s->journal);
         free(s->anchor);
         free(s->dir);
         free(s);

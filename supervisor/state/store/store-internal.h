@@ -46,6 +46,7 @@ struct Store {
         int wal_fd;      /* -1: no file */
         uint8_t *wal_bytes;    /* its bytes, for the ticket's holder */
         _Atomic bool said_broken; /* a broken record was reported */
+        uint8_t *journal; /* a block for journal.h, zeros; for the ticket's holder; NULL: none */
         WalChain chain;  /* in the open batch, for the ticket's holder */
         WalChain chain_before; /* the chain before the last record was written */
         unsigned keeps;   /* the number of records that may wait for one commit of LMDB */

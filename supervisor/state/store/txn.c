@@ -311,6 +311,7 @@ static void txn_join(Txn *t, bool ahead) {
         TxnBatch *b = t->batch;
 
         txn_hand_in(t);
+        journal_end(t);
         t->ahead = ahead && !t->slots;
         b->n_ahead += t->ahead;
         b->n_plain += !t->ahead;
@@ -428,6 +429,7 @@ static void txn_abort_write(Txn *t) {
 
                 if (r < 0)
                         b->broken = r;
+                journal_end(t);
                 txn_pass_on(t);
         }
         batch_unref(b);
