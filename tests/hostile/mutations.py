@@ -75,6 +75,7 @@ HELD_START, NOT_HELD = "no name and no content that is held holds a start", "the
 SERVES_NOBODY = "an_interpreter_with_a_thread_or_something_shared_serves_nobody"
 
 OBJECT_APPLY, OBJECT_CHILDREN, OBJECT_NEXT = (f"supervisor/state/object/{x}.c" for x in ("memory-apply", "memory-delegation", "select-next"))
+OBJECT_MADE, OBJECT_AHEAD = "supervisor/state/object/cycle.c", "state/object/test-object-ahead"
 OBJECT_ROW, OBJECT_WAKE, OBJECT_STORE = "supervisor/state/record/object-project.c", "state/object/test-object-wake", "state/object/test-object-object"
 EXECUTION_TEST = "state/engine/test-engine-execution"
 OBJECT_CYCLE, OBJECT_TRANSFER, OBJECT_VERIFY = (f"state/object/test-object-{x}" for x in ("cycle", "transfer", "verify"))
@@ -1201,6 +1202,10 @@ MUTATIONS = [
              "events_that_contradict_the_rows", runner=OBJECT_WAKE),
     Mutation("objects: the entries end at the head of the row (O-8)", [("supervisor/state/object/object-read.c", "memcmp(m.head, row->head, sizeof(m.head)) != 0 || ", "")],
              "the_head_is_kept", runner=OBJECT_HISTORY),
+    Mutation("objects: a cycle made ahead gives way to another writer (O-43)", [(OBJECT_MADE, "memcmp(row.p, h->bytes, row.n) != 0)", "0)"), (OBJECT_MADE, "row.n != h->n_bytes ||", "")],
+             "gives_way_to_another_writer", runner=OBJECT_AHEAD),
+    Mutation("objects: a cycle made ahead looks at the facts again (O-11)", [(OBJECT_MADE, "return r < 0 ? r : json_equal(facts, h->y.facts);", "return r < 0 ? r : 1;")],
+             "looks_at_the_facts_again", runner=OBJECT_AHEAD),
     Mutation("objects: no entry takes the place of another (O-6, O-43)", [(OBJECT_ROW, "n != (c->is_new ? 0 : had) ||", ""),
              (OBJECT_ROW, "r = table_add(c->t, TABLE_OBJECT, BYTES(key, object_entry_key(c->id, n, key))", "r = table_put(c->t, TABLE_OBJECT, BYTES(key, object_entry_key(c->id, n, key))")],
              "two_evaluators_of_one_head", runner=OBJECT_HISTORY),

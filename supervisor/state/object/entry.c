@@ -171,7 +171,7 @@ static int entry_check_canonical(const json_t *o, const char *text, size_t n, Di
                     "the entry is not in the canonical form of RFC 8785 from byte %zu on", i + 1);
 }
 
-/* Reads TEXT, which *ret owns then. Neither the key's id nor the signature is set. */
+/* Reads TEXT, which *ret owns then. Neither the key's id nor the signature is set; the form of TEXT is not checked. */
 static int entry_read(char **text, size_t n, Entry *ret, Diag *reterr) {
         _cleanup_json_ json_t *o = NULL;
         int r;
@@ -185,7 +185,7 @@ static int entry_read(char **text, size_t n, Entry *ret, Diag *reterr) {
                 diag_prefix(reterr, "the entry's JSON");
                 return OBJECT_E_SYNTAX;
         }
-        r = r ?: entry_check_members(o, reterr) ?: entry_check_canonical(o, *text, n, reterr);
+        r = r ?: entry_check_members(o, reterr);
         if (r != 0)
                 return r;
         *ret = (Entry){
@@ -294,7 +294,7 @@ int entry_parse(const char *line, size_t n, Entry *ret, Diag *reterr) {
                 return -ENOMEM;
         memcpy(text, line, n);
         text[n] = 0;
-        r = entry_read(&text, n, &read, reterr);
+        r = entry_read(&text, n, &read, reterr) ?: entry_check_canonical(read.json, read.text, n, reterr);
         if (r != 0)
                 return r;
         if (base64_decode(tail + ENTRY_TAIL - ENTRY_SIG_CHARS, ENTRY_SIG_CHARS, read.sig, sizeof(read.sig)) !=
