@@ -992,8 +992,12 @@ MUTATIONS = [
              "a child has no more than its parent", cases="object-hostile.py"),
     Mutation("objects: a parent that comes late has no wider children (O-25)", [("supervisor/state/object/import-scope.c", "        if (i->common > 0) /* the children", "        if (true) /* the children")],
              "a parent that comes after its child", cases="object-hostile.py"),
-    Mutation("objects: a pace below the least is refused (O-31)", [("supervisor/state/object/intent.c", "#define INTENT_PACE_LEAST (10 * INTENT_MSEC)", "#define INTENT_PACE_LEAST INTENT_MSEC")],
+    Mutation("objects: a pace below the least is refused (O-31)", [("supervisor/state/object/intent.c", "INTENT_SEC, INTENT_PACE_LEAST}", "INTENT_SEC, INTENT_MSEC}")],
              "refused", runner=INTENT),
+    Mutation("objects: a pace below the least is no pace (O-31)", [("supervisor/state/object/select.c", "MAX(json_number(pace, \"min_usec\"), (uint64_t)INTENT_PACE_LEAST)", "json_number(pace, \"min_usec\")")],
+             "a pace of an older version", cases="object-hostile.py"),
+    Mutation("objects: a backoff below the least is none (O-31)", [("supervisor/state/object/select.c", "delay = MAX(delay, (uint64_t)INTENT_PACE_LEAST);", "")],
+             "rules", runner=OBJECT_SELECT),
     Mutation("objects: a clock that was set back ends a wait of a length (O-31)", [("supervisor/state/object/trigger-holds.c", "if (view->now_usec < due && !set_back)", "if (view->now_usec < due && (!set_back || true))")],
              "clock_of_a_sleeper", runner=OBJECT_SELECT),
     # --- objects: files of others, and children

@@ -10,7 +10,6 @@
 #define INTENT_ROUNDS_MOST 1000000000
 #define INTENT_ATTEMPTS_MOST 1000000
 #define INTENT_MSEC UINT64_C(1000)
-#define INTENT_PACE_LEAST (10 * INTENT_MSEC) /* a wait that always holds makes no more than 100 rounds a second */
 #define INTENT_SEC UINT64_C(1000000)
 #define INTENT_DAY (UINT64_C(86400) * INTENT_SEC)
 
@@ -34,7 +33,8 @@ static int intent_read_pace(const IntentForm *f, const FormPlace *at, const json
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(rows); i++) {
                 uint64_t t = rows[i].standard;
 
-                e = form_duration(f, at, v, rows[i].name, rows[i].least, 365 * INTENT_DAY, &t, NULL);
+                e = form_duration(f, at, v, rows[i].name,
+                                  json_object_get(v, rows[i].complete) ? INTENT_MSEC : rows[i].least, 365 * INTENT_DAY, &t, NULL);
                 e = e ?: form_put(to, rows[i].complete, json_u64(t));
         }
         if (e == 0 && json_number(to, "min_usec") > json_number(to, "max_usec"))

@@ -116,7 +116,7 @@ int select_dormancy(Selection *s, const char *reason, json_t *trigger) {
         if (r < 0)
                 return r;
         if (r > 0)
-                not_before = MIN(memory_add(s->now, json_number(pace, "min_usec")), JSON_TIME_MAX);
+                not_before = MIN(memory_add(s->now, MAX(json_number(pace, "min_usec"), (uint64_t)INTENT_PACE_LEAST)), JSON_TIME_MAX);
         return select_take(s, ACTION_DORMANCY, reason,
                            json_pack("{s:O, s:s, s:o}", "trigger", taken, "reason", reason, "not_before",
                                      json_u64(not_before)));
@@ -276,6 +276,7 @@ static int select_backoff(Selection *s) {
             json_is_true(json_object_get(fold, "waited")))
                 return 0;
         delay = backoff_delay_usec(json_object_get(s->with, "pace"), weight, json_number(fold, "latency_usec"));
+        delay = MAX(delay, (uint64_t)INTENT_PACE_LEAST);
         at = MIN(memory_add(MIN(json_number(fold, "last_time"), s->now), delay), JSON_TIME_MAX);
         if (at <= s->now)
                 return 0;

@@ -288,6 +288,17 @@ def a_parent_that_comes_after_its_child():  # O-25
 
 
 @case
+def a_pace_of_an_older_version():  # O-31, O-41: an object from before the least of 10 ms goes on, at 10 ms
+    fast = {"base_usec": 1000, "max_usec": 1000, "min_usec": 1000, "target_usec": 1000000}
+    c = Chain().begin(FRIEND, complete({"wait": {"elapsed": {"at": 1}}}, pace=fast), SCOPE)
+    same(take(c.file()), "new")
+    same(cycle(c.object)["action"], "dormancy")
+    last = json.loads(lethe("object", "history", c.object, "--json").out.splitlines()[-1])
+    same(int(last["data"]["not_before"]) - int(last["time"]), 10000)
+    holds()
+
+
+@case
 def nothing_is_left_of_all_that():
     check(STORE)
     holds()

@@ -146,6 +146,7 @@ static const struct {
         {"a proposed one beside the steps", MAY("delegate"), NULL, "partial cycle child:1000:success", NULL, "{\"delegate\":[" CHILD "]}", NULL, NULL, NULL, ACTION_EXECUTION, "step", "\"attempt\":1"},
         /* rule 9, O-49..O-52 */
         {"backs off", WITH("{}"), NULL, "failure", NULL, NULL, NULL, NULL, NULL, ACTION_DORMANCY, "backoff", "\"backoff\":{\"delay_usec\":1624504,\"w\":7},\"not_before\":0,\"reason\":\"backoff\",\"trigger\":{\"elapsed\":{\"at\":1700000001624504}}"},
+        {"backs off by a pace of an older store", WITH("{\"pace\":{\"base_usec\":1000,\"min_usec\":1000,\"max_usec\":1000}}"), NULL, "failure", NULL, NULL, NULL, NULL, NULL, ACTION_DORMANCY, "backoff", "\"delay_usec\":10000"},
         {"backs off longer", WITH("{}"), NULL, "failure +9 timeout", NULL, NULL, NULL, NULL, NULL, ACTION_DORMANCY, "backoff", "\"w\":17"},
         {"a slow one", WITH("{}"), NULL, "failure", "{\"latency_usec\":10000000}", NULL, NULL, NULL, NULL, ACTION_DORMANCY, "backoff", "\"delay_usec\":3249008"},
         {"backed off", WITH("{}"), NULL, "failure +2", NULL, NULL, NULL, NULL, NULL, ACTION_EXECUTION, "step", "\"attempt\":2"},

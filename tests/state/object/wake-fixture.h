@@ -42,7 +42,7 @@ static inline int wake_entry_with(Txn *t, const char *id, uint64_t n, const char
         char head[HASH_HEX_MAX], text[64];
         json_t *keys = wake ? json_loads(wake, 0, NULL) : NULL, *o;
 
-        cr_assert(!wake || keys, "%s", wake);
+        cr_assert(!wake || keys, "%s", wake ?: "");
         snprintf(text, sizeof(text), "%s %" PRIu64, id, n);
         o = json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:s, s:s, s:o*, s:o*}", "object", id, "n", json_u64(n), "kind", kind,
                       "state", state, "head", hash_hex(text, strlen(text), head), "time_usec", json_u64(1000 + n), "keyid",
