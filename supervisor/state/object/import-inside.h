@@ -15,7 +15,7 @@ typedef struct Import {
         bool other;      /* another object with the id is here */
 } Import;
 
-/* The checks of import-check.c and import-scope.c change nothing in the store. They return 0, a positive EngineCode with
+/* The checks of import-check.c and import-scope.c leave the store as is. Return values: 0, a positive EngineCode with
  * a message, -errno. */
 /* O-9: the keys of the file; fills keys and unknown. */
 int import_judge_keys(Import *i, Diag *reterr);
@@ -26,6 +26,6 @@ int import_check_trust(const Import *i, Diag *reterr);
 /* Bounds: keys without trust in the row, and objects.max of the policy (O-25). */
 int import_check_room(const Import *i, Diag *reterr);
 int import_check_max(const Import *i, Diag *reterr);
-/* O-25: a child has no more than its parent, in whichever order they come. */
+/* O-25: the scope of a child is within the scope of the parent, in any order of imports. */
 int import_check_parent(const Import *i, Diag *reterr);
 int import_check_children(const Import *i, Diag *reterr);

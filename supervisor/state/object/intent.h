@@ -26,8 +26,8 @@
 
 #include "object/entry.h"
 
-/* usec; a wait that always holds makes no more than 100 rounds a second. Older stores and files have less in complete
- * forms: selection takes this for less. */
+/* usec: waits that always hold make at most 100 rounds a second. Older stores and files have less in complete
+ * forms: selection takes the least then. */
 #define INTENT_PACE_LEAST 10000
 #define INTENT_BYTES_MAX (64 * 1024) /* of the complete form, canonical */
 #define INTENT_JSON_DEPTH 80         /* levels of JSON; an entry may have ENTRY_DEPTH_MAX */
