@@ -1421,7 +1421,7 @@ def main():
         with open(o.table, "w", encoding="utf-8") as f:
             f.write("# Each defence, taken away once\n\nMade by tests/hostile/mutations.py: the defence is removed from a copy of the source, and the attack that "
                     "it is for is run\nagainst what that builds. Where two layers stand for the same thing, both were removed, and the first column says so. What\nhas spaces in its "
-                    "name is a case of tests/front/cli.\n\n"
+                    "name is a case of a test in Python, what has underscores is a unit test.\n\n"
                     "| defence removed | attack | as | what happened then |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
     return 1 if quiet else 0
 
