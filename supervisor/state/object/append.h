@@ -44,8 +44,8 @@ int append_instantiated(Appending *a, const char *id, const json_t *intent, cons
  * number of the entry, may be NULL. Returns 0, OBJECT_E_MOVE (O-18), OBJECT_E_SIZE, -errno. */
 int append_entry(Appending *a, EntryKind kind, const json_t *outcome, const json_t *data, uint64_t *ret_n,
                  Diag *reterr);
-/* Appends the entries to the ledger. *row (owned): the object's row in t, with which the entries were made. Returns 0 or
- * -errno. */
+/* Appends the entries to the ledger. *row (owned): the object's row in t, with which the entries were made. Returns 0
+ * or -errno. */
 int append_made(Txn *t, const char *who, AppendLater *l, json_t **row);
 /* Appends a signed entry of a bundle. last: of several, so that the rows of due and wake are made: a dormant object is
  * due at once, because another node has been met. The caller has verified chain and signature, and has the memory

@@ -71,8 +71,8 @@ typedef struct ObjectCycle {
         uint64_t lock;           /* store_own_lock() of the performer, for the event of `started` */
         struct ObjectAhead *ahead; /* of object_cycle_ahead() with the same id and the same other members; or NULL */
 } ObjectCycle;
-/* Selects, makes and signs the entries of a cycle before the write transaction, in a snapshot: object_cycle() appends them
- * when row and facts are still as seen, else does the work again. NULL: not possible for this cycle, or a failure that
+/* Selects, makes and signs the entries of a cycle before the write transaction, in a snapshot: object_cycle() appends
+ * them when row and facts are still as seen, else does the work again. NULL: not possible for this cycle, or a failure that
  * object_cycle() reports. The calling thread has no write transaction open; what *c points to stays until
  * object_cycle(). */
 typedef struct ObjectAhead ObjectAhead;
