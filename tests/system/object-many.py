@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Very many dormant objects: what they take on the disk and in memory, what a daemon does while nothing is due, when those wake that are, and how long an event
 takes that wakes a thousand. Prints what depends on the machine, and checks what may not: nobody wakes early, twice, or not at all, and sleep appends nothing.
-LETHE_OBJECT_MANY: how many (2000); LETHE_OBJECT_REST: seconds at rest (5). TAP.
+LETHE_OBJECT_MANY: how many (2000); LETHE_OBJECT_REST: seconds at rest (5); LETHE_OBJECT_FILLED: a folder that gets the filled store, or has it from an earlier
+run with the same LETHE_OBJECT_MANY: a million objects take minutes. TAP.
 
 usage: object-many.py LETHE OBJECT-FILL root|user
 """
 import datetime
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -23,6 +25,7 @@ FILL = os.path.abspath(sys.argv[2])
 MANY = int(os.environ.get("LETHE_OBJECT_MANY", "2000"))
 REST = float(os.environ.get("LETHE_OBJECT_REST", "5"))
 WOKEN = min(1000, MANY // 2)  # by one event
+FILLED = os.environ.get("LETHE_OBJECT_FILLED")
 DUE = 20
 FAR_ASLEEP = MANY - WOKEN - DUE  # in all as many as the policy allows by default, where MANY is a million
 FAR = 4000000000 * 1000000  # the year 2096
@@ -68,8 +71,21 @@ def tell(text):
     print("# " + text, flush=True)
 
 
+def copy(source, target):
+    names = [name for name in ("store", "anchor", "woken") if os.path.exists(os.path.join(source, name))]
+    subprocess.run(["cp", "-a", *(os.path.join(source, name) for name in names), target], check=True)
+    os.sync()
+
+
 @case
 def many_objects_fall_asleep():  # O-29 O-30
+    if FILLED and os.path.exists(FILLED + "/woken"):
+        copy(FILLED, node.folder)
+        with open(node.folder + "/woken", encoding="ascii") as f:
+            woken.extend(f.read().split())
+        same(len(set(woken)), WOKEN)
+        tell("the objects of %s; data.mdb has %d bytes for each" % (FILLED, on_disk() // (FAR_ASLEEP + WOKEN)))
+        return
     node.must("slot", "define", "go", "--schema", node.file({"type": "integer"}))
     before = on_disk()
     _, took = fill(FAR_ASLEEP, FAR)
@@ -77,6 +93,12 @@ def many_objects_fall_asleep():  # O-29 O-30
     woken.extend(fill(WOKEN, "event", "go")[0])
     same(len(set(woken)), WOKEN)
     tell("%d objects in %.1f s; data.mdb grew by %d bytes for each" % (FAR_ASLEEP, took, figures["disk"] // FAR_ASLEEP))
+    if FILLED:
+        with open(node.folder + "/woken", "w", encoding="ascii") as f:
+            f.write("\n".join(woken))
+        shutil.rmtree(FILLED, ignore_errors=True)
+        os.makedirs(FILLED)
+        copy(node.folder, FILLED)
 
 
 @case
@@ -94,27 +116,33 @@ def nothing_happens_while_nothing_is_due():  # O-32 O-33: a daemon at rest appen
                                                                                                             begun["RssAnon"]))
 
 
-last = [None]
+quiet = [None, 0]  # the ticks of the last look, and how many looks saw them and no thread at work
 
 
 def ticks_settled():
+    """A busy machine gives no processor for a while: then a thread has ticks of before, and is ready to run."""
+    states = []
+    for task in os.listdir("/proc/%d/task" % node.daemon.pid):
+        with open("/proc/%d/task/%s/stat" % (node.daemon.pid, task), encoding="utf-8") as f:
+            states.append(f.read().rsplit(")", 1)[1].split()[0])
     now = ticks(node.daemon.pid)
-    settled, last[0] = now == last[0], now
-    return settled
+    quiet[:] = [now, quiet[1] + 1 if now == quiet[0] and set(states) == {"S"} else 0]
+    return quiet[1] >= 3
 
 
 @case
 def those_that_are_due_wake_at_their_time_and_not_before():  # O-31 O-34
-    first = (time.time_ns() // 1000) + 3000000
-    due = {node.create({"do": {"wait": {"elapsed": {"at": first + k * 100000}}}}): first + k * 100000 for k in range(DUE)}
-    late = []
+    due, late = {}, []
+    for _ in range(DUE):
+        at = (time.time_ns() // 1000) + 2000000
+        due[node.create({"do": {"wait": {"elapsed": {"at": at}}}})] = at
     for id, at in due.items():
         time.sleep(max(0, at / 1e6 + 0.3 - time.time()))
         wait_for(lambda: node.show(id)["state"] == "terminated", "the end of %s" % id, every=0.05)
         history = node.history(id)
         same(kinds(history), ["instantiated", "evaluation", "dormant", "reentry", "evaluation", "terminated"], id)
-        late.append(usec(history[3]) - at)
-        check(late[-1] >= 0, "%s woke %d us before its time" % (id, -late[-1]))
+        check(usec(history[3]) >= at, "%s woke %d us before its time" % (id, at - usec(history[3])))
+        late.append(usec(history[3]) - max(at, usec(history[2])))  # the machine may be so busy that the object fell asleep after its time
     late.sort()
     tell("wake-up after the due time, of %d: median %.1f ms, most %.1f ms" % (DUE, late[DUE // 2] / 1e3, late[-1] / 1e3))
 

@@ -106,7 +106,7 @@ void cli_print_text(const char *before, const json_t *text) {
         putchar('\n');
 }
 
-int print_json(FILE *out, const json_t *v) {
+int print_json_part(FILE *out, const json_t *v) {
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r = v ? json_canonical(v, &text, &n) : -ENOMEM;
@@ -114,10 +114,17 @@ int print_json(FILE *out, const json_t *v) {
         if (r < 0)
                 return r;
         print_safe(out, text, n);
-        fputc('\n', out);
         if (out == stdout)
                 cli_answer.answered = true;
         return 0;
+}
+
+int print_json(FILE *out, const json_t *v) {
+        int r = print_json_part(out, v);
+
+        if (r == 0)
+                fputc('\n', out);
+        return r;
 }
 
 int cli_end(int code) {

@@ -91,6 +91,8 @@ void cli_print_safe(const char *text);
 void cli_print_text(const char *before, const json_t *text);
 /* A line of canonical JSON. Returns 0 or -errno. */
 int print_json(FILE *out, const json_t *v);
+/* The same without the end of the line: a part of a longer answer. */
+int print_json_part(FILE *out, const json_t *v);
 /* Prints o (stolen) as a verb's answer. Returns code, or EXIT_NOT after a message. */
 int cli_print(const char *verb, int code, json_t *o);
 /* Prints o (stolen) as an item of a series, which is not the answer. Returns 0 or -errno. */

@@ -16,7 +16,7 @@ static const char *object_time(uint64_t usec, char out[static CLOCK_TEXT_MAX]) {
         return usec ? clock_format(usec, out) : "-";
 }
 
-/* The member "intent" of object_list(): {"skill": NAME}, {"delegate": n}, {"wait": true} or {"steps": n}. */
+/* The member "intent" of object_each(): {"skill": NAME}, {"delegate": n}, {"wait": true} or {"steps": n}. */
 static void object_print_do(const json_t *todo) {
         if (json_object_get(todo, "skill"))
                 action_show(todo, "skill", "skill ");
@@ -44,10 +44,27 @@ static void object_print_row(const json_t *o) {
         putchar('\n');
 }
 
+/* Rows are printed as they are read: a million objects are a list, too. */
+typedef struct ObjectListing {
+        bool json;
+        uint64_t n;
+} ObjectListing;
+
+static int object_list_print(void *user, const json_t *one) {
+        ObjectListing *l = user;
+
+        if (!l->json)
+                object_print_row(one);
+        else if (fputs(l->n > 0 ? "," : "{\"objects\":[", stdout) < 0 || print_json_part(stdout, one) < 0)
+                return -ENOMEM;
+        l->n++;
+        return ferror(stdout) ? -EPIPE : 0; /* nobody reads any more: cli_done() says so */
+}
+
 int cmd_object_list(ActionArgs *a) {
         const char *said = a->o.value['T'];
         ObjectState state = said ? object_state_of(said) : OBJECT_NONE;
-        json_t *list = NULL;
+        ObjectListing l = {.json = a->o.json};
         int r = said && state == OBJECT_NONE
                         ? cli_usage(a->verb,
                                     "--state: '%s' is no state: instantiated, evaluation, execution, mutation, "
@@ -55,8 +72,13 @@ int cmd_object_list(ActionArgs *a) {
                                     said)
                         : EXIT_OK;
 
-        r = r ?: action_begin(a, false) ?: action_end(a, object_list(a->t, state, &list));
-        return r ?: action_rows(a, json_pack("{s:o}", "objects", list), "objects", object_print_row);
+        if (r != EXIT_OK || (r = action_begin(a, false)) != EXIT_OK)
+                return r;
+        r = object_each(a->t, state, object_list_print, &l);
+        r = action_end(a, r == -EPIPE ? 0 : r);
+        if (r == EXIT_OK && l.json)
+                puts(l.n > 0 ? "],\"version\":1}" : "{\"objects\":[],\"version\":1}");
+        return r ?: cli_done(a->verb, EXIT_OK);
 }
 
 /* An object whole, from row and memory. Returns as object_memory(). */

@@ -193,25 +193,24 @@ static json_t *object_list_one(const ObjectRow *o) {
         return TAKE_PTR(one);
 }
 
-int object_list(Txn *t, ObjectState state, json_t **ret) {
-        _cleanup_json_ json_t *list = json_array();
+int object_each(Txn *t, ObjectState state, int (*each)(void *user, const json_t *one), void *user) {
         char id[REGION_ID_MAX] = "";
-        int r = list ? object_row_next(t, NULL, id) : -ENOMEM;
+        int r = object_row_next(t, NULL, id);
 
-        for (; r == 0; r = object_row_next(t, id, id)) {
+        for (; r == 0; r = r ?: object_row_next(t, id, id)) {
                 _cleanup_object_row_ ObjectRow o = {0};
+                _cleanup_json_ json_t *one = NULL;
                 Diag d;
 
                 r = object_get(t, id, &o, &d);
                 if (r != 0)
                         return r > 0 ? -EUCLEAN : r;
-                if ((state == OBJECT_NONE || o.state == state) && json_array_append_new(list, object_list_one(&o)) < 0)
-                        return -ENOMEM;
+                if (state != OBJECT_NONE && o.state != state)
+                        continue;
+                one = object_list_one(&o);
+                r = one ? each(user, one) : -ENOMEM;
         }
-        if (r != -ENOENT)
-                return r;
-        *ret = TAKE_PTR(list);
-        return 0;
+        return r == -ENOENT ? 0 : r;
 }
 
 /* {"version","value"?}; null: not defined. */

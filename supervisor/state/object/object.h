@@ -37,9 +37,11 @@ int object_memory(Txn *t, const ObjectRow *row, bool whole, ObjectMemory *ret, D
 int object_memory_kept(Txn *t, const ObjectRow *row, ObjectMemory *ret, Diag *reterr);
 /* Array of entries as JSON (with "hash", "keyid" and "seq" added), from `from` on. */
 int object_history(Txn *t, const ObjectRow *row, uint64_t from, json_t **ret, Diag *reterr);
-/* Array of {"object","state","n","due"?: usec,"intent": {"skill": NAME} | {"delegate": n} | {"wait": true} |
- * {"steps": n},"parent"?,"reason"?,"status"?,"away"?,"forked"?,"behind"?,"unknown"?}, by id; state OBJECT_NONE: all. */
-int object_list(Txn *t, ObjectState state, json_t **ret);
+/* Calls each() for each object in this state (OBJECT_NONE: all), by id, with {"object","state","n","due"?: usec,
+ * "intent": {"skill": NAME} | {"delegate": n} | {"wait": true} | {"steps": n},"parent"?,"reason"?,"status"?,"away"?,
+ * "forked"?,"behind"?,"unknown"?}, borrowed: the memory does not grow with the number of objects. Returns 0, -errno,
+ * or what each() returned, if not 0. */
+int object_each(Txn *t, ObjectState state, int (*each)(void *user, const json_t *one), void *user);
 /* The facts of trigger.h for needs: {"slots","objects","events"}. row: of the asking object, or NULL; member "woken"
  * has the events. */
 int object_facts(Txn *t, const ObjectRow *row, const json_t *needs, json_t **ret);

@@ -95,11 +95,12 @@ static int ledger_side_event(LedgerSide *s, const json_t *o) {
         return region ? ledger_side_effect(s, type, region) : 0;
 }
 
-/* Without suspect regions only entries about objects are parsed. */
+/* Without suspect regions only entries about objects are parsed, or about the one. */
 static bool ledger_side_skips(const LedgerSide *s, Bytes entry) {
-        static const char member[] = "\"object\":\"";
+        char member[sizeof("\"object\":\"") + REGION_ID_LEN];
+        int n = snprintf(member, sizeof(member), "\"object\":\"%s", s->id ?: "");
 
-        return json_object_size(s->bad) == 0 && !memmem(entry.p, entry.n, member, sizeof(member) - 1);
+        return json_object_size(s->bad) == 0 && !memmem(entry.p, entry.n, member, (size_t)n);
 }
 
 int verify_ledger(Txn *t, const char *id, json_t *findings, size_t *n) {

@@ -2,6 +2,7 @@
 #include "tests/state/engine/gather-fixture.h"
 #include "tests/state/object/object-fixture.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
 // O-1, O-2, O-3, O-25: a creation that is refused leaves nothing
@@ -45,7 +46,7 @@ Test(object, refused_creations) {
 
                 cr_expect_eq(r, bad[i].code, "%s: %d %s", bad[i].name, r, d.text);
                 cr_expect(*d.text, "%s", bad[i].name);
-                cr_assert_eq(object_list(t, OBJECT_NONE, &list), 0);
+                list = wake_list(t, OBJECT_NONE);
                 cr_expect_eq(json_array_size(list), 1, "%s", bad[i].name);
         }
         wake_same(t, "after");
@@ -199,7 +200,7 @@ Test(object, the_end) {
                 cr_assert_eq(object_get(t, id, &row, &f.d), 0);
                 cr_assert_eq(object_history(t, &row, 0, &history, &f.d), 0);
                 cr_expect_eq(json_array_size(history), row.n);
-                cr_assert_eq(object_list(t, OBJECT_TERMINATED, &list), 0);
+                list = wake_list(t, OBJECT_TERMINATED);
                 cr_expect_str_eq(json_str(json_array_get(list, 0), "reason"), "requested");
                 wake_same(t, object_state_name(from[i]));
                 store_fixture_commit(&f, t);
@@ -279,13 +280,37 @@ Test(object, of_a_parent) {
         cr_assert_eq(object_create(t, &(ObjectNew){.who = "uid:0", .intent = intent, .policy = "p", .now_usec = NOW, .id = "01000000000000000000000001",
                                                    .parent = parent, .serial = 1}, child, NULL, &f.d), 0, "%s", f.d.text);
         cr_expect_str_eq(child, "01000000000000000000000001");
-        cr_assert_eq(object_list(t, OBJECT_NONE, &list), 0);
+        list = wake_list(t, OBJECT_NONE);
         cr_expect_str_eq(json_str(json_array_get(list, 0), "parent"), parent);
         wake_entry(t, "01000000000000000000000002", 0, "dormant", "dormant", UINT64_MAX, NULL);
         cr_assert_eq(wake_event(t, "object.armed", json_pack("{s:s, s:i, s:[[s+, n]]}", "object", "01000000000000000000000002", "n", 1, "wake", "child/", parent)), 0);
         cr_assert_eq(object_end(t, child, "uid:0", "requested", &answer, &f.d), 0, "%s", f.d.text);
         cr_expect_eq(wake_due_of(t, "01000000000000000000000002"), 0);
         wake_same(t, "after");
+        store_abort(t);
+}
+
+static int told(void *n, const json_t *one) {
+        cr_expect_str_eq(json_str(one, "state"), "instantiated");
+        return ++*(int *)n == 1 ? 7 : 0;
+}
+
+/* Rows are told as they are read, so that a list of a million needs no memory for them: the later row is damaged, and the first was told before. */
+Test(object, a_list_reads_a_row_at_a_time) {
+        _cleanup_store_fixture_ StoreFixture f;
+        char one[REGION_ID_MAX], two[REGION_ID_MAX];
+        uint8_t key[64];
+        int n = 0;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_WRITE);
+        t = store_fixture_begin(&f, true);
+        created(t, one);
+        created(t, two);
+        cr_assert_eq(table_put(t, TABLE_OBJECT, object_row_key(strcmp(one, two) < 0 ? two : one, "row", key), BYTES_STR("{}")), 0);
+        cr_expect_eq(object_each(t, OBJECT_NONE, told, &n), 7, "each() ends the list");
+        cr_expect_eq(object_each(t, OBJECT_NONE, told, &n), -EUCLEAN);
+        cr_expect_eq(n, 2, "the first row was told in both");
         store_abort(t);
 }
 

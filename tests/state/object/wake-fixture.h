@@ -111,6 +111,18 @@ static inline void wake_slot(Txn *t, const char *name, int value) {
         cr_assert_eq(engine_slot_put(t, "uid:0", name, v, -1, &seq, &version, &d), 0, "%s", d.text);
 }
 
+static inline int wake_listed(void *list, const json_t *one) {
+        return json_array_append(list, (json_t *)one);
+}
+
+/* An array of what object_each() tells. */
+static inline json_t *wake_list(Txn *t, ObjectState state) {
+        json_t *list = json_array();
+
+        cr_assert_eq(object_each(t, state, wake_listed, list), 0);
+        return list;
+}
+
 /* The tables are the fold of the ledger, byte for byte. */
 static inline void wake_same(Txn *t, const char *when) {
         FoldResult f;
