@@ -308,7 +308,7 @@ int compress_rules(Compress *c, const PhraseText *t, CompressSource source) {
         Rule r;
 
         while (!e && rule_next(t, &at, &r)) {
-                Rule goal;
+                Rule goal = {}; /* rule_goal() sets what is so */
 
                 if (source == COMPRESS_USER && rule_is_of_one_text(t, &r)) {
                         if (rule_goal(t, r.at, r.end, &goal))
