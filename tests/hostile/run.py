@@ -422,10 +422,11 @@ def main():
                 for line in str(e).splitlines():
                     print("# " + line[:2000], flush=True)
             attacker.words["anchor"] = attacker.anchor()
-        wrong = attacker.end_daemon() if attacker.daemon else None
-        if wrong:
-            failed += 1
-            print("# " + wrong.replace("\n", "\n# "), flush=True)
+        world.hashes.clear()
+        for wrong in (attacker.end_daemon() if attacker.daemon else None, world.changed()):
+            if wrong:
+                failed += 1
+                print("# " + wrong.replace("\n", "\n# "), flush=True)
     finally:
         if (o.served or o.pool) and attacker.daemon and attacker.daemon.returncode is None:
             attacker.daemon.kill()

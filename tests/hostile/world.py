@@ -8,6 +8,7 @@ import os
 import select
 import shutil
 import socket
+import stat
 import subprocess
 import tempfile
 import threading
@@ -38,6 +39,7 @@ class World:
         self.key = int(self.mark[2:], 16) ^ 0x01000000
         self.sockets = []
         self.children = set()
+        self.hashes = {}
         self.stop = []
         try:
             self._files(build)
@@ -180,6 +182,14 @@ class World:
                                                    "attacks", "state")} | {"key": hex(self.key), "parent": str(os.getpid()),
                                                                            "out": self.path("out")}
 
+    def hash_of(self, path, st):
+        """A file is read again when its inode or the time of its last change is another: nobody can set that time. run.py reads all files again at its end."""
+        known = (st.st_dev, st.st_ino, st.st_size, st.st_mtime_ns, st.st_ctime_ns)
+        if self.hashes.get(path, (None, b""))[0] != known:
+            with open(path, "rb") as f:
+                self.hashes[path] = known, hashlib.sha256(f.read()).digest()
+        return self.hashes[path][1]
+
     # --- what became of it --------------------------------------------------------------------------------------------------
     def fingerprint(self):
         seen = {}
@@ -188,11 +198,7 @@ class World:
                 for name in names:
                     p = os.path.join(folder, name)
                     st = os.lstat(p)
-                    body = b""
-                    if os.path.isfile(p) and not os.path.islink(p):
-                        with open(p, "rb") as f:
-                            body = hashlib.sha256(f.read()).digest()
-                    seen[p] = (st.st_mode, st.st_uid, st.st_size, st.st_nlink, body)
+                    seen[p] = (st.st_mode, st.st_uid, st.st_size, st.st_nlink, self.hash_of(p, st) if stat.S_ISREG(st.st_mode) else b"")
         with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as f:
             seen["core_pattern"] = f.read()
         seen["hostname"] = socket.gethostname()
@@ -232,16 +238,22 @@ class World:
             hit = True
         return hit
 
+    def changed(self):
+        now = self.fingerprint()
+        for k in sorted(set(now) | set(self.before)):
+            if now.get(k) != self.before.get(k):
+                return f"{k} was changed: {self.before.get(k)} {now.get(k)}"
+        return None
+
     def harm(self):
         """What is not as it was, in words; None when all is well."""
         if self.victim_was_hit():
             return "a signal reached the victim process"
         if self.victim.poll() is not None:
             return "the victim process died"
-        now = self.fingerprint()
-        for k in sorted(set(now) | set(self.before)):
-            if now.get(k) != self.before.get(k):
-                return f"{k} was changed: {self.before.get(k)} {now.get(k)}"
+        changed = self.changed()
+        if changed:
+            return changed
         left = self.left_behind()
         if left:
             return "processes are left: " + ", ".join(left)
