@@ -16,19 +16,22 @@ MEMORY = {"root": 256 << 20, "user": 1 << 30}
 WALL_USEC = 30_000_000
 NOBODY = 65534
 
-# (what it exercises, options): each does its work for a second at a size that fits the budget.
+# (what it exercises, options, operations): the operations take some tenths of a second of a processor, and end after a second at the latest; the size fits the
+# budget.
 STRESSORS = [
-    ("memory", "--malloc 1 --malloc-bytes 1m --malloc-max 64"), ("memory", "--vm 1 --vm-bytes 64m"),
-    ("memory", "--brk 1"), ("memory", "--memcpy 1"), ("memory", "--stack 1"), ("memory", "--mremap 1 --mremap-bytes 8m"),
-    ("memory", "--mincore 1"), ("memory", "--madvise 1"), ("memory", "--shm 1 --shm-bytes 1m"), ("memory", "--fault 1"),
-    ("memory", "--mlock 1"),
-    ("process", "--fork 1"), ("process", "--vfork 1"), ("process", "--clone 1 --clone-max 64"), ("process", "--kill 1"),
-    ("process", "--daemon 1"), ("process", "--nice 1"), ("process", "--pthread 1 --pthread-max 32"), ("process", "--zombie 1 --zombie-max 32"),
-    ("process", "--switch 1"), ("process", "--wait 1"), ("process", "--sigq 1"),
-    ("filesystem", "--hdd 1 --hdd-bytes 8m"), ("filesystem", "--dir 1"), ("filesystem", "--dentry 1"), ("filesystem", "--link 1"),
-    ("filesystem", "--symlink 1"), ("filesystem", "--rename 1"), ("filesystem", "--seek 1"), ("filesystem", "--chmod 1"),
-    ("filesystem", "--utime 1"), ("filesystem", "--flock 1"), ("filesystem", "--fallocate 1 --fallocate-bytes 8m"),
-    ("ipc", "--pipe 1"), ("ipc", "--fifo 1"), ("ipc", "--sem 1"), ("ipc", "--eventfd 1"), ("ipc", "--futex 1"), ("ipc", "--poll 1"),
+    ("memory", "--malloc 1 --malloc-bytes 1m --malloc-max 64", 20000), ("memory", "--vm 1 --vm-bytes 64m", 200),
+    ("memory", "--brk 1", 80000), ("memory", "--memcpy 1", 120), ("memory", "--stack 1", 4), ("memory", "--mremap 1 --mremap-bytes 8m", 40),
+    ("memory", "--mincore 1", 300), ("memory", "--madvise 1", 8), ("memory", "--shm 1 --shm-bytes 1m", 60), ("memory", "--fault 1", 1500),
+    ("memory", "--mlock 1", 6000),
+    ("process", "--fork 1", 300), ("process", "--vfork 1", 10000), ("process", "--clone 1 --clone-max 64", 20), ("process", "--kill 1", 15000),
+    ("process", "--daemon 1", 200), ("process", "--nice 1", 200),
+    ("process", "--pthread 1 --pthread-max 32", 1500), ("process", "--zombie 1 --zombie-max 32", 300),
+    ("process", "--switch 1", 100000), ("process", "--wait 1", 300), ("process", "--sigq 1", 100000),
+    ("filesystem", "--hdd 1 --hdd-bytes 8m", 4000), ("filesystem", "--dir 1", 400), ("filesystem", "--dentry 1", 600), ("filesystem", "--link 1", 4),
+    ("filesystem", "--symlink 1", 4), ("filesystem", "--rename 1", 3000), ("filesystem", "--seek 1", 6000), ("filesystem", "--chmod 1", 400),
+    ("filesystem", "--utime 1", 9000), ("filesystem", "--flock 1", 300000), ("filesystem", "--fallocate 1 --fallocate-bytes 8m", 10),
+    ("ipc", "--pipe 1", 100000), ("ipc", "--fifo 1", 100000), ("ipc", "--sem 1", 5000),
+    ("ipc", "--eventfd 1", 50000), ("ipc", "--futex 1", 10000), ("ipc", "--poll 1", 20000),
 ]
 # Stressors that want more than there is: the breach that must come of it.
 BREACHES = [
@@ -75,9 +78,9 @@ def main():
 
         print(f"1..{len(STRESSORS) + len(BREACHES) + 1}", flush=True)
         n = 0
-        for kind, options in STRESSORS:
+        for kind, options, operations in STRESSORS:
             n += 1
-            p, r = run(options, "1s")
+            p, r = run(f"{options} {options.split()[0]}-ops {operations}", "1s")
             problem = None
             if p.returncode != 0 or r["outcome"] != "exited" or r["exit_code"] != 0:
                 problem = f"{r['outcome']} {r['limiting_resource']} {p.returncode}"
