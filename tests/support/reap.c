@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -349,6 +350,15 @@ static pid_t start(char **argv, const sigset_t *mask, int out, int err) {
         _exit(127);
 }
 
+/* Processor time of the test and its descendants: the cost of a test, also on a busy machine. */
+static void say_processor_time(void) {
+        struct rusage u;
+
+        if (getrusage(RUSAGE_CHILDREN, &u) == 0)
+                printf("# reap: %.2f s of processors\n",
+                       (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+}
+
 int main(int argc, char **argv) {
         bool tap = !(argc > 1 && strcmp(argv[1], "--plain") == 0), ended = false;
         char reports[64];
@@ -413,6 +423,7 @@ int main(int argc, char **argv) {
                 if (lines[i].n > 0)
                         look_at_line(&lines[i]);
         end_descendants(GRACE_LOOKS);
+        say_processor_time();
         show_reports(reports);
         if (tap && tests == 0 && skips == 0)
                 complain("no test was run");
