@@ -113,17 +113,25 @@ need_packages() {
         rm -f "$log"
 }
 
-# build_in DIR [meson options]: configures DIR when it is not, and builds. Output is shown when something fails.
-build_in() {
+# configure_in DIR [meson options]: configures DIR when it is not. Output is shown when something fails.
+configure_in() {
         local dir=$1 log source=$top
         shift
         [ ! -e "${dir%/*}/meson.build" ] || source=${dir%/*}
+        [ ! -e "$dir/build.ninja" ] || return 0
         log=$(mktemp "${TMPDIR:-/tmp}/lethe-build.XXXXXX")
-        if [ ! -e "$dir/build.ninja" ]; then
-                say "configuring ${dir#"$top"/}"
-                meson setup "$dir" "$source" "$@" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; die "meson setup failed"; }
-        fi
+        say "configuring ${dir#"$top"/}"
+        meson setup "$dir" "$source" "$@" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; die "meson setup failed"; }
+        rm -f "$log"
+}
+
+# build_in DIR [targets]: builds the targets, or everything. Output is shown when something fails.
+build_in() {
+        local dir=$1 log
+        shift
+        configure_in "$dir"
+        log=$(mktemp "${TMPDIR:-/tmp}/lethe-build.XXXXXX")
         say "building ${dir#"$top"/}"
-        ninja -C "$dir" -j "$jobs" >"$log" 2>&1 || { tail -n 60 "$log" >&2; rm -f "$log"; die "the build failed"; }
+        ninja -C "$dir" -j "$jobs" "$@" >"$log" 2>&1 || { tail -n 60 "$log" >&2; rm -f "$log"; die "the build failed"; }
         rm -f "$log"
 }
