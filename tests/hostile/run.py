@@ -31,6 +31,7 @@ from tiers import TIERS, WHY_NOT  # noqa: E402
 from world import CANARY, NOBODY, World, as_user  # noqa: E402
 
 PR_SET_CHILD_SUBREAPER = 36
+AUDIT_ROWS = 20
 HOLDS_SECONDS = 600  # for so long an attack holds who waits for it
 OUTCOMES = {"exited", "signaled", "timed_out", "out_of_region", "cpu_exceeded", "pids_exceeded", "output_exceeded", "scratch_exceeded",
             "file_size_exceeded", "denied", "cancelled", "guard_lost", "setup_failed"}
@@ -238,9 +239,11 @@ class Attacker:
             self.judge_lineage(row, rec, events)
         if row.log and self.lineage != "stats" and not any(all(e.get(k) == v for k, v in row.log.items()) for e in events):
             raise Bad(f"no event {row.log} in {events}")
+
+    def audit(self):
+        """None, or what the audit finds. Entries are never changed, so a damage is found by every later audit, too: one for many rows, and one at the end."""
         p = self.lethe("audit", "--store", self.store)
-        if p.returncode != 0:
-            raise Bad(f"audit: {p.returncode} {p.stdout.decode()[-300:]} {p.stderr.decode()[-300:]}")
+        return f"audit: {p.returncode} {p.stdout.decode()[-300:]} {p.stderr.decode()[-300:]}" if p.returncode != 0 else None
 
     def judge_lineage(self, row, rec, events):
         """The level is the region's, and at stats nothing is an entry but its life, breaches, and what slots are made of."""
@@ -415,6 +418,9 @@ def main():
             label = f"{i} - {row.name} {'without Lethe' if o.controls else f'as {o.who}, {o.tier}' + (f', {o.lineage}' if o.lineage else '')} ({row.req})"
             try:
                 said = attacker.control_row(row) if o.controls else attacker.region_row(row)
+                wrong = attacker.audit() if i % AUDIT_ROWS == 0 and not o.controls else None
+                if wrong:
+                    raise Bad(f"after one of the last {AUDIT_ROWS} rows: {wrong}")
                 print(f"ok {label}" + (f": not shown, {said}" if said else ""), flush=True)
             except Bad as e:
                 failed += 1
@@ -423,7 +429,7 @@ def main():
                     print("# " + line[:2000], flush=True)
             attacker.words["anchor"] = attacker.anchor()
         world.hashes.clear()
-        for wrong in (attacker.end_daemon() if attacker.daemon else None, world.changed()):
+        for wrong in (attacker.end_daemon() if attacker.daemon else None, None if o.controls else attacker.audit(), world.changed()):
             if wrong:
                 failed += 1
                 print("# " + wrong.replace("\n", "\n# "), flush=True)
