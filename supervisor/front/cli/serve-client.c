@@ -478,8 +478,12 @@ int serve_client_turn(ServeClient *t, const SkillRequest *a, const RunOptions *o
         else {
                 e = serve_call_send(fd, serve_client_request(t, a, NULL, o, store, NULL),
                                     (const int[]){serve_client_input(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
-                e = e ?: serve_call_receive(fd, signals, &liveness, &line);
-                e = serve_client_answer(t, a, NULL, o, e, &line, &liveness);
+                bool taken = e != -EPIPE; /* a host that hangs up at once may have sent the reason */
+
+                if (e == 0 || e == -EPIPE)
+                        e = serve_call_receive(fd, signals, &liveness, &line);
+                /* the host died after connect(), and has read no end of a request */
+                e = serve_client_answer(t, a, NULL, o, e == -EPIPE && !taken ? -ECONNRESET : e, &line, &liveness);
         }
         return e >= 0 || e == SERVE_CLIENT_ELSEWHERE
                        ? e

@@ -6,6 +6,7 @@ usage: session.py LETHE root|user
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, ROOT, STORE, alone, case, case_when, check, lethe, main, processes_below, python_skill, same, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, alone, case, case_when, check, lethe, main, processes_below, python_skill, same, wait_for  # noqa: E402
 from folder import remove  # noqa: E402
 
 LAB = """import os, sys, time
@@ -521,6 +522,25 @@ def of_clients_at_once_after_a_host_s_death_one_makes_the_next_host():  # I-85: 
         many = [subprocess.Popen([LETHE, "session", "turn", s, "--", COUNT], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) for _ in range(3)]
         same(sorted(int(p.communicate()[0]) for p in many), [3 * i + 1, 3 * i + 2, 3 * i + 3])
     same(len(events(s, "session.resumed")), 3)
+    close(s)
+    holds()
+
+
+@case
+@alone
+def a_host_that_dies_between_connect_and_request_loses_no_turn():  # I-85: the request of such a client was never taken
+    if not shutil.which("strace"):
+        raise Skip("strace is not there")
+    s = open_("keep")
+    same(turn(s, COUNT).out, "0\n")
+    host, trace = int(show(s)["host"]), os.path.join(DIR, "trace-connect")
+    # Each send is held up for two seconds; where that is too short for the kill, the host dies with the request unread, and the result is the same.
+    p = subprocess.Popen(["strace", "-o", trace, "-e", "trace=connect,sendmsg", "-e", "inject=sendmsg:delay_enter=2000000", LETHE, "session", "turn", s, "--", COUNT],
+                         env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: os.path.exists(trace) and " = 0" in open(trace, errors="replace").read(), "the client's connection")
+    os.kill(host, signal.SIGKILL)
+    out, err = p.communicate()
+    same((p.returncode, out), (0, b"1\n"), err)
     close(s)
     holds()
 
