@@ -14,10 +14,10 @@
 
 /* In a new user namespace the child has every capability, but an exec by a user other than root there drops them:
  * the ambient set carries the few capabilities needed by the steps. */
-static bool zygote_hold_capabilities(void) {
-        static const cap_value_t needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_NET_ADMIN, CAP_SYS_ADMIN,
-                                             CAP_SYS_RESOURCE};
-        const int n = sizeof(needed) / sizeof(needed[0]);
+static bool zygote_hold_capabilities(bool net) {
+        static const cap_value_t needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
+                                             CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_NET_ADMIN};
+        const int n = (int)(sizeof(needed) / sizeof(needed[0])) - !net;
         cap_t few = cap_init();
         bool held;
 
@@ -44,7 +44,7 @@ void zygote_work(void) {
         if (n_fds == 0)
                 _exit(0);
         if (syscall(SYS_close_range, n_fds, ZYGOTE_FD_KEPT - 1, 0) == 0 &&
-            (!(flags & CLONE_NEWUSER) || zygote_hold_capabilities()))
+            (!(flags & CLONE_NEWUSER) || zygote_hold_capabilities(flags & CLONE_NEWNET)))
                 syscall(SYS_execveat, ZYGOTE_FD_KEPT, "", argv, env, AT_EMPTY_PATH);
         _exit(127);
 }

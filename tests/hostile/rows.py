@@ -266,6 +266,8 @@ BUDGETS = [
     Row("mem-tcp-kept", "I-66", "10 {giver} 5000", opts="--memory 8m --connect 127.0.0.1:{giver}", outcome="out_of_region", limiting="memory",
         control_args="10 {giver}"),
     Row("mem-tcp", "I-66", "64 5000", opts="--memory 16m --network host", outcome="out_of_region", limiting="memory", who=(ROOT,), control_args="64"),
+    Row("mem-tcp-loopback", "A-7", "64 5000", program="mem-tcp", opts="--memory 16m --network loopback", outcome="out_of_region", limiting="memory", tiers=NS_ONLY, control_args="64"),
+    Row("mem-tcp-backlog", "A-7", "96 5000", opts="--memory 16m --network loopback", outcome="out_of_region", limiting="memory", tiers=NS_ONLY, control_args="96"),
     Row("mem-datagrams", "I-66", "4 200 5000", opts="--memory 16m --network host", outcome="out_of_region", limiting="memory", control_args="1 40"),
     Row("mem-events", "I-66", "8 5000", opts="--memory 8m", outcome="out_of_region|exited", who=(USER,), tiers=NS_ONLY, control_args="8"),
     Row("mem-folios-pipes", "I-66", "16 {out} splice", program="mem-folios", opts="-v {out}:{out}:rw", who=(USER,), denial=("splice", ""), control_args="16 {base} splice"),

@@ -136,6 +136,9 @@ const FilterRow filter_rows[] = {
         {"socket", WHEN_UDP, 3, {IS(0, AF_INET), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 17)}},
         {"socket", WHEN_UDP, 3, {IS(0, AF_INET6), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 0)}},
         {"socket", WHEN_UDP, 3, {IS(0, AF_INET6), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 17)}},
+        /* getifaddrs(3) asks for the addresses of lo. Without CAP_NET_ADMIN nothing can be changed. */
+        {"socket", WHEN_LOOPBACK, 3, {IS(0, AF_NETLINK), MASK(1, TYPE_BITS, TYPE(SOCK_RAW)), IS(2, 0)}},
+        {"socket", WHEN_LOOPBACK, 3, {IS(0, AF_NETLINK), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 0)}},
         {"connect", WHEN_CONNECTS, 0, {}},
         {"bind", WHEN_ADDRESSES, 0, {}},
         {"listen", WHEN_ADDRESSES, 0, {}},

@@ -6,11 +6,15 @@
 #include "region/region-queues.h"
 
 #include <errno.h>
+#include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -18,6 +22,10 @@
 #define WAITING_ANSWER (32 * 1024)
 #define WAITING_ANSWERS_MAX 1024
 #define WAITING_LISTENS 10 /* TCP_LISTEN */
+#define WAITING_TCP_BEFORE (1U << TCP_ESTABLISHED | 1U << TCP_CLOSE_WAIT)
+#define WAITING_TCP_ALL \
+        (WAITING_TCP_BEFORE | 1U << TCP_FIN_WAIT1 | 1U << TCP_FIN_WAIT2 | 1U << TCP_LAST_ACK | 1U << TCP_CLOSING)
+#define WAITING_TCP_SOCKET 4096 /* kernel bytes for the socket itself */
 
 typedef struct WaitingOpen {
         pid_t pid;
@@ -58,21 +66,19 @@ static void waiting_closed(const struct nlmsghdr *h, void *arg) {
         }
 }
 
-/* Calls fn for each listening Unix socket. Returns 0 or -errno. */
-static int waiting_each(int fd, uint32_t show, void (*fn)(const struct nlmsghdr *h, void *arg), void *arg) {
-        struct {
-                struct nlmsghdr head;
-                struct unix_diag_req ask;
-        } q = {.head = {.nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                        .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-               .ask = {.sdiag_family = AF_UNIX, .udiag_states = 1 << WAITING_LISTENS, .udiag_show = show}};
+typedef void WaitingFn(const struct nlmsghdr *h, void *arg);
+
+/* Asks the network namespace of fd, and calls fn for each socket of the answer. Returns 0 or -errno. */
+static int waiting_ask(int fd, const struct nlmsghdr *q, WaitingFn *fn, void *arg) {
+        const size_t least = q->nlmsg_len > NLMSG_LENGTH(sizeof(struct unix_diag_req)) ? sizeof(struct inet_diag_msg)
+                                                                                         : sizeof(struct unix_diag_msg);
         _cleanup_free_ uint8_t *answer = malloc(WAITING_ANSWER);
 
         if (!answer)
                 return -ENOMEM;
         while (recv(fd, answer, WAITING_ANSWER, MSG_DONTWAIT) > 0)
                 ; /* drop answers to an abandoned question */
-        if (send(fd, &q, sizeof(q), MSG_DONTWAIT) < 0)
+        if (send(fd, q, q->nlmsg_len, MSG_DONTWAIT) < 0)
                 return -errno;
         for (unsigned i = 0; i < WAITING_ANSWERS_MAX; i++) {
                 ssize_t n = recv(fd, answer, WAITING_ANSWER, MSG_DONTWAIT);
@@ -89,11 +95,72 @@ static int waiting_each(int fd, uint32_t show, void (*fn)(const struct nlmsghdr 
                                         return *error;
                                 return 0;
                         }
-                        if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)))
+                        if (h->nlmsg_len >= NLMSG_LENGTH(least))
                                 fn(h, arg);
                 }
         }
         return -E2BIG;
+}
+
+/* Calls fn for each listening Unix socket. Returns 0 or -errno. */
+static int waiting_each(int fd, uint32_t show, WaitingFn *fn, void *arg) {
+        struct {
+                struct nlmsghdr head;
+                struct unix_diag_req ask;
+        } q = {.head = {.nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                        .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+               .ask = {.sdiag_family = AF_UNIX, .udiag_states = 1 << WAITING_LISTENS, .udiag_show = show}};
+
+        return waiting_ask(fd, &q.head, fn, arg);
+}
+
+/* A TCP socket without an inode has no descriptor: nobody has accepted it yet, or its process has closed it. */
+static void waiting_tcp_one(const struct nlmsghdr *h, void *arg) {
+        const struct inet_diag_msg *m = NLMSG_DATA(h);
+        uint32_t held[SK_MEMINFO_VARS] = {};
+        int left = (int)h->nlmsg_len - (int)NLMSG_SPACE(sizeof(*m));
+        uint64_t *sum = arg;
+
+        if (m->idiag_inode != 0)
+                return;
+        for (const struct rtattr *a = (const struct rtattr *)(const void *)(m + 1); RTA_OK(a, left);
+             a = RTA_NEXT(a, left))
+                if (a->rta_type == INET_DIAG_SKMEMINFO)
+                        memcpy(held, RTA_DATA(a), MIN(sizeof(held), RTA_PAYLOAD(a)));
+        *sum += queues_charged(held) + WAITING_TCP_SOCKET;
+}
+
+/* states: the kernel's, as bits. */
+static uint64_t waiting_tcp(int fd, uint32_t states) {
+        static const uint8_t families[] = {AF_INET, AF_INET6};
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+                struct {
+                        struct nlmsghdr head;
+                        struct inet_diag_req_v2 ask;
+                } q = {.head = {.nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                                .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+                       .ask = {.sdiag_family = families[i], .sdiag_protocol = IPPROTO_TCP,
+                               .idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1), .idiag_states = states}};
+
+                (void)waiting_ask(fd, &q.head, waiting_tcp_one, &sum);
+        }
+        return sum;
+}
+
+/* Only for network loopback: only there does a region make Unix sockets. */
+static bool waiting_may_ask(RegionBudget *b) {
+        if (b->grant->network != NETWORK_LOOPBACK || b->waiting < -1)
+                return false;
+        if (b->waiting == -1) {
+                int fd = waiting_open(b->worker);
+
+                if (fd == -ETIMEDOUT) /* a busy machine: the next look asks again */
+                        return false;
+                b->waiting = fd < 0 ? -EIO : fd; /* no answer; -1 would be EPERM */
+        }
+        return b->waiting >= 0;
 }
 
 /* The region makes sockets of the Internet families by itself. */
@@ -131,8 +198,10 @@ Breach budget_look_sockets(RegionBudget *b, bool slow) {
         if (b->cgroup->memory && slow) {
                 region_connected_look(&b->connected, &b->queues, b->worker, b->guard);
                 b->datagram_bytes = sockets_datagrams(b);
+                /* The kernel charges a connection to the group of the process that accepts it, and not before. */
+                b->waiting_bytes = waiting_may_ask(b) ? waiting_tcp(b->waiting, WAITING_TCP_BEFORE) : 0;
         }
-        made = b->cgroup->memory ? region_connected_bytes(&b->connected) + b->datagram_bytes : 0;
+        made = b->cgroup->memory ? region_connected_bytes(&b->connected) + b->datagram_bytes + b->waiting_bytes : 0;
         if (region_cgroup_with_sockets(b->cgroup, &held) < 0 &&
             (made == 0 || region_cgroup_memory_kept(b->cgroup, &held) < 0))
                 return budget_no_breach;
@@ -152,26 +221,12 @@ Breach budget_look_folders(RegionBudget *b) {
         return held > own ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
 }
 
-/* Only for network loopback: only there does a region make Unix sockets. */
-static bool waiting_may_ask(RegionBudget *b) {
-        if (b->grant->network != NETWORK_LOOPBACK || b->waiting < -1)
-                return false;
-        if (b->waiting == -1) {
-                int fd = waiting_open(b->worker);
-
-                if (fd == -ETIMEDOUT) /* a busy machine: the next look asks again */
-                        return false;
-                b->waiting = fd < 0 ? -EIO : fd; /* no answer; -1 would be EPERM */
-        }
-        return b->waiting >= 0;
-}
-
 /* An open client's queue counts with its descriptor, a closed client's counts as full. */
 void budget_look_waiting(RegionBudget *b) {
         uint64_t n = 0;
 
         if (waiting_may_ask(b) && waiting_each(b->waiting, UDIAG_SHOW_ICONS, waiting_closed, &n) == 0)
-                b->waiting_bytes = n * queues_unix_most();
+                b->waiting_bytes = n * queues_unix_most() + waiting_tcp(b->waiting, WAITING_TCP_ALL);
 }
 
 typedef struct WaitingFile {

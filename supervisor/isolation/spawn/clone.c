@@ -30,12 +30,13 @@ static int clone_fail(CloneExec *c, const char *what) {
 /* In a new user namespace the child has every capability, but an exec by a user other than the namespace's root drops
  * capabilities: the ambient set carries the few that the worker's steps need. */
 _leaves_by_exec_ static int clone_hold_capabilities(CloneExec *c) {
-        static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_NET_ADMIN,
-                                     CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
+        static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
+                                     CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_NET_ADMIN};
+        const size_t n = ARRAY_SIZE(needed) - !c->keep_net;
         struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct set[2] = {0};
 
-        for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
+        for (size_t i = 0; i < n; i++) {
                 uint32_t bit = 1U << needed[i];
 
                 set[0].effective |= bit;
@@ -44,7 +45,7 @@ _leaves_by_exec_ static int clone_hold_capabilities(CloneExec *c) {
         }
         if (syscall(SYS_capset, &head, set) < 0)
                 return clone_fail(c, "capset");
-        for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+        for (size_t i = 0; i < n; i++)
                 if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, needed[i], 0, 0) < 0)
                         return clone_fail(c, "prctl(PR_CAP_AMBIENT)");
         return 0;

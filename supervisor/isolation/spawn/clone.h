@@ -15,6 +15,7 @@ typedef struct CloneExec {
         size_t n_fds;
         uint32_t owner; /* root: the host user that owns the new user namespace; 0: the supervisor's user */
         bool keep_caps;  /* hold the new user namespace's capabilities over the exec */
+        bool keep_net; /* and CAP_NET_ADMIN */
         int error;       /* set by the child: errno and name of the failed call */
         const char *what;
 } CloneExec;

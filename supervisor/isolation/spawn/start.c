@@ -170,7 +170,8 @@ static int start_from_zygote(Start *t, uint64_t flags, CloneExec *c) {
 static int start_make_process(Start *t, Diag *reterr) {
         CloneExec c = {.name = "lethe-worker", .owner = t->s.tier == TIER_NAMESPACES ? t->r->probe->region_id : 0,
                        .exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds,
-                       .keep_caps = t->s.tier == TIER_NAMESPACES, .what = "clone3"};
+                       .keep_caps = t->s.tier == TIER_NAMESPACES,
+                       .keep_net = t->r->grant->network == NETWORK_LOOPBACK, .what = "clone3"};
         uint64_t flags = 0;
         int e;
 

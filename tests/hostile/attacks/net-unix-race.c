@@ -66,7 +66,8 @@ int main(int argc, char **argv) {
                 }
                 int s = socket(AF_UNIX, SOCK_STREAM, 0);
                 dup2(s, fd);
-                if (connect(fd, (struct sockaddr *)&target, sizeof target) == 0 && getpeername(s, (struct sockaddr *)&to_whom, &(socklen_t){sizeof to_whom}) == 0)
+                if (connect(fd, (struct sockaddr *)&target, sizeof target) == 0 &&
+                    getpeername(s, (struct sockaddr *)&to_whom, &(socklen_t){sizeof to_whom}) == 0)
                         judge(s, "descriptor"); // not fd, which may be the other socket by now
                 close(s);
                 for (int k = 0; k < 2; k++) // queues of closed clients count as full
