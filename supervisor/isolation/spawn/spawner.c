@@ -189,6 +189,7 @@ static void *spawner_keeper(void *arg) {
         zygote_end(&s->spare_guard);
         zygote_end(&s->worker);
         zygote_end(&s->guard);
+        zygote_reap_strays(); /* of a zygote that died after the last look */
         return NULL;
 }
 

@@ -1,4 +1,5 @@
 /* A Spawner's own promises; that a region is the same by its ways is test-spawn.c's and test-spawn-life.c's. */
+#include "base/child-registry.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "schema/zygote.h"
@@ -325,6 +326,27 @@ static int strays(void *arg) {
 
 Test(spawner, what_a_dead_zygote_made_and_told_nobody_of_is_reaped) {
         child_assert_ok(strays, NULL);
+}
+
+/* I-34: the same of a zygote that died after the keeper's last look: the end of the Spawner leaves nothing. */
+static int strays_at_the_end(void *arg) {
+        int fds[2], pidfd = -1;
+        Spawner *s = NULL;
+        pid_t pid = 0;
+        Diag d = {};
+
+        find_set_folder(LETHE_BUILD_DIR);
+        child_check(spawner_new(&s, &d) == 0);
+        child_check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0);
+        child_check(spawner_guard(s, fds, ARRAY_SIZE(fds), &pid, &pidfd) == 0);
+        child_registry_forget(pid);
+        spawner_free(s);
+        child_check(waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD);
+        return 0;
+}
+
+Test(spawner, the_end_leaves_no_process_that_nobody_knows_of) {
+        child_assert_ok(strays_at_the_end, NULL);
 }
 
 /* Said to a zygote directly: what makes no sense is refused, makes no process, and is no end. */
