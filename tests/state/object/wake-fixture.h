@@ -5,6 +5,7 @@
 #include "engine/fold-slot.h"
 #include "engine/fold.h"
 #include "object/kept.h"
+#include "object/object.h"
 #include "record/object-row.h"
 #include "record/wake.h"
 #include "tests/support/store-fixture.h"
