@@ -5,6 +5,7 @@
 #include "base/watchdog.h"
 #include "cli/cli.h"
 #include "cli/front.h"
+#include "cli/run-option.h"
 #include "cli/serve-client.h"
 #include "cli/session-host.h"
 #include "request/resolve-request.h"
@@ -35,6 +36,7 @@ static const char help[] =
         "  --anchor FILE         the checkpoint copy that the store must not be behind\n"
         "  --receipt FILE        write the end of the run to FILE, as JSON\n"
         "  --policy FILE         the operator's policy\n"
+        "  --profile NAME        the options of lethe/profiles/NAME.json in the configuration folder\n"
         "  --entry NAME          the manifest's entry, or a file of the folder (default: main)\n"
         "  --name NAME           a name for the region, for other verbs\n"
         "  --exec PROGRAM        a program instead of a skill; all words behind PROGRAM are its arguments\n"
@@ -42,9 +44,10 @@ static const char help[] =
         "                        a file or folder of the host, read-only unless rw is said\n"
         "  -e, --env NAME[=VALUE]\n"
         "                        a variable of the environment; NAME alone passes the caller's on\n"
+        "  --env-file FILE       variables, a line for each: NAME=VALUE, or NAME\n"
         "  -w, --workdir DIR     working folder in the region (default: /work)\n"
         "  --here[=ro|rw]        the caller's folder, at its own path, as the working folder (default: ro)\n"
-        "  --memory SIZE         of the whole process tree, with scratch\n"
+        "  -m, --memory SIZE     of the whole process tree, with scratch\n"
         "  --timeout TIME        wall time, or none; a run beyond TIME ends with 124\n"
         "  --cpu-time TIME       of the whole process tree, or none (default: 30s, or --timeout's)\n"
         "  --idle TIME           end with 124 after TIME without reading, writing or computing\n"
@@ -62,6 +65,9 @@ static const char help[] =
         "  --no-serve            do not look for a daemon\n"
         "  --foreign             run DIR although another user can change DIR (never by a daemon)\n"
         "  --promote             promote the run's notes after the end, as 'lethe promote' would\n"
+        "  --rm, --init          accepted: a region always goes with its run, and has a first process\n"
+        "  -i, --interactive     accepted: standard input is always passed on\n"
+        "  -t, --tty             accepted: streams are passed on; the region has no terminal of its own\n"
         "  --dry-run             print the effective policy and run no program\n"
         "  --json                with --dry-run: as JSON\n"
         "  --quiet               print only errors\n"
@@ -78,7 +84,8 @@ static const char help_turn[] =
 /* Options of request_option() have the value RUN_POLICY; the long name tells them apart. */
 enum {
         RUN_STORE = 256, RUN_ANCHOR, RUN_RECEIPT, RUN_POLICY_FILE, RUN_EXEC, RUN_DRY_RUN, RUN_JSON, RUN_QUIET,
-        RUN_VERBOSE, RUN_CPUS, RUN_SOCKET, RUN_NO_SERVE, RUN_PROMOTE, RUN_FOREIGN, RUN_POLICY, RUN_HERE,
+        RUN_VERBOSE, RUN_SOCKET, RUN_NO_SERVE, RUN_PROMOTE, RUN_FOREIGN, RUN_PROFILE, RUN_POLICY, RUN_HERE,
+        RUN_ENV_FILE, RUN_ACCEPTED,
         RUN_OPTIONS = 256
 };
 
@@ -86,14 +93,18 @@ static const struct option options[] = {
         OPTION("store", RUN_STORE), OPTION("anchor", RUN_ANCHOR), OPTION("receipt", RUN_RECEIPT),
         OPTION("policy", RUN_POLICY_FILE), OPTION("exec", RUN_EXEC), OPTION_FLAG("promote", RUN_PROMOTE),
         OPTION_FLAG("dry-run", RUN_DRY_RUN), OPTION_FLAG("json", RUN_JSON), OPTION_FLAG("quiet", RUN_QUIET),
-        OPTION_FLAG("verbose", RUN_VERBOSE), OPTION("cpus", RUN_CPUS), OPTION("socket", RUN_SOCKET),
+        OPTION_FLAG("verbose", RUN_VERBOSE), OPTION("socket", RUN_SOCKET),
         OPTION_FLAG("no-serve", RUN_NO_SERVE), OPTION_FLAG("foreign", RUN_FOREIGN), OPTION_FLAG("help", 'h'),
-        {"here", optional_argument, NULL, RUN_HERE}, OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
+        {"here", optional_argument, NULL, RUN_HERE}, OPTION("profile", RUN_PROFILE), OPTION("env-file", RUN_ENV_FILE),
+        OPTION_FLAG("rm", RUN_ACCEPTED), OPTION_FLAG("init", RUN_ACCEPTED), OPTION_FLAG("interactive", 'i'),
+        OPTION_FLAG("tty", 't'), OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
         OPTION("name", RUN_POLICY), OPTION("memory", RUN_POLICY), OPTION("timeout", RUN_POLICY),
         OPTION("cpu-time", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
         OPTION("nofile", RUN_POLICY), OPTION("file-size", RUN_POLICY), OPTION("scratch", RUN_POLICY),
         OPTION("output-limit", RUN_POLICY), OPTION("network", RUN_POLICY), OPTION("connect", RUN_POLICY),
         OPTION("tier", RUN_POLICY), OPTION_FLAG("proc", RUN_POLICY), OPTION("discipline", RUN_POLICY), {}};
+
+#define RUN_LETTERS "+:hv:e:w:m:it"
 
 /* The value of each option but those of request_option(): "" for an option without a value, NULL: not given. */
 typedef struct RunValues {
@@ -123,6 +134,7 @@ typedef struct RunCommand {
         RunValues values;
         const char *exec;
         char *path; /* of the store, owned */
+        json_t *profile;       /* owned: for --dry-run; or NULL */
         char folder[PATH_MAX]; /* the caller's; "": not to be had */
 } RunCommand;
 
@@ -164,16 +176,18 @@ static int cmd_run_request_failed(const RunCommand *c, const char *name, int e, 
 
 /* Options that count before all others are read. The receipt reports even a mistake that stands before --receipt:
  * else an earlier receipt would be taken for the receipt of the failed run. *ret_usec: the run's wall time, or 0. */
-static RunValues cmd_run_look_ahead(int argc, char **argv, uint64_t *ret_usec) {
+static RunValues cmd_run_look_ahead(int argc, char **argv, uint64_t *ret_usec, bool *ret_here) {
         RunValues f = {};
         int o, index;
         Diag d;
 
         *ret_usec = 0;
+        *ret_here = false;
         opterr = 0;
         optind = 0; /* makes getopt reset its state */
-        while (index = -1, (o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1 && o != RUN_EXEC) {
+        while (index = -1, (o = getopt_long(argc, argv, RUN_LETTERS, options, &index)) != -1 && o != RUN_EXEC) {
                 run_values_take(&f, o, optarg);
+                *ret_here |= o == RUN_HERE;
                 for (size_t i = 0; i < BUDGET_FIELDS && o == RUN_POLICY && index >= 0 &&
                                    strcmp(options[index].name, "timeout") == 0;
                      i++)
@@ -209,6 +223,65 @@ static int cmd_run_check_args(const RunCommand *c) {
                                              (unsigned char)(*a)[bad]);
         }
         return -1;
+}
+
+/* For run-option.h. */
+static int cmd_run_take_option(void *userdata, const char *option, const char *value, Diag *reterr) {
+        RunCommand *c = userdata;
+        char here[PATH_MAX + 16];
+        int e;
+
+        if (strcmp(option, "here") == 0) {
+                snprintf(here, sizeof(here), "%.15s:%s", value, c->folder);
+                value = here;
+        }
+        e = request_option(&c->ask.request, option, value, reterr);
+        if (e == 0)
+                serve_client_option(&c->through, option, value);
+        return e;
+}
+
+/* The options of the profile come first, so that those of the command line count. */
+static int cmd_run_take_profile(RunCommand *c, const RunValues *ahead, bool here) {
+        const char *name = run_value(ahead, RUN_PROFILE);
+        Diag d = {};
+        int e = name ? run_option_profile(name, here, cmd_run_take_option, c, &c->profile, &d) : 0;
+
+        return e == 0 ? -1 : cmd_run_request_failed(c, NULL, e == RUN_OPTION_E_FILE ? REQUEST_E_BAD : e, &d);
+}
+
+/* An option of docker, podman, bwrap, firejail or srt: answered before getopt_long() takes the word for the beginning of
+ * an option here. Returns as cmd_run_take_inside(). */
+static int cmd_run_check_others(RunCommand *c, int argc, char **argv) {
+        const char *word = optind > 0 ? optind < argc ? argv[optind] : "" : argc > 1 ? argv[1] : "", *words;
+        char name[64];
+
+        if (strncmp(word, "--", 2) != 0 || strcspn(word + 2, "=") >= sizeof(name))
+                return -1;
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+        for (const struct option *o = options; o->name; o++)
+                if (strcmp(o->name, name) == 0)
+                        return -1;
+        words = run_option_of_others(name);
+        return words ? cmd_run_wrong(c, "--%s is no option of %s: %s", name, cli_run_verb(), words) : -1;
+}
+
+static int cmd_run_unknown(RunCommand *c, char **argv) {
+        const char *option = "", *words = optopt && optopt < 256 ? run_option_of_letter(optopt, &option) : NULL;
+
+        if (words)
+                return cmd_run_wrong(c, "-%c (--%s) is no option of %s: %s", optopt, option, cli_run_verb(), words);
+        if (optopt && optopt < 256)
+                return cmd_run_wrong(c, "-%c is no option of %s", optopt, cli_run_verb());
+        return cmd_run_wrong(c, "%s is no option of %s (options of the skill stand behind %s)", argv[optind - 1],
+                             cli_run_verb(), cli_run_is_turn() ? "SESSION" : "SKILL");
+}
+
+static int cmd_run_take_env_file(RunCommand *c, const char *file) {
+        Diag d = {};
+        int e = run_option_env_file(file, cmd_run_take_option, c, &d);
+
+        return e == 0 ? -1 : cmd_run_request_failed(c, NULL, e == RUN_OPTION_E_FILE ? REQUEST_E_BAD : e, &d);
 }
 
 /* --here. Returns as cmd_run_take_inside(). */
@@ -254,9 +327,10 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         RunValues ahead;
         int o, index, e;
         uint64_t usec;
+        bool here;
         Diag d = {};
 
-        ahead = cmd_run_look_ahead(argc, argv, &usec);
+        ahead = cmd_run_look_ahead(argc, argv, &usec, &here);
         if (getcwd(c->folder, sizeof(c->folder)) && *c->folder == '/')
                 c->ask.request.caller_dir = c->folder;
         else
@@ -264,10 +338,15 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         c->run.receipt = run_value(&ahead, RUN_RECEIPT);
         if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
                 return cli_fail(cli_run_verb(), EXIT_LETHE, "%s", d.text);
-        while (!c->exec && (index = -1, o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1) {
+        e = cmd_run_take_profile(c, &ahead, here);
+        if (e >= 0)
+                return e;
+        while (!c->exec && (e = cmd_run_check_others(c, argc, argv)) < 0 &&
+               (index = -1, o = getopt_long(argc, argv, RUN_LETTERS, options, &index)) != -1) {
                 const char *name = o == 'v'     ? "volume"
                                    : o == 'e'   ? "env"
                                    : o == 'w'   ? "workdir"
+                                   : o == 'm'   ? "memory"
                                    : index >= 0 ? options[index].name
                                                 : "";
 
@@ -277,19 +356,21 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                 case ':':
                         return cmd_run_wrong(c, "%s lacks its value", argv[optind - 1]);
                 case '?':
-                        if (optopt && optopt < 256)
-                                return cmd_run_wrong(c, "-%c is no option of %s", optopt, cli_run_verb());
-                        return cmd_run_wrong(c, "%s is no option of %s (options of the skill stand behind %s)",
-                                         argv[optind - 1], cli_run_verb(), cli_run_is_turn() ? "SESSION" : "SKILL");
+                        return cmd_run_unknown(c, argv);
+                case 'i':
+                case 't':
+                case RUN_ACCEPTED:
+                        break;
+                case RUN_ENV_FILE:
+                        e = cmd_run_take_env_file(c, optarg);
+                        if (e >= 0)
+                                return e;
+                        break;
                 case RUN_HERE:
                         e = cmd_run_take_here(c, optarg);
                         if (e >= 0)
                                 return e;
                         break;
-                case RUN_CPUS:
-                        return cmd_run_wrong(
-                                c,
-                                "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
                 default:
                         if (run_values_take(&c->values, o, optarg)) {
                                 c->exec = cmd_run_value(c, RUN_EXEC);
@@ -299,8 +380,13 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                         if (e != 0)
                                 return cmd_run_request_failed(c, NULL, e, &d);
                         serve_client_option(&c->through, name, optarg);
+                        /* bwrap's --proc has a place, and there is one place here */
+                        optind += o == RUN_POLICY && strcmp(name, "proc") == 0 && optind < argc &&
+                                  strcmp(argv[optind], "/proc") == 0;
                 }
         }
+        if (e >= 0 && !c->exec)
+                return e;
         cmd_run_settle(c);
         store = cmd_run_value(c, RUN_STORE);
         if (cmd_run_value(c, RUN_JSON) && !cmd_run_value(c, RUN_DRY_RUN))
@@ -343,11 +429,13 @@ static int cmd_run_show_grant(const RunCommand *c, const Grant *g) {
         if (cmd_run_value(c, RUN_JSON)) {
                 _cleanup_json_ json_t *o = grant_show_json(g);
 
-                if (!o || json_dumpf(o, stdout, JSON_INDENT(2)) < 0 || putchar('\n') == EOF)
+                if (!o || (c->profile && json_object_set(o, "profile", c->profile) < 0) || json_dumpf(o, stdout, JSON_INDENT(2)) < 0 || putchar('\n') == EOF)
                         return cli_fail(cli_run_verb(), EXIT_LETHE, "cannot print the policy");
         } else {
                 _cleanup_free_ char *text = grant_show_text(g);
 
+                if (c->profile)
+                        printf("profile     %s (%s)\n", cli_text(c->profile, "name"), cli_text(c->profile, "file"));
                 if (!text || fputs(text, stdout) == EOF)
                         return cli_fail(cli_run_verb(), EXIT_LETHE, "cannot print the policy");
         }
@@ -456,6 +544,7 @@ static int cmd_run_command(int argc, char **argv) {
                 code = cmd_run_with_signals(&c);
         request_deinit(&c.ask.request);
         serve_client_deinit(&c.through);
+        json_decref(c.profile);
         free(c.path);
         return code;
 }
@@ -468,7 +557,8 @@ static void cmd_run_refused_in_front(const char *why) {
 
 int cmd_run(int argc, char **argv) {
         uint64_t usec;
-        const RunValues f = cmd_run_look_ahead(argc, argv, &usec);
+        bool here;
+        const RunValues f = cmd_run_look_ahead(argc, argv, &usec, &here);
         _cleanup_free_ char *store = path_of_store(run_value(&f, RUN_STORE), &(Diag){}),
                             *socket = path_of_socket(run_value(&f, RUN_SOCKET), &(Diag){});
         const char *receipt = run_value(&f, RUN_RECEIPT);

@@ -41,6 +41,21 @@ int registry_load_row(const SkillRow *row, const RegistryUse *use, Skill **ret, 
         return 0;
 }
 
+/* A user of another tool names a program, or an image. */
+static int registry_unknown(const char *skill, Diag *reterr) {
+        _cleanup_free_ char *program = NULL;
+        const int r = path_search(skill, &program);
+
+        if (r < 0)
+                return r;
+        if (program)
+                return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; --exec %s runs "
+                            "the program %s", DIAG_QUOTED(skill), skill, program);
+        return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; `lethe skill list` shows "
+                    "the registered skills, and --exec PROGRAM runs a program of the host (there are no images)",
+                    DIAG_QUOTED(skill));
+}
+
 int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool registered, Skill **ret, Diag *reterr) {
         struct stat st;
 
@@ -56,8 +71,7 @@ int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool regist
                         return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": no skill is registered by that name; `lethe "
                                     "skill list` shows the registered skills", DIAG_QUOTED(skill));
                 if (lookup_stat(skill, true, &st) == -ENOENT)
-                        return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; "
-                                    "`lethe skill list` shows the registered skills", DIAG_QUOTED(skill));
+                        return registry_unknown(skill, reterr);
         }
         return registry_load_dir(use, skill, NULL, ret, reterr);
 }

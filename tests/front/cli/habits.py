@@ -5,6 +5,7 @@ usage: habits.py LETHE root|user
 """
 import json
 import os
+import re
 import shutil
 import sys
 
@@ -13,7 +14,7 @@ from account import use
 use(sys.argv[2])
 
 from shell import HOME, either, make, served, stop_served, typed  # noqa: E402
-from tap import add, case, check, log, main, same  # noqa: E402
+from tap import add, case, check, lethe, log, main, same  # noqa: E402
 
 SCRIPTS = {"x.py": "import os, sys\nprint(sys.argv[1:], os.getcwd(), open('/skill/references/a.md').read().strip())\n", "x.sh": "echo \"$@\"\n",
            "x.pl": "print \"@ARGV\\n\";\n", "bang": "#!/usr/bin/env python3\nimport sys\nprint(sys.argv)\n", "args": "#!/bin/echo  one two\t\n", "note.txt": "text\n",
@@ -108,6 +109,111 @@ def the_first_command_that_people_type_says_what_is_missing(sh):  # A-12
     make('odd/a"b\x1b[31mc', "text\n", 0o644)
     r = sh("cd odd && lethe run --exec cat *")
     check(r.code == 1 and "--here would give" in r.err and "\x1b" not in r.err.splitlines()[-1], r)
+
+
+@case
+def each_option_of_other_tools_has_an_answer():  # A-15
+    """It is one of ours, or the row of the table is said, word by word: before getopt takes it for the beginning of one of ours."""
+    served(False)
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "..", "..", "..", "supervisor", "front", "cli", "other-tools.def"), encoding="utf-8") as f:
+        rows = re.findall(r'^OTHER\("([^"]+)",\s*"([^"]+)"\)$', f.read(), re.M)
+    own = set(re.findall(r"--([a-z][a-z-]+)", lethe("run", "--help").out.decode()))
+    exact, beginnings = {k: v for k, v in rows if not k.endswith("*")}, [(k[:-1], v) for k, v in rows if k.endswith("*")]
+    same(len({k for k, _ in rows}), len(rows))
+    asked = set()
+    with open(os.path.join(here, "other-tools.txt"), encoding="utf-8") as f:
+        for line in f:
+            if not line.startswith("#"):
+                asked.update(line.split(":", 1)[1].split())
+    check(len(asked) > 250, len(asked))
+    answered = set()
+    for option in sorted(asked | {k.rstrip("*") + "x" * k.endswith("*") for k, _ in rows}):
+        words = exact.get(option) or next((v for k, v in beginnings if option.startswith(k)), None)
+        if option in own:
+            continue
+        check(words, "no answer to --%s" % option)
+        answered.add(words)
+        r = lethe("run", "--" + option, "value", "--exec", "true")
+        check(r.code == 125 and ("--%s is no option of run: %s\n" % (option, words)).encode() in r.err, option, r)
+        # What the answer names is there.
+        for said in re.findall(r"(?<![\w-])--([a-z][a-z-]+)", words):
+            check(said in own | {"last", "appimage-extract"}, "%s: --%s is not there" % (option, said))
+        for verb in re.findall(r"(?<![`\w])lethe ([a-z]+)", words):
+            check(lethe(verb, "--help").code == 0, option, verb)
+    same({v for _, v in rows} - answered, set())
+    for letter, option in (("p", "publish"), ("P", "publish-all"), ("u", "user"), ("d", "detach"), ("l", "label"), ("a", "attach"), ("c", "cpu-shares"), ("s", "settings")):
+        r = lethe("run", "-it" + letter, "--exec", "true")
+        words = exact.get(option) or next((v for k, v in beginnings if option.startswith(k)), None)
+        check(r.code == 125 and ("-%s (--%s) is no option of run: %s\n" % (letter, option, words)).encode() in r.err, letter, r)
+
+
+@either
+def what_other_tools_call_it(sh):  # A-15
+    make("vars", "# a comment\n\nONE=1\r\nTWO=a b=c\nFROM_HERE\n", 0o644)
+    for line, out in [("-it --rm --init -m 64m --exec /bin/echo ran", "ran\n"), ("--interactive --tty --exec cat", "in\n"),
+                      ("--env-file vars -e ONE=2 --exec sh -c 'echo $ONE $TWO $FROM_HERE'", "2 a b=c here\n"), ("--proc /proc --exec ls /proc/self/comm", "/proc/self/comm\n")]:
+        r = sh("echo in | FROM_HERE=here lethe run " + line)
+        same((r.code, r.out), (0, out), line, r)
+    for text, said in (("1=x\n", "line 1: -e"), ("LETHE_X=1\n", "line 1: -e"), ("A=1\nNOT_SET_HERE\n", 'line 2: "NOT_SET_HERE" is not set here'), ("A=\0\n", "a NUL"), ("A=" + "x" * (1 << 20), "larger than")):
+        make("bad", text, 0o644)
+        r = sh("lethe run --env-file bad --exec true")
+        check(r.code == 125 and "--env-file bad: " in r.err and said in r.err and "xxx" not in r.err, said, r)
+    r = sh("lethe run --env-file none --exec true")
+    check(r.code == 125 and "--env-file none: No such file" in r.err, r)
+    for line, said in (("ls -l", "--exec ls runs the program /usr/bin/ls"), ("alpine sh", "there are no images")):
+        r = sh("lethe run " + line)
+        check(r.code == 127 and said in r.err, line, r)
+
+
+@case
+def the_cookbook_leads_users_of_other_tools():  # A-15
+    served(False)
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "supervisor", "front", "cli", "man", "lethe-cookbook.7.scd"), encoding="utf-8") as f:
+        block = re.search(r"^# FROM DOCKER.*?^```\n(.*?)^```$", f.read(), re.S | re.M).group(1)
+    make("first/script.py", 'print("ran")\n', 0o644)
+    make("first/vars", "NAME=value\n", 0o644)
+    pairs = re.findall(r"^\$ (.*)\n(.*)$", block, re.M)
+    check(len(pairs) >= 10, pairs)
+    for line, want in pairs:
+        r = typed("cd first && { %s; } 2>&1 | head -n 1" % line)
+        same(r.out, want + "\n", line, r)
+
+
+@either
+def a_profile_is_options_with_a_name(sh):  # A-14
+    where = dict(XDG_CONFIG_HOME=HOME + "/config")
+    options = {"memory": "64m", "timeout": "50s", "env": ["A=profile", "B=b"], "volume": [HOME + "/pub:/pub"], "here": "ro", "proc": True}
+    make("config/lethe/profiles/build.json", json.dumps({"version": 1, "options": options}), 0o644)
+    r = sh("cd work && lethe run --profile build -e A=own --exec sh -c 'echo $A $B; pwd; ls /pub /proc/self/comm'", **where)
+    same((r.code, r.out), (0, "own b\n%s/work\n/proc/self/comm\n\n/pub:\nSKILL.md\nreferences\nscripts\n" % HOME), r)
+    r = sh("cd work && lethe run --here=rw --timeout 9s --profile build --dry-run --json --exec true", **where)
+    o = json.loads(r.out)
+    same((o["budgets"]["memory_bytes"], o["budgets"]["wall_usec"], o["profile"]["name"], o["profile"]["options"]), (64 << 20, 9000000, "build", options), r)
+    same([f["access"] for f in o["files"] if f["target"] == HOME + "/work"], ["write"])
+    r = sh("cd work && lethe run --profile build --dry-run --exec true", **where)
+    check(r.out.startswith("profile     build (%s/config/lethe/profiles/build.json)\n" % HOME), r)
+    # Never beyond policy, as with the same words on the command line.
+    policy = make("policy/narrow.json", json.dumps({"version": 1, "max": {"memory": "32m"}, "files": []}), 0o644)
+    r = sh("cd work && lethe run --policy %s --profile build --exec true" % policy, **where)
+    check(r.code == 125 and "no root of %s#/files allows to read it" % policy in r.err, r)
+    make("config/lethe/profiles/large.json", '{"version":1,"options":{"memory":"1g"}}', 0o644)
+    r = sh("lethe run --policy %s --profile large --dry-run --json --exec true" % policy, **where)
+    same(json.loads(r.out)["budgets"]["memory_bytes"], 32 << 20)
+    at = HOME + "/config/lethe/profiles/"
+    for text, said in (('{"version":1,"options":{"memory":"x"}}', 'bad.json#/options/memory: --memory'), ('{"version":2,"options":{}}', "bad.json#/version: must be 1"), ('{"version":1}', "bad.json#/options: must be"),
+                       ('{"version":1,"options":{"policy":"x"}}', "bad.json#/options/policy: no option that a profile may have"), ('{"version":1,"options":{"memory":["1m"]}}', "#/options/memory: volume, env and connect alone"),
+                       ('{"version":1,"options":{"env":[1]}}', "#/options/env/0: must be a text"), ('{"version":1,"options":{"proc":"yes"}}', "#/options/proc: must be true"), ('{"version":1,"options":{},"more":1}', "bad.json#/more: no such field"),
+                       ("[]", "must be an object"), ("{", "bad.json: "), ('{"version":1,"options":{"here":"overlay"}}', "#/options/here: --here=overlay"), (" " * 70000, "bad.json: ")):
+        make("config/lethe/profiles/bad.json", text, 0o644)
+        r = sh("lethe run --profile bad --exec true", **where)
+        check(r.code == 125 and said in r.err and at in r.err, text[:60], r)
+    for name, said in (("../build", "a name has 1 to"), ("none", at + "none.json: No such file"), ("''", "a name has 1 to"), ("a" * 65, "a name has 1 to")):
+        r = sh("lethe run --profile %s --exec true" % name, **where)
+        check(r.code == 125 and said in r.err, name, r)
+    os.chmod(make("config/lethe/profiles/others.json", '{"version":1,"options":{}}'), 0o666)
+    r = sh("lethe run --profile others --exec true", **where)
+    check(r.code == 125 and "is not this user's alone" in r.err, r)
 
 
 def end():
