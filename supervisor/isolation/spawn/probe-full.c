@@ -243,9 +243,9 @@ static int trial_follow(Spawned *s, Diag *reterr) {
         }
 }
 
-static int trial_run(Tier tier, const char *store_dir, Diag *reterr) {
+static int trial_run(Tier tier, NetworkMode network, const char *store_dir, Diag *reterr) {
         char *argv[] = {(char *)"/bin/true", NULL};
-        const Grant g = {.argv = argv, .tier = tier, .min_tier = tier, .budget = {.memory_bytes = 64 << 20,
+        const Grant g = {.argv = argv, .tier = tier, .min_tier = tier, .network = network, .budget = {.memory_bytes = 64 << 20,
                                     .cpu_usec = 1000000,
                                     .processes = 8,
                                     .open_files = 32,
@@ -279,7 +279,7 @@ static int trial_run(Tier tier, const char *store_dir, Diag *reterr) {
 static bool trial_report(ProbeReport *r, const char *name, Tier tier, ProbeLevel level, const char *store_dir) {
         uint64_t from = clock_mono_usec();
         Diag d = {0};
-        int e = trial_run(tier, store_dir, &d);
+        int e = trial_run(tier, NETWORK_NONE, store_dir, &d);
 
         if (e == 0)
                 probe_add(r, name, PROBE_OK, "a region was made, ran a program and ended", "", "works (%llu us)",
@@ -290,6 +290,18 @@ static bool trial_report(ProbeReport *r, const char *name, Tier tier, ProbeLevel
         return e == 0;
 }
 
+static void trial_report_loopback(ProbeReport *r, bool namespaces, const char *store_dir) {
+        Diag d = {0};
+        int e = namespaces ? trial_run(TIER_NAMESPACES, NETWORK_LOOPBACK, store_dir, &d) : -EOPNOTSUPP;
+
+        if (e == 0)
+                probe_add(r, "network-loopback", PROBE_OK, "a region with a network of its own was made", "", "works");
+        else
+                probe_add(r, "network-loopback", PROBE_NOTE, "a run with network \"loopback\" is refused here",
+                          namespaces ? "see the message" : "tier namespaces: tier landlock has no network namespace",
+                          "%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
+}
+
 void probe_trial(ProbeReport *r, const char *store_dir, bool *ret_namespaces, bool *ret_landlock) {
         char temporary[] = "/tmp/lethe-doctor-XXXXXX";
         bool made = !store_dir && mkdtemp(temporary);
@@ -298,6 +310,7 @@ void probe_trial(ProbeReport *r, const char *store_dir, bool *ret_namespaces, bo
                 store_dir = temporary;
         *ret_namespaces = trial_report(r, "tier-namespaces", TIER_NAMESPACES, PROBE_FAIL, store_dir);
         *ret_landlock = trial_report(r, "tier-landlock", TIER_LANDLOCK, PROBE_NOTE, store_dir);
+        trial_report_loopback(r, *ret_namespaces, store_dir);
         if (made)
                 spawn_scratch_remove(temporary);
 }

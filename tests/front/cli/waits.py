@@ -28,6 +28,7 @@ if begin_holding():
     LOOKUP = hold("lookup", "LOOKUP:slow")
     OWN, BELOW = hold("own", "READ:data"), hold("below", "READ:data")
     OF_USER = {user: hold("of-%d" % user, "closed", "user=%d" % user) for user in (0, 1234)}
+    SOCKET = hold("socket", "LOOKUP:slow")
     DEAD, BROKEN = hold("dead", "READ:data"), hold("broken", "READ:data")
     WORDS = {call: hold("w-" + call, "READ:data") for call in CALLS}
     GRANTED = [(name, hold("g-" + name, *requests), what) for name, requests, what in (
@@ -188,6 +189,15 @@ def words_in_a_page_that_never_comes_hold_nobody():  # I-62, I-63
             receipt = json.load(f)
         check(held_by(WORDS[call]), call, said(WORDS[call]), out, err)
         same((p.returncode, receipt["outcome"]), (128 + signal.SIGTERM, "cancelled"), call, err, receipt)
+
+
+@served
+def a_socket_below_a_name_that_is_held_holds_nobody():  # A-7, I-62
+    """The supervisor looks the path of a connect up, in a task that it leaves behind. The region goes on and ends by itself."""
+    r = run("--network", "loopback", "--volume", SOCKET + ":/data:rw", "--exec", PY, "-c",
+            "import socket\ntry:\n    socket.socket(socket.AF_UNIX).connect('/data/slow/socket')\nexcept OSError as e:\n    print(e.errno)")
+    check(held_by(SOCKET), said(SOCKET), r)
+    same((r.code, r.out, r.receipt["teardown"]["grade"]), (0, b"13\n", "cleared"), r)
 
 
 @served
