@@ -12,10 +12,11 @@
 #define VERB "doctor"
 
 static const char help[] =
-        "Usage: lethe doctor [--json] [--store DIR]\n\n"
+        "Usage: lethe doctor [--programs] [--json] [--store DIR]\n\n"
         "Tries each feature of the machine that a region needs, as the calling user, and tells the meaning of\n"
         "a missing feature and the fix; also the store, anchor, policy and socket in use, and the reason. Ends 0\n"
         "when a run in tier namespaces works and the store can be used, else 1.\n\n"
+        "  --programs        also try classes of programs (python, node, java, browser, office, git)\n"
         "  --store DIR       the store (default: $LETHE_STORE, else the XDG state folder)\n"
         "  --json            a JSON object: tier, checks\n"
         "  -h, --help        print the help\n";
@@ -95,7 +96,7 @@ static void doctor_print(const ProbeReport *r, const char *tier) {
 
 int cmd_doctor(int argc, char **argv) {
         static const struct option options[] = {
-                OPTION("store", 's'), OPTION_FLAG("json", 'j'), OPTION_FLAG("help", 'h'), {0}};
+                OPTION("store", 's'), OPTION_FLAG("programs", 'p'), OPTION_FLAG("json", 'j'), OPTION_FLAG("help", 'h'), {0}};
         static ProbeReport report;
         StoreOptions o = {.help = help, .no_arguments = true};
         _cleanup_free_ char *store = NULL;
@@ -121,6 +122,8 @@ int cmd_doctor(int argc, char **argv) {
         runs = doctor_run(&report, store, landlock && !namespaces) && runs;
         if (!runs)
                 tier = NULL;
+        if (runs && o.value['p'])
+                doctor_programs(&report, store);
         r = namespaces && runs ? EXIT_OK : EXIT_NOT;
         if (o.json)
                 return cli_print(VERB, r, doctor_json(&report, tier));

@@ -26,7 +26,6 @@
 #include <unistd.h>
 
 #define RUN_MSEC 60000
-#define SAID_MAX 4096
 
 static bool doctor_has(const char *variable) {
         const char *v = getenv(variable);
@@ -242,13 +241,15 @@ static void doctor_last_line(char *said) {
                 memmove(said, p + 1, strlen(p + 1) + 1);
 }
 
-static int doctor_start(const char *folder, int out, pid_t *ret) {
+static int doctor_start(const char *folder, const char *const *words, int out, pid_t *ret) {
         char store[PATH_MAX], anchor[PATH_MAX];
-        const char *const argv[] = {"lethe", "run", "--no-serve", "--timeout", "20s", "--store", store,
-                                    "--anchor", anchor, "--exec", "/bin/true", NULL};
+        const char *argv[64] = {"lethe", "run", "--no-serve", "--store", store, "--anchor", anchor};
+        size_t n = 7;
         posix_spawn_file_actions_t a;
         int e;
 
+        while (*words && n < ARRAY_SIZE(argv) - 1)
+                argv[n++] = *words++;
         snprintf(store, sizeof(store), "%.2000s/store", folder);
         snprintf(anchor, sizeof(anchor), "%.2000s/anchor", folder);
         posix_spawn_file_actions_init(&a);
@@ -262,7 +263,7 @@ static int doctor_start(const char *folder, int out, pid_t *ret) {
 
 /* Makes a folder for the trial run: where the store would be made, to prove that a store can be made there; beside
  * an existing store, in any place. */
-static bool doctor_folder(const char *store_or_null, char ret[static PATH_MAX]) {
+bool doctor_folder(const char *store_or_null, char ret[static PATH_MAX]) {
         _cleanup_free_ char *above = store_or_null ? doctor_existing(store_or_null) : NULL;
         bool there = above && strcmp(above, store_or_null) == 0;
         char *last;
@@ -283,48 +284,58 @@ static bool doctor_folder(const char *store_or_null, char ret[static PATH_MAX]) 
         return mkdtemp(ret);
 }
 
-bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone) {
-        static const char meaning[] = "a trial run with a store of its own, removed afterwards";
-        char folder[PATH_MAX], said[SAID_MAX] = "";
-        uint64_t until = clock_mono_usec() + RUN_MSEC * UINT64_C(1000);
-        size_t n = 0;
+int doctor_try(const char *folder, const char *const *words, unsigned msec, char said[static DOCTOR_SAID_MAX]) {
+        uint64_t until = clock_mono_usec() + msec * UINT64_C(1000);
         int p[2], e, status = -1;
+        size_t n = 0;
         pid_t pid;
 
-        if (!doctor_folder(store, folder)) {
-                probe_add(r, "run", PROBE_FAIL, meaning, "a writable folder, for the store or as /tmp", "%.100s: %s",
-                          folder, strerror(errno));
-                return false;
-        }
-        if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0) {
-                probe_add(r, "run", PROBE_FAIL, meaning, "descriptors (ulimit -n)", "%s", strerror(errno));
-                rmdir(folder);
-                return false;
-        }
-        e = doctor_start(folder, p[1], &pid);
+        *said = 0;
+        if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
+                return -errno;
+        e = doctor_start(folder, words, p[1], &pid);
         close(p[1]);
-        while (e == 0 && n < sizeof(said) - 1 && clock_mono_usec() < until) {
+        while (e == 0 && clock_mono_usec() < until) {
                 struct pollfd f = {.fd = p[0], .events = POLLIN};
                 ssize_t got;
 
                 if (poll(&f, 1, (int)((until - MIN(until, clock_mono_usec())) / 1000)) <= 0)
                         break;
-                got = read(p[0], said + n, sizeof(said) - 1 - n);
+                if (n == DOCTOR_SAID_MAX - 1) { /* the last line counts */
+                        memmove(said, said + n / 2, n - n / 2);
+                        n -= n / 2;
+                }
+                got = read(p[0], said + n, DOCTOR_SAID_MAX - 1 - n);
                 if (got <= 0)
                         break;
                 n += (size_t)got;
         }
         said[n] = 0;
         close(p[0]);
-        if (e == 0) {
-                if (clock_mono_usec() >= until)
-                        kill(pid, SIGTERM);
-                while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                        ;
-        }
+        if (e < 0)
+                return e;
+        if (clock_mono_usec() >= until)
+                kill(pid, SIGTERM);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
         doctor_last_line(said);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone) {
+        static const char *const words[] = {"--timeout", "20s", "--exec", "/bin/true", NULL};
+        static const char meaning[] = "a trial run with a store of its own, removed afterwards";
+        char folder[PATH_MAX], said[DOCTOR_SAID_MAX];
+        int e;
+
+        if (!doctor_folder(store, folder)) {
+                probe_add(r, "run", PROBE_FAIL, meaning, "a writable folder, for the store or as /tmp", "%.100s: %s",
+                          folder, strerror(errno));
+                return false;
+        }
+        e = doctor_try(folder, words, RUN_MSEC, said);
         spawn_scratch_remove(folder);
-        if (e == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        if (e == 0) {
                 probe_add(r, "run", PROBE_OK, meaning, "", "works");
                 return true;
         }

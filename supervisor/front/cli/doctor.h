@@ -3,6 +3,8 @@
 
 #include "spawn/probe-full.h"
 
+#include <limits.h>
+
 /* Checks store, anchor, policy and socket, and tells from where each was chosen (A-65). given: the value of --store,
  * or NULL. False: the store cannot be used, or the daemon at the socket does not answer. */
 bool doctor_places(ProbeReport *r, const char *given, const char *store);
@@ -12,3 +14,13 @@ void doctor_surroundings(ProbeReport *r);
  * only available tier, and most policies refuse that tier. False: the run failed, and each other run would fail
  * (A-67). */
 bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone);
+/* `lethe doctor --programs`: a small job of each class of programs, in a region: whether it runs here, with which
+ * options, or what to install. Takes some seconds for each program that is there. */
+void doctor_programs(ProbeReport *r, const char *store);
+
+#define DOCTOR_SAID_MAX 1024
+/* `lethe run` with these further words (at most 50) and a store in `folder`, for at most msec. said: the last line on
+ * standard error. Returns the exit code (128 + signal), or -errno. */
+int doctor_try(const char *folder, const char *const *words, unsigned msec, char said[static DOCTOR_SAID_MAX]);
+/* Makes a folder for a store that is removed afterwards. */
+bool doctor_folder(const char *store_or_null, char ret[static PATH_MAX]);

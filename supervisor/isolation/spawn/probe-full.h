@@ -19,7 +19,7 @@ typedef struct ProbeFinding {
         const char *meaning, *fix; /* "" when not needed */
 } ProbeFinding;
 
-#define PROBE_FINDINGS_MAX 48
+#define PROBE_FINDINGS_MAX 64
 typedef struct ProbeReport {
         ProbeFinding rows[PROBE_FINDINGS_MAX];
         size_t n;
