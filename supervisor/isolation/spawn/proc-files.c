@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "schema/limits.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,6 +12,8 @@
 
 /* uname(2) says the kernel's real release. This one is the oldest that has all that programs of Debian 12 look for. */
 #define RELEASE "6.1.0"
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
 #define MEMORY_UNBOUNDED (8ULL << 30)
 #define BOOTED 1700000000 /* a time in the past: the host's would tell when it was started */
 
@@ -46,6 +49,9 @@ static const FixedFile fixed[] = {
         {"/proc/sys/fs/nr_open", "1048576\n"},
         {"/proc/sys/fs/file-max", "9223372036854775807\n"},
         {"/proc/sys/fs/pipe-max-size", "65536\n"},
+        {"/proc/sys/fs/inotify/max_user_instances", TEXT(REGION_INOTIFY_INSTANCES) "\n"},
+        {"/proc/sys/fs/inotify/max_user_watches", TEXT(REGION_INOTIFY_WATCHES) "\n"},
+        {"/proc/sys/fs/inotify/max_queued_events", "16384\n"},
         {"/proc/sys/net/core/somaxconn", "4096\n"},
 };
 

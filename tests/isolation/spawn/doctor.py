@@ -21,6 +21,7 @@ from tiers import TIERS  # noqa: E402
 lethe = os.path.abspath(sys.argv[1])
 temp = os.environ["TMPDIR"]
 cases = []
+CLASSES = {"program-python", "program-node", "program-java", "program-browser", "program-office", "program-git-https", "program-habits"}
 
 
 def without_openat2():
@@ -56,14 +57,14 @@ def without_namespaces():
     os.setresuid(65534, 65534, 65534)
 
 
-def run(*argv, user=None, env=None, around=None, cwd=None, wrap=()):
+def run(*argv, user=None, env=None, around=None, cwd=None, wrap=(), timeout=60):
     before = around
     if user is not None:
         def before():
             os.setgroups([])
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
-    r = subprocess.run([*wrap, lethe, "doctor", *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, preexec_fn=before, cwd=cwd,
+    r = subprocess.run([*wrap, lethe, "doctor", *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, preexec_fn=before, cwd=cwd,
                        env=dict(os.environ, **(env or {})))
     return r.returncode, r.stdout, r.stderr
 
@@ -178,6 +179,13 @@ code, out, err = run("--json", "--store", temp + "/new")
 by = {c["name"]: c for c in json.loads(out)["checks"]}
 case("an installed tree that was moved", by["worker"]["status"] == "ok" and by["worker"]["value"].startswith(temp + "/moved/"), by["worker"])
 lethe = built
+# each class is tried; what is there runs, and what is not there is told how to get.
+code, out, err = run("--json", "--programs", "--store", temp + "/new", timeout=600)
+by = {c["name"]: c for c in json.loads(out)["checks"]}
+case("programs: each class is told", code == 0 and CLASSES <= set(by), (code, out, err))
+case("programs: what is installed runs", all(by[c]["status"] in ("ok", "note") and ("runs" in by[c]["value"] or by[c]["fix"].startswith("apt install ")) for c in CLASSES),
+     [by.get(c) for c in CLASSES])
+case("programs: python, and what scripts take for granted", by["program-python"]["status"] == by["program-habits"]["status"] == "ok", out)
 for argv in (["more"], ["--nothing"]):
     code, out, err = run(*argv)
     case("usage: " + argv[0], code == 2 and err.startswith("lethe doctor:"), (code, err))
