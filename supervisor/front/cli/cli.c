@@ -21,7 +21,7 @@ static struct {
         Diag said;
 } cli_answer;
 
-static bool cli_is_turn;
+static bool cli_is_turn, cli_is_map;
 
 void cli_run_as_turn(void) {
         cli_is_turn = true;
@@ -31,8 +31,16 @@ bool cli_run_is_turn(void) {
         return cli_is_turn;
 }
 
+void cli_run_as_map(void) {
+        cli_is_map = true;
+}
+
+bool cli_run_is_map(void) {
+        return cli_is_map;
+}
+
 const char *cli_run_verb(void) {
-        return cli_is_turn ? "session turn" : "run";
+        return cli_is_turn ? "session turn" : cli_is_map ? "map" : "run";
 }
 
 void cli_wants_json(void) {

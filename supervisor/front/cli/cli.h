@@ -44,7 +44,10 @@ int cli_usage(const char *verb, const char *fmt, ...) _printf_(2, 3);
 /* The command is `lethe session turn`: a run in a session. */
 void cli_run_as_turn(void);
 bool cli_run_is_turn(void);
-const char *cli_run_verb(void); /* "run", or "session turn" */
+/* The command is `lethe map`: a run for each line of standard input. */
+void cli_run_as_map(void);
+bool cli_run_is_map(void);
+const char *cli_run_verb(void); /* "run", "session turn" or "map" */
 /* Prints "lethe VERB: message"; returns code. word: the error for programs, "no_store" … */
 int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ...) _printf_(4, 5);
 #define cli_fail(verb, code, ...) cli_refuse(verb, code, "failed", __VA_ARGS__)

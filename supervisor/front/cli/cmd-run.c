@@ -1,9 +1,11 @@
 /* Runs: CLI, with the supervisor in it. */
 #include "base/id.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/path-lookup.h"
 #include "base/watchdog.h"
 #include "cli/cli.h"
+#include "cli/cmd-map.h"
 #include "cli/front.h"
 #include "cli/run-option.h"
 #include "cli/serve-client.h"
@@ -81,11 +83,31 @@ static const char help_turn[] =
         "--exec, --policy and --dry-run; they stand before SESSION. Streams, exit code and receipt are those of 'lethe run'.\n"
         "'lethe session --help' has the other actions.\n";
 
+static const char help_map[] =
+        "Usage: lethe map [OPTIONS] SKILL|DIR [--] [ARGS...]\n"
+        "       lethe map [OPTIONS] --exec PROGRAM [ARGS...]\n\n"
+        "Runs a skill, or a program, once for each line of standard input: a line is one JSON value, and the standard\n"
+        "input of a region of its own. For each line one line is printed, in the order of the input:\n"
+        "{\"ok\":true,\"value\":...}, the program's output as JSON, or {\"ok\":false,\"outcome\":...,\"exit_code\":...,\n"
+        "\"region\":...,\"denials\":N}. OPTIONS stand before SKILL; the other options are those of 'lethe run', but\n"
+        "--receipt, --name and --foreign.\n\n"
+        "  -j, --jobs N          regions at once, 1 to 256 (default: one for each core)\n"
+        "  --from N              begin at line N; the first line is 1\n"
+        "  --text                the value is the output as a string, also when the output is no JSON\n"
+        "  --policy FILE         the operator's policy; then no 'lethe serve' is looked for\n"
+        "  --store DIR           the store (default: $LETHE_STORE, else the XDG state folder)\n"
+        "  --socket PATH         where 'lethe serve' is looked for\n"
+        "  --no-serve            do not look for a daemon; a private daemon serves the lines\n"
+        "  --quiet               no standard error of the regions, no progress, no summary\n"
+        "  -h, --help            print the help\n\n"
+        "Exit status: 0 all lines succeeded; 1 some failed; 2 usage; 125 Lethe failed; 128+N a signal: then the last line\n"
+        "of standard error says with which --from to go on.\n";
+
 /* Options of request_option() have the value RUN_POLICY; the long name tells them apart. */
 enum {
         RUN_STORE = 256, RUN_ANCHOR, RUN_RECEIPT, RUN_POLICY_FILE, RUN_EXEC, RUN_DRY_RUN, RUN_JSON, RUN_QUIET,
-        RUN_VERBOSE, RUN_SOCKET, RUN_NO_SERVE, RUN_PROMOTE, RUN_FOREIGN, RUN_PROFILE, RUN_POLICY, RUN_HERE,
-        RUN_ENV_FILE, RUN_ACCEPTED,
+        RUN_VERBOSE, RUN_SOCKET, RUN_NO_SERVE, RUN_PROMOTE, RUN_FOREIGN, RUN_PROFILE, RUN_JOBS, RUN_FROM, RUN_TEXT,
+        RUN_POLICY, RUN_HERE, RUN_ENV_FILE, RUN_ACCEPTED,
         RUN_OPTIONS = 256
 };
 
@@ -95,6 +117,7 @@ static const struct option options[] = {
         OPTION_FLAG("dry-run", RUN_DRY_RUN), OPTION_FLAG("json", RUN_JSON), OPTION_FLAG("quiet", RUN_QUIET),
         OPTION_FLAG("verbose", RUN_VERBOSE), OPTION("socket", RUN_SOCKET),
         OPTION_FLAG("no-serve", RUN_NO_SERVE), OPTION_FLAG("foreign", RUN_FOREIGN), OPTION_FLAG("help", 'h'),
+        OPTION("jobs", RUN_JOBS), OPTION("from", RUN_FROM), OPTION_FLAG("text", RUN_TEXT),
         {"here", optional_argument, NULL, RUN_HERE}, OPTION("profile", RUN_PROFILE), OPTION("env-file", RUN_ENV_FILE),
         OPTION_FLAG("rm", RUN_ACCEPTED), OPTION_FLAG("init", RUN_ACCEPTED), OPTION_FLAG("interactive", 'i'),
         OPTION_FLAG("tty", 't'), OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
@@ -104,7 +127,7 @@ static const struct option options[] = {
         OPTION("output-limit", RUN_POLICY), OPTION("network", RUN_POLICY), OPTION("connect", RUN_POLICY),
         OPTION("tier", RUN_POLICY), OPTION_FLAG("proc", RUN_POLICY), OPTION("discipline", RUN_POLICY), {}};
 
-#define RUN_LETTERS "+:hv:e:w:m:it"
+#define RUN_LETTERS (cli_run_is_map() ? "+:hv:e:w:m:itj:" : "+:hv:e:w:m:it")
 
 /* The value of each option but those of request_option(): "" for an option without a value, NULL: not given. */
 typedef struct RunValues {
@@ -159,6 +182,8 @@ static int cmd_run_wrong(const RunCommand *c, const char *fmt, ...) {
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
         cli_usage(cli_run_verb(), "%s", text);
+        if (cli_run_is_map())
+                return EXIT_USAGE;
         return run_refused(&c->run, skill_request_name(&c->ask) ?: c->exec, NULL, false, EXIT_LETHE, text);
 }
 
@@ -352,7 +377,7 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
 
                 switch (o) {
                 case 'h':
-                        return cli_help(cli_run_verb(), cli_run_is_turn() ? help_turn : help);
+                        return cli_help(cli_run_verb(), cli_run_is_turn() ? help_turn : cli_run_is_map() ? help_map : help);
                 case ':':
                         return cmd_run_wrong(c, "%s lacks its value", argv[optind - 1]);
                 case '?':
@@ -374,6 +399,10 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                 default:
                         if (run_values_take(&c->values, o, optarg)) {
                                 c->exec = cmd_run_value(c, RUN_EXEC);
+                                break;
+                        }
+                        if (o == 'j') {
+                                run_values_take(&c->values, RUN_JOBS, optarg);
                                 break;
                         }
                         e = request_option(&c->ask.request, name, optarg, &d);
@@ -403,6 +432,11 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         if (cli_run_is_turn() && (c->exec || cmd_run_value(c, RUN_DRY_RUN) || cmd_run_value(c, RUN_POLICY_FILE)))
                 return cmd_run_wrong(c, "--exec, --dry-run and --policy do not go with a turn: the session has a skill and a "
                                         "policy");
+        if (!cli_run_is_map() && (cmd_run_value(c, RUN_JOBS) || cmd_run_value(c, RUN_FROM) || cmd_run_value(c, RUN_TEXT)))
+                return cmd_run_wrong(c, "--jobs, --from and --text go with 'lethe map'");
+        if (cli_run_is_map() && (c->run.receipt || c->ask.request.name || c->ask.foreign))
+                return cmd_run_wrong(c, "--receipt, --name and --foreign do not go with map: the lines have a region each, and a "
+                                        "daemon looks the skill up");
         if (!c->exec) {
                 if (optind >= argc)
                         return cmd_run_wrong(c, cli_run_is_turn() ? "no session: give SESSION; `lethe session list` shows the open ones"
@@ -469,6 +503,19 @@ static int cmd_run_at_host(RunCommand *c, int signals) {
         return cmd_run_refuse(c, NULL, false, EXIT_LETHE, &d, 0);
 }
 
+static int cmd_run_lines(RunCommand *c, int signals) {
+        const char *policy = cmd_run_value(c, RUN_POLICY_FILE);
+        _cleanup_free_ char *path = policy ? io_absolute(policy) : NULL;
+        const MapAsked m = {.jobs = cmd_run_value(c, RUN_JOBS), .from = cmd_run_value(c, RUN_FROM),
+                            .text = cmd_run_value(c, RUN_TEXT), .alone = policy || cmd_run_value(c, RUN_NO_SERVE),
+                            .place = {.store = c->path, .anchor = anchor_said(), .policy = path,
+                                      .socket = cmd_run_value(c, RUN_SOCKET)}};
+
+        if (policy && !path)
+                return cli_fail("map", EXIT_LETHE, "%s", strerror(ENOMEM));
+        return map_run(&m, &c->through, &c->ask, c->exec, &c->run, signals);
+}
+
 static int cmd_run_once(RunCommand *c, int signals) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_policy_ Policy *policy = NULL;
@@ -481,6 +528,8 @@ static int cmd_run_once(RunCommand *c, int signals) {
 
         if (cli_run_is_turn())
                 return cmd_run_at_host(c, signals);
+        if (cli_run_is_map() && !dry_run)
+                return cmd_run_lines(c, signals);
         /* with --foreign: a daemon decides about its folders alone */
         if (!dry_run && !policy_file && !cmd_run_value(c, RUN_NO_SERVE) && !c->ask.foreign &&
             (e = serve_client_run(&c->through, &c->ask, c->exec, &c->run, c->path, cmd_run_value(c, RUN_SOCKET),
@@ -580,6 +629,11 @@ int cmd_run(int argc, char **argv) {
         return front_run(cmd_run_command, argc, argv,
                          usec > 0 ? MIN((uint64_t)FRONT_USEC, MAX(usec, (uint64_t)FRONT_LEAST_USEC)) : FRONT_USEC,
                          receipt ? cmd_run_refused_in_front : NULL);
+}
+
+int cmd_map(int argc, char **argv) {
+        cli_run_as_map();
+        return cmd_run(argc, argv);
 }
 
 int cmd_run_turn(int argc, char **argv) {

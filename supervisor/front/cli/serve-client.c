@@ -223,7 +223,7 @@ static int serve_client_input(int *ret_own) {
         return *ret_own >= 0 ? *ret_own : STDIN_FILENO;
 }
 
-static json_t *serve_client_args(char **args) {
+json_t *serve_client_args(char **args) {
         json_t *list = json_array();
 
         for (; list && args && *args; args++)
@@ -395,7 +395,8 @@ static bool serve_client_has_same_places(const ServeClient *t, const RunOptions 
         for (size_t i = 0; same && i < ARRAY_SIZE(places); i++) {
                 const char *theirs = cli_text(json_object_get(v, "result"), places[i].name);
 
-                same = !places[i].ours || (theirs && serve_client_is_same_place(places[i].ours, theirs));
+                same = !places[i].ours || (*places[i].ours ? theirs && serve_client_is_same_place(places[i].ours, theirs)
+                                                           : !theirs); /* "": none */
         }
         return same;
 }
@@ -462,6 +463,24 @@ int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec, co
                 return -1;
         e = serve_call_receive(fd, signals, &liveness, &line);
         return serve_client_answer(t, a, exec, o, e, &line, &liveness);
+}
+
+int serve_client_connect(const ServeClient *t, const RunOptions *o, const char *store, const char *given,
+                         bool *ret_foreign, char **ret_socket) {
+        const char *wanted = getenv("LETHE_SERVE");
+        _cleanup_free_ char *socket = path_of_socket(given, &(Diag){}), *policy = NULL;
+        _cleanup_liveness_ Liveness liveness = {.probe = -1};
+        _cleanup_close_ int fd = -1;
+
+        if (!socket || (wanted && strcmp(wanted, "0") == 0) || policy_place(&policy) < 0 || (fd = path_ask(socket)) < 0)
+                return -1;
+        liveness_begin(&liveness, fd, socket);
+        liveness_signal(&liveness, 0); /* a stopped daemon is not waited for */
+        *ret_foreign = serve_client_is_foreign(fd);
+        if (!serve_client_has_same_places(t, o, fd, store, policy || *ret_foreign ? policy : "", -1, &liveness))
+                return -1;
+        *ret_socket = TAKE_PTR(socket);
+        return TAKE_FD(fd);
 }
 
 int serve_client_turn(ServeClient *t, const SkillRequest *a, const RunOptions *o, const char *store, int fd,

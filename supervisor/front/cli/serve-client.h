@@ -25,4 +25,11 @@ int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec_or_
 #define SERVE_CLIENT_ELSEWHERE (-2)
 int serve_client_turn(ServeClient *t, const SkillRequest *a, const RunOptions *o, const char *store, int fd,
                       int signals);
+/* Connects to the daemon that serves the same store, anchor and policy, if there is one. Returns a descriptor, or -1
+ * after a note where the user expects the daemon. *ret_foreign: another user's daemon, for registered skills alone;
+ * *ret_socket: owned. */
+int serve_client_connect(const ServeClient *t, const RunOptions *o, const char *store, const char *socket_or_null,
+                         bool *ret_foreign, char **ret_socket);
+/* Arguments as an array of strings, or NULL: out of memory, or an argument is not UTF-8. */
+json_t *serve_client_args(char **args);
 void serve_client_deinit(ServeClient *t);

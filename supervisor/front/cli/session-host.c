@@ -145,6 +145,10 @@ static int host_start(const HostPlace *p, int *ret, Diag *reterr) {
                     host_last_line(errors, text, sizeof(text)));
 }
 
+int session_host_private(const HostPlace *p, int *ret, Diag *reterr) {
+        return host_start(p, ret, reterr);
+}
+
 int session_host_any(const HostPlace *p, int *ret, Diag *reterr) {
         int fd = host_serve(p);
 

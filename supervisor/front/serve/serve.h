@@ -233,7 +233,6 @@ struct Server {
         Waker *waker;           /* NULL: objects are not woken here */
         pthread_t keeper;       /* ends idle sessions */
         bool keeping, sessions_stop;
-        bool hosted;            /* the front's: a session was there */
         pthread_mutex_t answer_lock; /* for making an answer */
         pthread_mutex_t share_lock;  /* for the two members below, and Peer.shared */
         uint64_t shared, shared_foreign;

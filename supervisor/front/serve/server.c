@@ -286,13 +286,11 @@ static bool server_all_told(const Server *s) {
         return true;
 }
 
-/* A private daemon serves until the last session has ended. */
+/* A private daemon serves until its last client has gone, and the last session has ended. */
 static void server_end_private(Server *s) {
-        s->hosted |= s->n_clients == 0 && s->started_usec > 0; /* the starter has gone */
-        if (s->options.private_ && !s->stopping && s->hosted && s->n_threads == 0 && s->n_queued == 0 && server_all_told(s) &&
-            session_count(s) == 0)
-                server_stop(s, "its last session has ended");
-        s->hosted |= s->n_served + s->n_refused > 0;
+        if (s->options.private_ && !s->stopping && s->started_usec > 0 && s->n_clients == 0 && s->n_threads == 0 &&
+            s->n_queued == 0 && server_all_told(s) && session_count(s) == 0)
+                server_stop(s, "its last client has gone, and the last session has ended");
 }
 
 void server_may_end(Server *s) {
