@@ -1,6 +1,6 @@
-/* Runs: CLI. `lethe map`: a region for each line of standard input, several at once, and a line of output for each, in
- * the order of the input (A-17). The regions are runs of one daemon, asked for over one connection: of `lethe serve`, or
- * of a private daemon that ends with the connection. */
+/* Runs: CLI. `lethe map`: a region for each line of standard input, several at once, and a line of output for each,
+ * in the order of the input (A-17). The regions are runs of a daemon, asked for over a single connection: of `lethe
+ * serve`, or of a private daemon that ends with the connection. */
 #include "cli/cmd-map.h"
 
 #include "base/clock.h"
@@ -290,8 +290,9 @@ static int map_cancel(Map *m, int signo) {
                 if (l->state != MAP_LINE_RUNS)
                         continue;
                 n = snprintf(text, sizeof(text),
-                             "{\"jsonrpc\":\"2.0\",\"method\":\"cancel\",\"params\":{\"id\":%" PRIu64 ",\"signal\":%d}}\n", i,
-                             m->signo);
+                             "{\"jsonrpc\":\"2.0\",\"method\":\"cancel\",\"params\":{\"id\":%" PRIu64
+                             ",\"signal\":%d}}\n",
+                             i, m->signo);
                 e = line_queue_add(&m->out, text, (size_t)n);
         }
         m->waiting = 0;
@@ -433,18 +434,18 @@ static int map_summary(Map *m) {
 
         map_clear_progress(m);
         if (map_ends(m))
-                log_note("map ended before the end of its input, with %" PRIu64 " %s written: go on with --from %" PRIu64 "%s",
-                         m->first - m->from, m->first - m->from == 1 ? "line" : "lines", m->first,
+                log_note("map ended before the end of its input, with %" PRIu64 " %s written: go on with --from %"
+                         PRIu64 "%s", m->first - m->from, m->first - m->from == 1 ? "line" : "lines", m->first,
                          m->written > 0 ? " (the last line of the output is not whole)" : "");
         else if (!m->quiet)
-                log_note("map: %" PRIu64 " %s, %" PRIu64 " ok, %" PRIu64 " failed, %.1f s", n, n == 1 ? "line" : "lines",
-                         m->n_ok, m->n_failed, seconds);
+                log_note("map: %" PRIu64 " %s, %" PRIu64 " ok, %" PRIu64 " failed, %.1f s", n,
+                         n == 1 ? "line" : "lines", m->n_ok, m->n_failed, seconds);
         return m->code ? m->code : m->signo ? 128 + m->signo : m->n_failed ? EXIT_NOT : EXIT_OK;
 }
 
 /* The parameters that are the same for each line. */
-static json_t *map_params(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o, bool foreign,
-                          const char *cwd) {
+static json_t *map_params(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o,
+                          bool foreign, const char *cwd) {
         json_t *args = serve_client_args(a->request.args);
 
         return args ? json_pack("{s:s, s:o, s:s*, s:O*, s:b, s:b, s:o*, s:s*}", exec ? "exec" : "skill",
@@ -454,12 +455,14 @@ static json_t *map_params(const ServeClient *t, const SkillRequest *a, const cha
                     : NULL;
 }
 
-static int map_connect(const MapAsked *asked, ServeClient *t, const RunOptions *o, Map *m, bool *ret_foreign, char **ret_socket,
-                       Diag *reterr) {
+static int map_connect(const MapAsked *asked, ServeClient *t, const RunOptions *o, Map *m, bool *ret_foreign,
+                       char **ret_socket, Diag *reterr) {
+        const HostPlace *p = &asked->place;
+
         *ret_foreign = false;
-        m->daemon = asked->alone ? -1
-                                 : serve_client_connect(t, o, asked->place.store, asked->place.socket, ret_foreign, ret_socket);
-        return m->daemon >= 0 ? 0 : session_host_private(&asked->place, &m->daemon, reterr);
+        if (!asked->alone)
+                m->daemon = serve_client_connect(t, o, p->store, p->socket, ret_foreign, ret_socket);
+        return m->daemon >= 0 ? 0 : session_host_private(p, &m->daemon, reterr);
 }
 
 static int map_open(Map *m, const MapAsked *asked, const RunOptions *o) {
@@ -467,7 +470,9 @@ static int map_open(Map *m, const MapAsked *asked, const RunOptions *o) {
         struct stat st;
         int e;
 
-        m->jobs = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? MIN((uint64_t)CPU_COUNT(&cores), (uint64_t)MAP_JOBS_MAX) : 1;
+        m->jobs = 1;
+        if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
+                m->jobs = MIN((uint64_t)CPU_COUNT(&cores), (uint64_t)MAP_JOBS_MAX);
         m->from = 1;
         e = cli_number("map", "-j", asked->jobs, 1, MAP_JOBS_MAX, &m->jobs);
         if (e == EXIT_OK)

@@ -5,7 +5,8 @@
 #include "cli/session-host.h"
 
 #define MAP_JOBS_MAX 256
-#define MAP_LINE_MAX (448 * 1024) /* bytes of an input line: as a string of JSON, at most twice as long, it fits a request */
+/* Bytes of an input line: as a string, at most twice as long, the line fits a request. */
+#define MAP_LINE_MAX (448 * 1024)
 
 typedef struct MapAsked {
         const char *jobs, *from; /* as given by options, or NULL */

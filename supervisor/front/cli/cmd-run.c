@@ -86,22 +86,23 @@ static const char help_turn[] =
 static const char help_map[] =
         "Usage: lethe map [OPTIONS] SKILL|DIR [--] [ARGS...]\n"
         "       lethe map [OPTIONS] --exec PROGRAM [ARGS...]\n\n"
-        "Runs a skill, or a program, once for each line of standard input: a line is one JSON value, and the standard\n"
+        "Runs a skill, or a program, once for each line of standard input: the line is one JSON value, and the standard\n"
         "input of a region of its own. For each line one line is printed, in the order of the input:\n"
-        "{\"ok\":true,\"value\":...}, the program's output as JSON, or {\"ok\":false,\"outcome\":...,\"exit_code\":...,\n"
-        "\"region\":...,\"denials\":N}. OPTIONS stand before SKILL; the other options are those of 'lethe run', but\n"
-        "--receipt, --name and --foreign.\n\n"
+        "{\"ok\":true,\"value\":...} with the program's output, or {\"ok\":false,\"outcome\":...,\"exit_code\":...,\n"
+        "\"region\":...,\"denials\":N}. OPTIONS stand before SKILL; budgets and the like are those of 'lethe run'.\n\n"
         "  -j, --jobs N          regions at once, 1 to 256 (default: one for each core)\n"
         "  --from N              begin at line N; the first line is 1\n"
-        "  --text                the value is the output as a string, also when the output is no JSON\n"
+        "  --text                the value is the output as a string, whatever the output is\n"
+        "  --exec PROGRAM        a program instead of a skill; all words behind PROGRAM are its arguments\n"
         "  --policy FILE         the operator's policy; then no 'lethe serve' is looked for\n"
-        "  --store DIR           the store (default: $LETHE_STORE, else the XDG state folder)\n"
         "  --socket PATH         where 'lethe serve' is looked for\n"
-        "  --no-serve            do not look for a daemon; a private daemon serves the lines\n"
+        "  --no-serve            do not look for a daemon; a private daemon has the regions\n"
         "  --quiet               no standard error of the regions, no progress, no summary\n"
+        "  --store DIR           the store (default: $LETHE_STORE, else the XDG state folder)\n"
+        "  --anchor FILE         the checkpoint copy that the store must not be behind\n"
         "  -h, --help            print the help\n\n"
-        "Exit status: 0 all lines succeeded; 1 some failed; 2 usage; 125 Lethe failed; 128+N a signal: then the last line\n"
-        "of standard error says with which --from to go on.\n";
+        "Exit status: 0 all lines succeeded; 1 some failed; 2 usage; 125 Lethe failed; 128+N ended by signal N. What ended\n"
+        "early says on standard error from which line to go on.\n";
 
 /* Options of request_option() have the value RUN_POLICY; the long name tells them apart. */
 enum {
