@@ -127,8 +127,13 @@ typedef struct OwnConnect {
  * the time of the connect, which is not answered before. */
 __attribute__((no_sanitize("address", "undefined"))) static long own_connect(void *job) {
         OwnConnect *c = job;
-        long flags = timed_do(SYS_fcntl, c->fd, F_GETFL), e;
+        int type;
+        socklen_t n = sizeof(type);
+        long e = timed_do(SYS_getsockopt, c->fd, SOL_SOCKET, SO_TYPE, &type, &n), flags;
 
+        if (e < 0) /* flags of another file, a terminal perhaps, are not touched */
+                return e;
+        flags = timed_do(SYS_fcntl, c->fd, F_GETFL);
         if (flags < 0)
                 return flags;
         c->blocks = !(flags & O_NONBLOCK);

@@ -13,7 +13,7 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, case, lethe, main, run  # noqa: E402
+from tap import DIR, case, case_when, lethe, main, run, wait_for  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 VOLUME = os.path.join(DIR, "volume")
@@ -173,6 +173,24 @@ open("/data/go").read()
     assert second.out == b"111\n" and first[0][0] == {"own": "own"}, (second.out, second.err, first)
     for name in ("first", "ready", "go"):
         os.unlink(os.path.join(VOLUME, name))
+
+
+@case_when(os.environ.get("LETHE_TEST_SERVE") == "1")
+def a_warm_interpreter_has_it():  # a child of a template makes its network itself
+    d = os.path.join(DIR, "warm")
+    os.mkdir(d)
+    for name, text in (("SKILL.md", "---\nname: warm\ndescription: A test.\n---\n"), ("main.py", LIB + TCP + "print(json.dumps(out))\n"),
+                       ("lethe.json", json.dumps({"version": 1, "entry": {"main": ["python3", "/skill/main.py"]}, "network": "loopback", "warm": {"preload": ["json"]}}))):
+        with open(os.path.join(d, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    seen = []
+
+    def warm():
+        seen.append(run("--quiet", d))
+        assert seen[-1].code == 0 and json.loads(seen[-1].out) == TCP_SAYS, seen[-1]
+        return seen[-1].receipt["start"] == "warm"
+
+    wait_for(warm, "a warm start")
 
 
 @case
