@@ -2,6 +2,8 @@
 #include "invoke/guard-ahead.h"
 #include "invoke/types.h"
 
+#include "policy/allow.h"
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/fold.h"
@@ -97,6 +99,11 @@ int begin_worker(Run *run, Diag *d) {
         if (run->start.tier == TIER_LANDLOCK) /* the store is open already */
                 ahead_store(run->start.ahead);
         return 0;
+}
+
+/* lethe-proxy confines itself while the worker does; run_let_go() gives it the region's listener. */
+int begin_proxy(Run *run, Diag *d) {
+        return grant_has_proxy(run->region.grant) ? region_proxy_start(&run->region.proxy, run->options->spawner, d) : 0;
 }
 
 int begin_guard(Run *run, Diag *d) {

@@ -82,6 +82,7 @@ void end_begin_stop(Run *run) {
         if (outcome_is_breach(r->outcome))
                 teardown_kill(r); /* at once: later acts of the region do not count */
         run_watch_end(run);
+        region_proxy_close(&r->proxy);
         end_below(run);
         teardown_begin_stop(r);
         end_record_breach(run);
@@ -184,6 +185,8 @@ RunStep end_record(Run *run) {
         int e;
 
         run_note_unwanted(run);
+        if (region_proxy_finish(&r->proxy, &r->denials) < 0)
+                run_proxy_lost(r);
         if (!run->store.failed && (e = record_end(run->store.db, r, run->pipe.dispatch,
                                                   run->parent ? NULL : run->options->object, &run->evidence,
                                                   end_answers_next(run) ? &run->store.rest : NULL, &d)) != 0)

@@ -110,6 +110,7 @@ json_t *receipt_of_region(const Region *r, const TeardownEvidence *evidence, con
         if (!o || json_object_update_new(o, receipt_ending(r)) < 0 ||
             json_object_set_new(o, "start", json_string(r->start)) < 0 ||
             json_object_set_new(o, "host_user", receipt_user(r)) < 0 ||
+            (r->proxy.wanted && json_object_set_new(o, "network", region_proxy_json(&r->proxy)) < 0) ||
             (r->begun_ahead && json_object_set_new(o, "started_ahead", json_string(r->grant->interpreter)) < 0) ||
             (r->session && (json_object_set_new(o, "session", json_string(r->session)) < 0 ||
                             json_object_set_new(o, "turn", json_u64(r->turn)) < 0)) ||

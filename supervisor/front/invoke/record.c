@@ -359,6 +359,23 @@ static int record_outcome(Txn *t, const Region *r, const RunObject *x, Dispatch 
         return x->ended(x->userdata, t, ended, usec, dispatch ? dispatch_result(dispatch) : NULL, discards, reterr);
 }
 
+/* The connections through lethe-proxy, the first of them within the bound of an entry. */
+static json_t *record_connections(const RegionProxy *p) {
+        _cleanup_json_ json_t *list = json_array();
+        size_t n = 2, i;
+        json_t *one;
+
+        json_array_foreach(p->ends, i, one) {
+                n += json_dumpb(one, NULL, 0, JSON_COMPACT) + 1;
+                if (n > EVENT_DENIALS_BYTES)
+                        break;
+                if (!list || json_array_append(list, one) < 0)
+                        return NULL;
+        }
+        return json_pack("{s:O, s:o}", "connections", list, "others",
+                         json_u64(json_array_size(p->ends) - json_array_size(list) + p->n_others));
+}
+
 int record_end(Store *s, Region *r, Dispatch *dispatch, const RunObject *object, const TeardownEvidence *evidence,
                Txn **ret_rest, Diag *reterr) {
         _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r);
@@ -369,8 +386,9 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const RunObject *object,
         char discards[ENGINE_DISCARDS_MAX] = "";
         int e;
 
-        released = json_pack("{s:o?, s:o?, s:o, s:o?}", "teardown", receipt_teardown(evidence, r->callbacks), "usage",
-                             receipt_usage(r), "denials", json_u64(r->denials.total), "host_user", receipt_user(r));
+        released = json_pack("{s:o?, s:o?, s:o, s:o?, s:o*}", "teardown", receipt_teardown(evidence, r->callbacks), "usage",
+                             receipt_usage(r), "denials", json_u64(r->denials.total), "host_user", receipt_user(r), "network",
+                             region_proxy_json(&r->proxy));
         if (!released || !ended)
                 return -ENOMEM;
         end.released = released;
@@ -391,6 +409,8 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const RunObject *object,
         if (e == 0 && r->denials.total > 0)
                 e = record_add(t, r, "region.denied",
                                json_pack("{s:o?}", "denials", denials_to_json(&r->denials, EVENT_DENIALS_BYTES)));
+        if (e == 0 && r->proxy.ends)
+                e = record_add(t, r, "region.connected", record_connections(&r->proxy));
         if (e == 0 && dispatch)
                 e = dispatch_reads_end(dispatch, t);
         if (e == 0)

@@ -16,6 +16,20 @@
 
 static_assert(GUARD_PROGRAM_FDS == LAUNCH_FD_TREES, "the descriptors of a process that was just born");
 
+/* The region's proxy listens before the first instruction of the program. */
+static bool status_open_proxy(Region *r) {
+        int listener, e;
+
+        if (!r->proxy.wanted)
+                return true;
+        listener = spawn_listener(&r->spawned, r->grant, PROXY_PORT);
+        e = listener < 0 ? -ENOTCONN : region_proxy_open(&r->proxy, r->grant, listener);
+        if (e < 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "lethe-proxy: %s",
+                           listener < 0 ? "the region has no listener for it" : strerror(-e));
+        return e == 0;
+}
+
 /* ALLOCATED -> RUNNING, when the worker is ready and the guard has taken hold of the program's process. */
 void run_let_go(Run *run) {
         Region *r = &run->region;
@@ -25,6 +39,8 @@ void run_let_go(Run *run) {
             (r->grant->discipline != DISCIPLINE_NONE && !r->guard.attached))
                 return;
         run->start.attach_deadline = run->start.setup_deadline = LOOP_NEVER;
+        if (!status_open_proxy(r))
+                return;
         r->go_usec = clock_mono_usec();
         region_budget_start(&r->budget, r->spawned.pid, r->go_usec);
         region_watch_outside(r);

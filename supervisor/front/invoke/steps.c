@@ -39,6 +39,7 @@ static const StartStep start[] = {
         {"record", LANDLOCK, begin_record, NULL},
         {"durable", LANDLOCK, begin_durable, NULL},
         {"worker", ANY, begin_worker, NULL}, /* run_drop(), or the steps of the end */
+        {"proxy", NAMESPACES, begin_proxy, NULL}, /* undone with the pipes */
         {"store", NAMESPACES, begin_store, undo_store},
         {"guard", ANY, begin_guard, undo_guard},
         {"pid", LANDLOCK, begin_pid, NULL},
@@ -66,6 +67,7 @@ static const StartStep bound[] = {
         {"record", ANY, begin_record, NULL},
         {"durable", ANY, begin_durable, NULL},
         {"limit", ANY, prepare_limit, NULL},
+        {"proxy", NAMESPACES, begin_proxy, NULL},
 };
 
 static bool live_is_done(Run *run) {

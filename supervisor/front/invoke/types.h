@@ -225,7 +225,7 @@ void run_deinit(Run *run);
 
 /* begin.c: steps of a start, in the order of steps.c's table. Each returns 0, or an error that ends the region: positive
  * codes have a message, -errno. */
-StartTake begin_pipes, begin_vault, begin_tier, begin_store, begin_worker, begin_guard;
+StartTake begin_pipes, begin_vault, begin_tier, begin_store, begin_worker, begin_proxy, begin_guard;
 StartTake begin_record;  /* region.allocated is in a transaction */
 StartTake begin_durable; /* which is committed: ALLOCATED */
 StartTake begin_pid;     /* where the record was durable before there was a worker */
@@ -261,6 +261,8 @@ void run_on_guard(void *userdata, short revents);
 void run_on_attach_time(void *userdata, uint64_t now);
 
 /* watch.c: a living region */
+/* lethe-proxy is gone before its region: said on standard error; the record has it, too. */
+void run_proxy_lost(const Region *r);
 /* The region's output is beyond its budget. */
 void run_output_exceeded(Region *r);
 /* An answer to a notification could not be given: the region ends. */

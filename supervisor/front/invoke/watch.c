@@ -107,6 +107,22 @@ static void watch_on_notify(void *userdata, short revents) {
                 region_end(r, OUTCOME_DENIED, 0, "the first denial ends this skill (on_denial)");
 }
 
+void run_proxy_lost(const Region *r) {
+        log_warning("region %s: lethe-proxy ended before the region: connections through it are over, and their number is "
+                    "not known",
+                    r->id);
+}
+
+static void watch_on_proxy(void *userdata, short revents) {
+        Region *r = &((Run *)userdata)->region;
+        bool denied;
+
+        if (region_proxy_read(&r->proxy, &r->denials, &denied) < 0)
+                run_proxy_lost(r);
+        if (denied && r->grant->on_denial == DENIAL_END)
+                region_end(r, OUTCOME_DENIED, 0, "the first denial ends this skill (on_denial)");
+}
+
 static void watch_on_hook(void *userdata, uint64_t now) {
         Run *run = userdata;
 
@@ -269,6 +285,7 @@ void run_watch(Run *run) {
         loop_add_fd(l, &r->cgroup.pids_events, &r->cgroup.pids_poll, watch_on_tasks, run);
         loop_add_fd(l, &r->notify.fd, &poll_in, watch_on_notify, run);
         loop_add_fd(l, &r->notify.connects.poll, &poll_in, watch_on_connect, run);
+        loop_add_fd(l, &r->proxy.control, &poll_in, watch_on_proxy, run);
         loop_add_fd(l, &run->pipe.poll[0].fd, &run->pipe.poll[0].events, watch_on_pipe_readable, run);
         loop_add_fd(l, &run->pipe.poll[1].fd, &run->pipe.poll[1].events, watch_on_pipe_writable, run);
         loop_add_fd(l, &r->io.out.poll_fd, &r->io.out.poll_events, watch_on_stdout, run);
@@ -320,6 +337,7 @@ void run_watch_end(Run *run) {
                 loop_drop(l, run->tree); /* a signal that comes now ends the delivery of the output */
         run->end.worker = r->has_worker ? r->spawned.pidfd : -1;
         loop_add_fd(l, &r->guard.control, &poll_in, watch_on_guard_end, run);
+        loop_add_fd(l, &r->proxy.control, &poll_in, watch_on_proxy, run);
         loop_add_fd(l, &run->end.worker, &poll_in, watch_on_worker_death, run);
         loop_add_timer(l, &run->end.deadline, watch_on_step_time, run);
         watch_stopped(run);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "manifest/finding.h"
+#include "manifest/net-name.h"
 #include "manifest/vocabulary.h"
 
 typedef struct Doc {
@@ -71,4 +72,8 @@ void doc_names(Doc *d, const Node *v, size_t most, const NameRule *rule, char **
 #define SLOT_LIST_MAX 256
 void doc_slot_names(Doc *d, const Node *v, char ***ret);
 void doc_scope(Doc *d, const Node *v, char **ret); /* name of a scope; owned */
+/* doc-network.c: "allow", a policy's "private", and the budgets "connections", "bytes", "time" of a network. */
+void doc_allows(Doc *d, const Node *v, NetName **ret, size_t *ret_n);
+void doc_ranges(Doc *d, const Node *v, ProxyNet **ret, size_t *ret_n);
+void doc_net_budget(Doc *d, const Node *network, ProxyBudget *ret);
 void doc_connects(Doc *d, const Node *v, NetGrant **ret, size_t *ret_n);

@@ -167,6 +167,8 @@ json_t *skill_exposure(const Skill *skill) {
                 return NULL;
         if (m->network == NETWORK_HOST)
                 exposure_add(&s, 40, "the host's whole network");
+        if (m->n_allows > 0)
+                exposure_add(&s, 8 + 2 * (unsigned)m->n_allows, "reaches %zu host%s by name", m->n_allows, m->n_allows == 1 ? "" : "s");
         if (m->n_connects > 0)
                 exposure_add(&s, 5 + 2 * (unsigned)m->n_connects, "connects to %zu address%s", m->n_connects,
                              m->n_connects == 1 ? "" : "es");

@@ -28,6 +28,7 @@ void manifest_deinit(Manifest *m) {
         }
         free(m->files);
         net_grants_free(m->connects, m->n_connects);
+        net_names_free(m->allows, m->n_allows);
         strv_free(m->env);
         json_decref(m->sections);
         json_decref(m->session);
@@ -157,14 +158,18 @@ static void manifest_read_files(Doc *d, const Node *v, Manifest *m) {
 
 static void manifest_read_network(Doc *d, const Node *v, Manifest *m) {
         static const NetworkMode modes[] = {NETWORK_NONE, NETWORK_LOOPBACK, NETWORK_LOOPBACK, NETWORK_HOST};
-        const Node *connect = MEMBER(v, "connect");
+        const Node *connect = MEMBER(v, "connect"), *allow = MEMBER(v, "allow");
         size_t word = 0;
 
         if (json_is_object(v->v)) {
-                if (doc_fields(d, v, WORDS("connect")) && !connect->v)
-                        doc_fault(d, v, "required", "\"connect\" is required");
+                if (doc_fields(d, v, WORDS("connect", "allow", "connections", "bytes", "time")) && !connect->v && !allow->v)
+                        doc_fault(d, v, "required", "\"connect\" or \"allow\" is required");
+                if (connect->v && allow->v)
+                        doc_fault(d, v, "network", "\"connect\" and \"allow\" exclude each other; \"allow\" takes addresses, too");
                 doc_connects(d, connect, &m->connects, &m->n_connects);
-                m->network = m->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
+                doc_allows(d, allow, &m->allows, &m->n_allows);
+                doc_net_budget(d, v, &m->net_budget);
+                m->network = m->n_allows > 0 ? NETWORK_LOOPBACK : m->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
         } else if (doc_word(d, v, WORDS("none", "loopback", "private", "host"), &word))
                 m->network = modes[word];
 }

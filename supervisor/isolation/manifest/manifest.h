@@ -3,6 +3,7 @@
 
 #include "manifest/bundle.h"
 #include "manifest/memory-right.h"
+#include "manifest/net-name.h"
 
 #include <string.h>
 
@@ -66,6 +67,9 @@ typedef struct Manifest {
         char *notes, *canon;
         MemoryRight *memory; /* requested typed memory, each scope once */
         size_t n_memory;
+        NetName *allows;     /* requested hosts by name */
+        size_t n_allows;
+        ProxyBudget net_budget;
         char **preload;      /* of "warm" */
         json_t *gates;       /* array of {"slot", "schema": JSON Schema}, or NULL */
 } Manifest;

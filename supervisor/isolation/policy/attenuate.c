@@ -1,5 +1,6 @@
 /* The rights of a region that another region starts: never more than the rights above (attenuation). Pure. */
 #include "base/size.h"
+#include "policy/allow.h"
 #include "policy/grant.h"
 #include "policy/merge.h"
 #include "policy/place.h"
@@ -8,10 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ATTENUATE_RULE "the region above lacks the right, and no row of the policy grants the right to this skill"
-
-/* Records a right that the region above does not have. */
-static int _printf_(2, 3) attenuate_beyond(Grant *g, const char *fmt, ...) {
+int attenuate_beyond(Grant *g, const char *fmt, ...) {
         json_t *text;
         va_list ap;
 
@@ -81,12 +79,14 @@ static int attenuate_network(Grant *g, const Grant *above, const SkillPolicy *ro
 
         g->network_closed |= above->network_closed;
         rule = g->network_closed ? "command line --network none" : ATTENUATE_RULE;
-        r = attenuate_connects(g, above, own);
+        r = attenuate_connects(g, above, own) ?: allow_attenuate(g, above, own);
         if (r < 0)
                 return r;
         if (asked == NETWORK_HOST && !g->network_closed &&
             (above->network == NETWORK_HOST || (own && own->network_host)))
                 return above->network == NETWORK_HOST ? 0 : attenuate_beyond(g, "network host");
+        if (asked == NETWORK_LOOPBACK && g->n_allows > 0)
+                return 0;
         if (asked == NETWORK_LOOPBACK && !g->network_closed && above->network != NETWORK_NONE)
                 return 0;
         if (asked == NETWORK_LOOPBACK && !g->network_closed && own) /* less than any network that a row can grant */

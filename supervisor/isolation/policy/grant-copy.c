@@ -1,5 +1,6 @@
 /* Frees, copies and compares grants. A copy is for a region that is prepared before its invocation: only the rights. */
 #include "policy/grant.h"
+#include "policy/allow.h"
 #include "policy/merge.h"
 #include "policy/place.h"
 
@@ -108,6 +109,8 @@ void grant_deinit(Grant *g) {
                 member_free(g, &grant_untold[i]);
         file_grants_free(g->files, g->n_files);
         net_grants_free(g->connects, g->n_connects);
+        net_names_free(g->allows, g->n_allows);
+        free(g->privates);
         memory_rights_free(g->memory, g->n_memory);
         for (size_t i = 0; i < g->n_releases; i++) {
                 free(g->releases[i].entry);
@@ -147,6 +150,7 @@ int grant_copy_untold(const Grant *g, Grant *ret) {
                 r = place_add(&c, &g->files[i]);
         for (size_t i = 0; r == 0 && i < g->n_connects; i++)
                 r = merge_add_connect(&c, &g->connects[i]);
+        r = r ?: allow_copy(g, &c);
         r = r ?: copy_releases(g, &c);
         if (r < 0)
                 return r;
@@ -157,7 +161,7 @@ int grant_copy_untold(const Grant *g, Grant *ret) {
 
 static bool same_reach(const Grant *a, const Grant *b) {
         if (a->n_files != b->n_files || a->n_connects != b->n_connects ||
-            memcmp(a->listen, b->listen, sizeof(a->listen)) != 0)
+            memcmp(a->listen, b->listen, sizeof(a->listen)) != 0 || !allow_same(a, b))
                 return false;
         for (size_t i = 0; i < a->n_files; i++)
                 if (!same_text(a->files[i].source, b->files[i].source) ||

@@ -42,6 +42,11 @@ typedef struct Grant {
         uint16_t listen[LISTEN_MAX]; /* ports of 127.0.0.1 where the supervisor listens in network loopback; 0: none */
         NetGrant *connects;
         size_t n_connects;
+        NetName *allows;      /* hosts by name: lethe-proxy connects (isolation/proxy); n_allows 0: no proxy */
+        size_t n_allows;
+        ProxyNet *privates;   /* private addresses that those names may mean, by policy */
+        size_t n_privates;
+        ProxyBudget net_budget;
         bool network_closed;  /* --network none: regions below have no network either */
         bool proc;            /* mount /proc: own processes, generated files */
         DenialMode on_denial;

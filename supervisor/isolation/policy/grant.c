@@ -1,5 +1,6 @@
 #include "policy/grant.h"
 
+#include "policy/allow.h"
 #include "policy/merge.h"
 #include "policy/program.h"
 #include "schema/limits.h"
@@ -239,6 +240,7 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
         r = r ?: merge_budget(&merge);
         r = r ?: merge_tier(&merge);
         r = r ?: merge_network(&merge);
+        r = r ?: allow_set_env(&g);
         r = r ?: merge_files(&merge);
         r = r ?: merge_memory(&merge);
         r = r ?: merge_discipline(&merge);

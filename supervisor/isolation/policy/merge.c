@@ -1,4 +1,6 @@
 #include "policy/merge.h"
+
+#include "policy/allow.h"
 #include "policy/place.h"
 
 #include <errno.h>
@@ -189,7 +191,7 @@ int merge_network(Merge *m) {
                 snprintf(rule, sizeof(rule), "%s does not allow it", place);
         else
                 snprintf(rule, sizeof(rule),
-                         "the network of a manifest is granted by a policy file, --connect or --network host");
+                         "the network of a manifest is granted by a policy file, --allow, --connect or --network host");
         if (a->network == NETWORK_HOST && g->network != NETWORK_HOST) {
                 if (!none && l->network_said && l->network_host)
                         g->network = NETWORK_HOST;
@@ -201,7 +203,10 @@ int merge_network(Merge *m) {
 
                 if (merge_has_connect(g->connects, g->n_connects, c))
                         continue;
-                if (!none && l->network_said && (l->network_host || merge_has_connect(l->connects, l->n_connects, c)))
+                if (m->request->n_allows > 0) {
+                        snprintf(field, sizeof(field), "/network/connect/%zu", i);
+                        r = merge_reduce(m, field, c->text, "none", "--allow and addresses of \"connect\" exclude each other");
+                } else if (!none && l->network_said && (l->network_host || merge_has_connect(l->connects, l->n_connects, c)))
                         r = merge_add_connect(g, c);
                 else {
                         snprintf(field, sizeof(field), "/network/connect/%zu", i);
@@ -212,8 +217,11 @@ int merge_network(Merge *m) {
         }
         if (g->n_connects > 0 && g->network != NETWORK_HOST)
                 g->network = NETWORK_CONNECT;
+        r = allow_merge(m, l, rule, none);
+        if (r)
+                return r;
         /* A network of the region's own reaches nothing outside the region: granted, except with --network none. */
-        if (a->network == NETWORK_LOOPBACK && g->network == NETWORK_NONE) {
+        if (a->network == NETWORK_LOOPBACK && a->n_allows == 0 && g->network == NETWORK_NONE) {
                 if (none)
                         return merge_reduce(m, "/network", network_words[a->network], "none", "%s", rule);
                 g->network = NETWORK_LOOPBACK;

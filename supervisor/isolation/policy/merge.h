@@ -41,6 +41,9 @@ int merge_reduce(Merge *m, const char *field, const char *asked, const char *gra
 /* Marks the last change in list (reductions, raised) as the change of a default (`default`, true). Returns 0 or
  * -ENOMEM. */
 int merge_is_default(json_t *list);
+/* Records a right that the region above does not have. Returns 0 or -ENOMEM. */
+int attenuate_beyond(Grant *g, const char *fmt, ...) _printf_(2, 3);
+#define ATTENUATE_RULE "the region above lacks the right, and no row of the policy grants the right to this skill"
 /* "FILE#/WHAT" or "FILE#/skills/NAME/WHAT". Returns out. */
 const char *merge_where(const Merge *m, const Limits *l, const char *what, char out[static 512]);
 #define WHERE(m, l, what) merge_where((m), (l), (what), (char[512]){0}) /* valid until the end of the block */

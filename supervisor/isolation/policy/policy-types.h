@@ -2,6 +2,7 @@
 #pragma once
 
 #include "manifest/memory-right.h"
+#include "manifest/net-name.h"
 
 #include <sys/types.h>
 
@@ -49,6 +50,11 @@ typedef struct Limits {
         bool network_host;
         NetGrant *connects;
         size_t n_connects;
+        NetName *allows;         /* hosts by name */
+        size_t n_allows;
+        ProxyNet *privates;      /* private addresses behind allowed names */
+        size_t n_privates;
+        ProxyBudget net_budget;  /* 0: not given */
         bool files_said;         /* the same for files */
         PolicyFile *files;
         size_t n_files;

@@ -27,6 +27,8 @@
 
 static void policy_limits_deinit(Limits *l) {
         net_grants_free(l->connects, l->n_connects);
+        net_names_free(l->allows, l->n_allows);
+        free(l->privates);
         for (size_t i = 0; i < l->n_files; i++)
                 free(l->files[i].path);
         free(l->files);
@@ -102,11 +104,14 @@ static SkillPolicy *policy_add_row(Doc *d, Policy *p, const char *name) {
 }
 
 static void policy_read_network(Doc *d, const Node *v, Limits *l) {
-        if (!doc_fields(d, v, WORDS("connect", "host")))
+        if (!doc_fields(d, v, WORDS("connect", "host", "allow", "private", "connections", "bytes", "time")))
                 return;
         l->network_said = true;
         doc_connects(d, MEMBER(v, "connect"), &l->connects, &l->n_connects);
         doc_bool(d, MEMBER(v, "host"), &l->network_host);
+        doc_allows(d, MEMBER(v, "allow"), &l->allows, &l->n_allows);
+        doc_ranges(d, MEMBER(v, "private"), &l->privates, &l->n_privates);
+        doc_net_budget(d, v, &l->net_budget);
 }
 
 static void policy_read_files(Doc *d, const Node *v, Limits *l) {

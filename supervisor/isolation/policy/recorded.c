@@ -1,4 +1,5 @@
 /* Reads the rights of a recorded grant, to continue a region whose supervisor died. Pure. */
+#include "policy/allow.h"
 #include "policy/grant.h"
 #include "policy/place.h"
 
@@ -23,6 +24,27 @@ static int recorded_files(const json_t *list, Grant *g) {
         return r;
 }
 
+static int recorded_allows(const json_t *o, Grant *g) {
+        const json_t *allow = json_object_get(o, "allow"), *private = json_object_get(o, "private");
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < json_array_size(allow) && i < PROXY_RULES_MAX; i++) {
+                NetName a = {};
+
+                r = net_name_parse(json_text(json_array_get(allow, i)) ?: "", &a, NULL);
+                r = r == 0 ? allow_add(g, &a) : MIN(r, 0);
+                free(a.text);
+        }
+        g->privates = calloc(json_array_size(private) + 1, sizeof(*g->privates));
+        if (!g->privates)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(private) && i < PROXY_NETS_MAX; i++)
+                g->n_privates += net_range_parse(json_text(json_array_get(private, i)) ?: "", &g->privates[g->n_privates], NULL) == 0;
+        g->listen[0] = g->n_allows > 0 ? PROXY_PORT : 0;
+        g->net_budget = (ProxyBudget){json_number(o, "connections"), json_number(o, "bytes"), json_number(o, "usec")};
+        return r;
+}
+
 static int recorded_network(const json_t *o, Grant *g) {
         const json_t *list = json_object_get(o, "connect");
         const int mode = network_parse(json_str(o, "mode"));
@@ -39,7 +61,7 @@ static int recorded_network(const json_t *o, Grant *g) {
                         return r;
                 g->n_connects += r == 0;
         }
-        return 0;
+        return recorded_allows(o, g);
 }
 
 static void recorded_budget(const json_t *o, Budget *ret) {

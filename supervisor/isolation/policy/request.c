@@ -16,6 +16,7 @@ void request_deinit(RunRequest *r) {
         strv_free(r->env);
         free(r->workdir);
         net_grants_free(r->connects, r->n_connects);
+        net_names_free(r->allows, r->n_allows);
         free(r->entry);
         free(r->inside);
         free(r->name);
@@ -159,10 +160,11 @@ static int request_set_network(RunRequest *r, const char *value, Diag *reterr) {
 
         if (r->network_said && r->network == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD, "--network and --connect exclude each other");
+        if (r->n_allows > 0 && mode != NETWORK_LOOPBACK)
+                return diag(reterr, REQUEST_E_BAD, "--network and --allow exclude each other: --allow has network loopback");
         if (mode < 0 || mode == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD,
-                            "--network \"%s\": must be none, loopback or host; --connect ADDRESS:PORT allows one "
-                            "address",
+                            "--network \"%s\": must be none, loopback or host; --allow HOST:PORT allows one host",
                             DIAG_QUOTED(value));
         r->network = (NetworkMode)mode;
         r->network_said = true;
@@ -174,7 +176,7 @@ static int request_add_connect(RunRequest *r, const char *value, Diag *reterr) {
         int q;
 
         if (r->network_said && r->network != NETWORK_CONNECT)
-                return diag(reterr, REQUEST_E_BAD, "--network and --connect exclude each other");
+                return diag(reterr, REQUEST_E_BAD, "--connect excludes --network and --allow");
         if (r->n_connects >= LIST_MAX)
                 return diag(reterr, REQUEST_E_BAD, "--connect: more than %d addresses", LIST_MAX);
         q = net_parse(value, &g, reterr);
@@ -188,6 +190,27 @@ static int request_add_connect(RunRequest *r, const char *value, Diag *reterr) {
         r->connects = more;
         more[r->n_connects++] = g;
         r->network = NETWORK_CONNECT;
+        r->network_said = true;
+        return 0;
+}
+
+static int request_add_allow(RunRequest *r, const char *value, Diag *reterr) {
+        NetName a = {};
+        int q;
+
+        if (r->network_said && r->network != NETWORK_LOOPBACK)
+                return diag(reterr, REQUEST_E_BAD, "--allow excludes --connect and other networks than loopback");
+        if (r->n_allows >= LIST_MAX)
+                return diag(reterr, REQUEST_E_BAD, "--allow: more than %d hosts", LIST_MAX);
+        q = net_name_parse(value, &a, reterr);
+        if (q)
+                return request_prefix(q, "allow", reterr);
+        if (!GROW(r->allows, r->n_allows)) {
+                free(a.text);
+                return -ENOMEM;
+        }
+        r->allows[r->n_allows++] = a;
+        r->network = NETWORK_LOOPBACK;
         r->network_said = true;
         return 0;
 }
@@ -212,6 +235,8 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 return request_set_network(r, value, reterr);
         if (strcmp(option, "connect") == 0)
                 return request_add_connect(r, value, reterr);
+        if (strcmp(option, "allow") == 0)
+                return request_add_allow(r, value, reterr);
         if (strcmp(option, "entry") == 0)
                 return *value ? request_set_text(&r->entry, value)
                               : diag(reterr, REQUEST_E_BAD,

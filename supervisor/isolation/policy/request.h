@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/trace.h"
+#include "manifest/net-name.h"
 #include "policy/program.h"
 
 typedef struct RunRequest {
@@ -26,6 +27,8 @@ typedef struct RunRequest {
         NetworkMode network;
         NetGrant *connects;
         size_t n_connects;
+        NetName *allows;     /* --allow */
+        size_t n_allows;
         char *entry;         /* --entry */
         char *inside;        /* --exec behind SKILL: the program in place of the skill's entry */
         char *name;          /* --name */
@@ -37,7 +40,7 @@ typedef struct RunRequest {
 } RunRequest;
 
 /* Sets an option by its long name without dashes: memory timeout cpu-time pids-limit nofile file-size scratch
- * output-limit volume env workdir here (MODE:FOLDER) network connect entry exec tier proc discipline name. value is NULL for proc; exec:
+ * output-limit volume env workdir here (MODE:FOLDER) network connect allow entry exec tier proc discipline name. value is NULL for proc; exec:
  * beside a skill. -v: the
  * source is looked up and resolved now. Returns 0, REQUEST_E_*, -errno. An unknown option is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);

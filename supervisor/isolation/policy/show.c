@@ -51,12 +51,35 @@ static json_t *show_files(const Grant *g) {
         return TAKE_PTR(a);
 }
 
+/* Hosts by name, with their private addresses and budgets. */
+static int show_allows(const Grant *g, json_t *o) {
+        _cleanup_json_ json_t *allow = json_array(), *private = json_array();
+        char text[NET_RANGE_TEXT_MAX];
+
+        for (size_t i = 0; allow && i < g->n_allows; i++)
+                if (json_array_append_new(allow, json_string(g->allows[i].text)) < 0)
+                        return -1;
+        for (size_t i = 0; private && i < g->n_privates; i++)
+                if (json_array_append_new(private, json_string(net_range_format(&g->privates[i], text))) < 0)
+                        return -1;
+        if (json_object_set(o, "allow", allow) < 0 ||
+            (g->n_privates > 0 && json_object_set(o, "private", private) < 0))
+                return -1;
+        return (g->net_budget.connections > 0 && json_put(o, "connections", json_u64(g->net_budget.connections)) < 0) ||
+                               (g->net_budget.bytes > 0 && json_put(o, "bytes", json_u64(g->net_budget.bytes)) < 0) ||
+                               (g->net_budget.usec > 0 && json_put(o, "usec", json_u64(g->net_budget.usec)) < 0)
+                       ? -1
+                       : 0;
+}
+
 static json_t *show_network(const Grant *g) {
         _cleanup_json_ json_t *o = json_pack("{s:s, s:[]}", "mode", network_words[g->network], "connect");
 
         for (size_t i = 0; o && i < g->n_connects; i++)
                 if (json_array_append_new(json_object_get(o, "connect"), json_string(g->connects[i].text)) < 0)
                         return NULL;
+        if (o && g->n_allows > 0 && show_allows(g, o) < 0)
+                return NULL;
         return TAKE_PTR(o);
 }
 
@@ -323,6 +346,11 @@ static int show_add_grant(Buf *b, const Grant *g) {
         r = r ?: buf_printf(b, "%-14s%s", "network", network_words[g->network]);
         for (size_t i = 0; r == 0 && i < g->n_connects; i++)
                 r = buf_printf(b, " %s", g->connects[i].text);
+        for (size_t i = 0; r == 0 && i < g->n_allows; i++)
+                r = buf_printf(b, "%s%s", i == 0 ? ", and through the proxy " : " ", g->allows[i].text);
+        for (size_t i = 0; r == 0 && i < g->n_privates; i++)
+                r = buf_printf(b, "%s%s", i == 0 ? "\n               with private addresses " : " ",
+                               net_range_format(&g->privates[i], (char[NET_RANGE_TEXT_MAX]){0}));
         r = r ?: buf_printf(b, "\n%-14s%s", "files", g->n_files == 0 ? "none\n" : "\n");
         for (size_t i = 0; r == 0 && i < g->n_files; i++)
                 r = buf_printf(b, "  %s %s at %s%s\n",

@@ -22,7 +22,7 @@ int region_init(Region *r, const Grant *g) {
         *r = (Region){
                 .state = REGION_DECLARED, .grant = g, .start = "cold", .spawned = SPAWNED_NULL, .guard = GUARD_NULL,
                 .pipe = {.fd_in = -1, .fd_out = -1}, .region_pipe_in = -1, .region_pipe_out = -1,
-                .cgroup = REGION_CGROUP_NULL, .notify = REGION_NOTIFY_NULL, .declared_usec = clock_mono_usec(),
+                .cgroup = REGION_CGROUP_NULL, .notify = REGION_NOTIFY_NULL, .proxy = REGION_PROXY_NULL, .declared_usec = clock_mono_usec(),
         };
         r->io.in = r->io.out = r->io.err = (Relay){.from = -1, .to = -1, .own_copy = -1, .poll_fd = -1};
         r->io.region_in = r->io.region_out = r->io.region_err = -1;
@@ -315,6 +315,7 @@ void region_deinit(Region *r) {
         assert(!r->has_worker);
         vault_free(TAKE_PTR(r->vault));
         region_notify_deinit(&r->notify);
+        region_proxy_deinit(&r->proxy);
         region_budget_deinit(&r->budget);
         if (r->cgroup.made) /* of a pool, never used */
                 region_cgroup_remove(&r->cgroup);

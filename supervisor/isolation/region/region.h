@@ -11,6 +11,7 @@
 #include "region/region-io.h"
 #include "region/region-notify.h"
 #include "region/region-proc.h"
+#include "region/region-proxy.h"
 #include "region/region-section.h"
 #include "region/region-state.h"
 #include "spawn/guard.h"
@@ -49,6 +50,7 @@ typedef struct Region {
         RegionCgroup cgroup;
         RegionBudget budget;
         RegionNotify notify;
+        RegionProxy proxy;
         Denials denials;
         Vault *vault;            /* key, sections, handles; NULL before region_vault_open() */
         const Vault *vault_parent; /* borrowed: the parent's vault, set before region_vault_open(); or NULL */

@@ -6,6 +6,7 @@
 #include "schema/limits.h"
 #include "spawn/cache.h"
 #include "spawn/helper.h"
+#include "spawn/launcher.h"
 #include "spawn/probe.h"
 #include "spawn/spawner-private.h"
 
@@ -51,6 +52,7 @@ struct Spawner {
         Binder binder;
         uint8_t seen[SEEN_MAX][VIEW_BYTES];
         size_t next_seen;
+        Launcher proxies;     /* of lethe-proxy; without lethe-proxy beside lethe: none */
         bool making;          /* a thread makes a template */
         bool ending;          /* templates outside of the lists are not yet ended */
         unsigned regions_most; /* of one template */
@@ -155,6 +157,7 @@ static void spawner_wait(Spawner *s) {
 static void *spawner_keeper(void *arg) {
         Spawner *s = arg;
 
+        launcher_start(&s->proxies);
         pthread_mutex_lock(&s->lock);
         while (!s->stop) {
                 if (s->restart != s->restarted) {
@@ -185,6 +188,7 @@ static void *spawner_keeper(void *arg) {
         spawner_end_templates(s, 0, true);
         pthread_mutex_unlock(&s->lock);
         binder_deinit(&s->binder);
+        launcher_end(&s->proxies);
         zygote_end(&s->spare_worker);
         zygote_end(&s->spare_guard);
         zygote_end(&s->worker);
@@ -259,6 +263,10 @@ int spawner_new(Spawner **ret, Diag *reterr) {
         else
                 *ret = s;
         return e;
+}
+
+int spawner_proxy(Spawner *s, int channel) {
+        return launcher_ask(&s->proxies, channel);
 }
 
 SpawnCache *spawner_kept(Spawner *s) {

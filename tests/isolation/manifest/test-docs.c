@@ -42,7 +42,7 @@ Test(docs, examples_of_lethe_json) {
                 cr_expect_eq(f.n, 0, "%s: %s %s", example, f.n ? f.v[0].pointer : "", f.n ? f.v[0].message : "");
                 agree(schema, &(Document){example, example}, true);
         }
-        cr_expect_eq(n, 19);
+        cr_expect_eq(n, 20);
 }
 
 Test(docs, examples_of_the_policy) {
@@ -58,7 +58,7 @@ Test(docs, examples_of_the_policy) {
                 cr_expect_eq(policy_parse(example, strlen(example), "p", &p, &d), 0, "%s: %s", example, d.text);
                 agree(schema, &(Document){example, example}, true);
         }
-        cr_expect_eq(n, 12);
+        cr_expect_eq(n, 13);
 }
 
 Test(docs, table_of_budgets) {

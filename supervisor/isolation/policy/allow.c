@@ -1,0 +1,197 @@
+#include "policy/allow.h"
+
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <string.h>
+
+bool grant_has_proxy(const Grant *g) {
+        return g->n_allows > 0 && g->network == NETWORK_LOOPBACK;
+}
+
+static bool allow_covers(const NetName *list, size_t n, const NetName *a) {
+        for (size_t i = 0; i < n; i++)
+                if (net_name_covers(&list[i], a))
+                        return true;
+        return false;
+}
+
+int allow_add(Grant *g, const NetName *a) {
+        for (size_t i = 0; i < g->n_allows; i++)
+                if (net_name_same(&g->allows[i], a))
+                        return 0;
+        if (!GROW(g->allows, g->n_allows))
+                return -ENOMEM;
+        g->allows[g->n_allows] = *a;
+        g->allows[g->n_allows].text = strdup(a->text);
+        if (!g->allows[g->n_allows].text)
+                return -ENOMEM;
+        g->n_allows++;
+        return 0;
+}
+
+static int allow_set_privates(Grant *g, const ProxyNet *list, size_t n) {
+        if (n == 0)
+                return 0;
+        g->privates = calloc(n, sizeof(*list));
+        if (!g->privates)
+                return -ENOMEM;
+        memcpy(g->privates, list, n * sizeof(*list));
+        g->n_privates = n;
+        return 0;
+}
+
+static uint64_t allow_least(uint64_t a, uint64_t b) {
+        return a == 0 ? b : b == 0 ? a
+                                   : MIN(a, b);
+}
+
+static ProxyBudget allow_budget(const ProxyBudget *a, const ProxyBudget *b) {
+        return (ProxyBudget){allow_least(a->connections, b->connections), allow_least(a->bytes, b->bytes),
+                             allow_least(a->usec, b->usec)};
+}
+
+/* The mode and the listener of a grant with hosts. */
+static void allow_settle(Grant *g) {
+        memset(g->listen, 0, sizeof(g->listen));
+        if (g->n_allows == 0)
+                return;
+        g->network = NETWORK_LOOPBACK;
+        g->listen[0] = PROXY_PORT;
+        /* An interpreter that starts ahead would start without the proxy. */
+        free(TAKE_PTR(g->interpreter));
+}
+
+static int allow_merge_request(Merge *m, const Limits *l) {
+        const RunRequest *q = m->request;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < q->n_allows; i++) {
+                if (l->network_said && !l->network_host && !allow_covers(l->allows, l->n_allows, &q->allows[i]))
+                        return diag(m->reterr, GRANT_E_REFUSED, "--allow %s: %s/allow does not list it", q->allows[i].text,
+                                    WHERE(m, l, "network"));
+                r = allow_add(m->grant, &q->allows[i]);
+        }
+        return r;
+}
+
+int allow_merge(Merge *m, const Limits *l, const char *rule, bool closed) {
+        Grant *g = m->grant;
+        const Manifest *a = m->manifest;
+        int r = allow_merge_request(m, l);
+
+        for (size_t i = 0; r == 0 && g->network != NETWORK_HOST && i < a->n_allows; i++) {
+                char field[64];
+
+                if (allow_covers(g->allows, g->n_allows, &a->allows[i]))
+                        continue;
+                snprintf(field, sizeof(field), "/network/allow/%zu", i);
+                if (g->n_connects > 0)
+                        r = merge_reduce(m, field, a->allows[i].text, "none", "--connect and hosts by name exclude each other");
+                else if (!closed && l->network_said &&
+                         (l->network_host || allow_covers(l->allows, l->n_allows, &a->allows[i])))
+                        r = allow_add(g, &a->allows[i]);
+                else
+                        r = merge_reduce(m, field, a->allows[i].text, "none", "%s", rule);
+        }
+        g->net_budget = allow_budget(&a->net_budget, &l->net_budget);
+        if (r == 0 && g->n_allows > 0)
+                r = allow_set_privates(g, l->privates, l->n_privates);
+        if (r == 0)
+                allow_settle(g);
+        return r;
+}
+
+static bool allow_range_covers(const ProxyNet *wide, const ProxyNet *narrow) {
+        if (wide->v6 != narrow->v6 || wide->prefix > narrow->prefix || memcmp(wide->addr, narrow->addr, wide->prefix / 8) != 0)
+                return false;
+        return wide->prefix % 8 == 0 ||
+               (wide->addr[wide->prefix / 8] ^ narrow->addr[wide->prefix / 8]) >> (8 - wide->prefix % 8) == 0;
+}
+
+/* A private address is kept if the region above has the address, or the row names the address. */
+static void allow_attenuate_privates(Grant *g, const Grant *above, const Limits *own) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < g->n_privates; i++) {
+                bool keep = above->network == NETWORK_HOST;
+
+                for (size_t k = 0; k < above->n_privates; k++)
+                        keep |= allow_range_covers(&above->privates[k], &g->privates[i]);
+                for (size_t k = 0; own && k < own->n_privates; k++)
+                        keep |= allow_range_covers(&own->privates[k], &g->privates[i]);
+                if (keep)
+                        g->privates[n++] = g->privates[i];
+        }
+        g->n_privates = n;
+}
+
+int allow_attenuate(Grant *g, const Grant *above, const Limits *own) {
+        size_t n = 0;
+        int r = 0;
+
+        if (g->n_allows == 0)
+                return 0;
+        for (size_t i = 0; i < g->n_allows; i++) {
+                NetName *a = &g->allows[i];
+                const bool had = above->network == NETWORK_HOST || allow_covers(above->allows, above->n_allows, a);
+                const bool given = own && (own->network_host || allow_covers(own->allows, own->n_allows, a));
+
+                if (r == 0 && !g->network_closed && (had || given)) {
+                        r = had ? 0 : attenuate_beyond(g, "allow %s", a->text);
+                        g->allows[n++] = *a;
+                        continue;
+                }
+                r = r ?: merge_note(g->reductions, "/network/allow", a->text, "none", g->network_closed ? "command line --network none" : ATTENUATE_RULE);
+                free(a->text);
+        }
+        g->n_allows = n;
+        allow_attenuate_privates(g, above, own);
+        g->net_budget = allow_budget(&g->net_budget, &above->net_budget);
+        memset(g->listen, 0, sizeof(g->listen));
+        g->listen[0] = n > 0 ? PROXY_PORT : 0;
+        return r;
+}
+
+int allow_copy(const Grant *g, Grant *to) {
+        int r = allow_set_privates(to, g->privates, g->n_privates);
+
+        for (size_t i = 0; r == 0 && i < g->n_allows; i++)
+                r = allow_add(to, &g->allows[i]);
+        to->net_budget = g->net_budget;
+        return r;
+}
+
+bool allow_same(const Grant *a, const Grant *b) {
+        if (a->n_allows != b->n_allows || a->n_privates != b->n_privates ||
+            memcmp(&a->net_budget, &b->net_budget, sizeof(a->net_budget)) != 0)
+                return false;
+        for (size_t i = 0; i < a->n_allows; i++)
+                if (!net_name_same(&a->allows[i], &b->allows[i]))
+                        return false;
+        return a->n_privates == 0 || memcmp(a->privates, b->privates, a->n_privates * sizeof(*a->privates)) == 0;
+}
+
+#define PROXY_URL "http://127.0.0.1:3128"
+static_assert(PROXY_PORT == 3128, "the proxy's port in the environment");
+
+int allow_set_env(Grant *g) {
+        /* ALL_PROXY is HTTP, too: programs without SOCKS fail if the variable names a SOCKS proxy. Node.js from 24 on
+         * heeds these variables with NODE_USE_ENV_PROXY. */
+        static const char *const lines[] = {
+                "HTTP_PROXY=" PROXY_URL, "http_proxy=" PROXY_URL, "HTTPS_PROXY=" PROXY_URL, "https_proxy=" PROXY_URL,
+                "ALL_PROXY=" PROXY_URL, "all_proxy=" PROXY_URL, "NO_PROXY=localhost,127.0.0.1,::1",
+                "no_proxy=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1"};
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && grant_has_proxy(g) && i < ARRAY_SIZE(lines); i++) {
+                const size_t n = (size_t)(strchr(lines[i], '=') + 1 - lines[i]);
+                bool has = false;
+
+                for (size_t k = 0; g->env && g->env[k]; k++)
+                        has |= strncmp(g->env[k], lines[i], n) == 0;
+                if (!has)
+                        r = strv_add(&g->env, lines[i]);
+        }
+        return r;
+}

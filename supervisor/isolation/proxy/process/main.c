@@ -1,0 +1,153 @@
+/* Runs: lethe-proxy. The start, and the loop. */
+#include "base/clock.h"
+#include "proxy/process/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#define EVENTS 64
+#define TICK_MS 250
+#define FILES_MAX (32 + 6 * PROXY_CONNECTIONS_MAX + 64)
+
+Proxy proxy = {.control = PROXY_FD_CONTROL, .epoll = -1, .listener = -1};
+
+void proxy_die(void) {
+        _exit(0);
+}
+
+void side_watch(ConnSide *s, uint32_t events) {
+        struct epoll_event e = {.events = events, .data.ptr = s};
+
+        if (s->fd < 0 || s->gone || (s->watched && s->events == events))
+                return;
+        if (epoll_ctl(proxy.epoll, s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, &e) < 0)
+                proxy_die(); /* a connection that nobody looks after would stay for ever */
+        s->watched = true;
+        s->events = events;
+}
+
+void side_close(ConnSide *s) {
+        closep(&s->fd);
+        s->watched = false;
+}
+
+static void proxy_limit(int resource, rlim_t most) {
+        struct rlimit l;
+
+        if (getrlimit(resource, &l) < 0)
+                return;
+        l.rlim_max = l.rlim_cur = MIN(l.rlim_max, most);
+        setrlimit(resource, &l);
+}
+
+static void proxy_limits(void) {
+        proxy_limit(RLIMIT_NOFILE, FILES_MAX);
+        proxy_limit(RLIMIT_CORE, 0);
+        proxy_limit(RLIMIT_FSIZE, 0);
+        proxy_limit(RLIMIT_DATA, 64 << 20);
+        proxy_limit(RLIMIT_NPROC, 0);
+}
+
+static void proxy_loop(void) {
+        struct epoll_event events[EVENTS];
+        uint64_t ticked = 0;
+
+        for (;;) {
+                const int msec = lookup_tick(proxy.conns ? TICK_MS : -1);
+                const int n = epoll_wait(proxy.epoll, events, EVENTS, msec);
+                uint64_t now;
+
+                if (n < 0 && errno != EINTR)
+                        proxy_die();
+                for (int i = 0; i < n; i++) {
+                        const uint64_t tag = events[i].data.u64;
+
+                        if (tag & 1) /* a socket of the resolver: its number, an odd tag */
+                                lookup_event((int)(tag >> 1), events[i].events);
+                        else if (events[i].data.ptr == &proxy.control)
+                                control_read();
+                        else if (events[i].data.ptr == &proxy.listener)
+                                conn_accept();
+                        else {
+                                ConnSide *s = events[i].data.ptr;
+
+                                if (s->fd >= 0)
+                                        conn_event(s->conn, s, events[i].events);
+                        }
+                }
+                now = clock_mono_usec();
+                if (now - ticked >= TICK_MS * 1000) {
+                        conn_tick(now);
+                        ticked = now;
+                }
+                conn_sweep();
+        }
+}
+
+static _noreturn_ void proxy_serve(void) {
+        struct epoll_event e = {.events = EPOLLIN, .data.ptr = &proxy.control};
+
+        prctl(PR_SET_DUMPABLE, 0);
+        signal(SIGPIPE, SIG_IGN);
+        proxy.epoll = epoll_create1(EPOLL_CLOEXEC);
+        if (proxy.epoll < 0 || epoll_ctl(proxy.epoll, EPOLL_CTL_ADD, proxy.control, &e) < 0 || !lookup_start())
+                proxy_die();
+        proxy_limits();
+        if (!confine())
+                proxy_die();
+        proxy_loop();
+        proxy_die();
+}
+
+/* Receives the control channel of a new lethe-proxy, or -1: the supervisor is gone. */
+static int proxy_next(void) {
+        char byte, control[CMSG_SPACE(sizeof(int))];
+        struct iovec iov = {&byte, 1};
+        struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+        ssize_t n = TEMP_FAILURE_RETRY(recvmsg(PROXY_FD_CONTROL, &m, MSG_CMSG_CLOEXEC));
+        const struct cmsghdr *c = n == 1 ? CMSG_FIRSTHDR(&m) : NULL;
+        int fd = -1;
+
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+        return fd;
+}
+
+static void proxy_launch(void) {
+        const pid_t self = getpid();
+        int fd;
+
+        signal(SIGCHLD, SIG_IGN); /* children leave no zombie */
+        while ((fd = proxy_next()) >= 0) {
+                pid_t pid = fork();
+
+                if (pid == 0) {
+                        proxy.launcher = self;
+                        if (dup3(fd, PROXY_FD_CONTROL, O_CLOEXEC) < 0)
+                                proxy_die();
+                        close(fd);
+                        proxy_serve();
+                }
+                close(fd); /* after a failed fork, too: the supervisor sees the end of the channel */
+        }
+}
+
+int main(int argc, char **argv) {
+        if (fcntl(PROXY_FD_CONTROL, F_SETFD, FD_CLOEXEC) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir("/") < 0)
+                return 2;
+        /* Resolver options of the user (LOCALDOMAIN, RES_OPTIONS) are no part of the policy, and nothing else is needed. */
+        for (char **e = environ; *e; e++)
+                explicit_bzero(*e, strlen(*e));
+        clearenv();
+        if (argc == 2 && strcmp(argv[1], PROXY_ARG_LAUNCHER) == 0)
+                proxy_launch();
+        else if (argc == 1)
+                proxy_serve();
+        return argc > 2 ? 2 : 0;
+}

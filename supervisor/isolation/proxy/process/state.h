@@ -1,0 +1,143 @@
+/* Runs: lethe-proxy. The parts of the process.
+ *
+ *   main.c      start, launcher, loop
+ *   confine.c   the rights that lethe-proxy gives up before the first byte of a region
+ *   control.c   messages of the supervisor, and to the supervisor
+ *   connection.c  the life of a connection: request -> look-up -> connect -> hello -> tunnel
+ *   answer.c    the answers to a region
+ *   lookup.c    names become addresses (c-ares)
+ *   tunnel.c    bytes of a connection, both ways, by splice(2) */
+#pragma once
+
+#include "base/util.h"
+#include "proxy/address.h"
+#include "proxy/http-head.h"
+#include "schema/proxy.h"
+
+#define REQUEST_USEC 30000000 /* for the request, and for the hello */
+#define LOOKUP_USEC 15000000
+#define CONNECT_USEC 10000000 /* for each address */
+#define LINGER_USEC 2000000   /* for a region to read its refusal */
+#define ADDRESSES_MAX 16      /* of one name */
+#define IN_MAX 49152          /* of a request, or a hello */
+
+typedef enum ConnState {
+        CONN_REQUEST, /* bytes of a request arrive */
+        CONN_LOOKUP,
+        CONN_CONNECT,
+        CONN_HELLO, /* connected; the region's first bytes are judged */
+        CONN_TUNNEL,
+        CONN_LINGER, /* refused; the region reads the refusal */
+        CONN_OVER,
+} ConnState;
+
+typedef enum Protocol { PROTOCOL_UNKNOWN,
+                        PROTOCOL_CONNECT,
+                        PROTOCOL_HTTP,
+                        PROTOCOL_SOCKS5 } Protocol;
+
+typedef struct ProxyConn ProxyConn;
+typedef struct ConnSide {
+        ProxyConn *conn;
+        int fd;
+        uint32_t events;    /* as epoll has them */
+        bool watched, gone; /* gone: closed by the peer, no longer in the epoll set */
+} ConnSide;
+
+/* One direction of a tunnel. */
+typedef struct ConnFlow {
+        int pipe[2];
+        size_t n; /* bytes in the pipe */
+        bool end, shut;
+        uint64_t bytes;
+} ConnFlow;
+
+typedef struct Lookup Lookup;
+struct ProxyConn {
+        ConnSide client, server;
+        ConnState state;
+        Protocol protocol;
+        bool greeted;             /* SOCKS5: the method is agreed on */
+        uint64_t began, deadline; /* CLOCK_MONOTONIC usec */
+        ProxyRule asked;
+        uint16_t port;
+        bool plain;
+        uint8_t *in; /* IN_MAX bytes from the region, not yet sent on; NULL: freed */
+        size_t n_in, sent_in;
+        Buf out;     /* to the region, before the tunnel's bytes */
+        Buf head;    /* to the server, before `in` */
+        bool framed; /* plain HTTP: the body ends, and with it what the server gets */
+        uint64_t body;
+        HttpChunks chunks;
+        bool chunked, body_over;
+        ProxyAddress list[ADDRESSES_MAX];
+        size_t n_list, next;
+        Lookup *lookup;
+        ConnFlow up, down;
+        bool connected;
+        ProxyWhy why;
+        char seen[PROXY_NAME_MAX];
+        ProxyConn *next_conn;
+};
+
+typedef struct Proxy {
+        pid_t launcher; /* 0: the supervisor executed this process */
+        int control, epoll, listener;
+        bool listening; /* the listener is in the epoll set */
+        ProxyRule *rules;
+        ProxyNet *nets;
+        size_t n_rules, n_nets;
+        ProxyBudget budget;
+        bool every;
+        ProxyConn *conns;
+        unsigned n_busy;  /* connections, and look-ups whose connection is gone */
+        uint64_t granted; /* requests that the table allowed */
+        ProxySums sums;
+        AddressOwn own;
+        uint64_t own_usec;
+} Proxy;
+
+extern Proxy proxy;
+
+/* main.c */
+_noreturn_ void proxy_die(void);
+/* Sets the events of the side. */
+void side_watch(ConnSide *s, uint32_t events);
+void side_close(ConnSide *s);
+
+/* confine.c: before the channel is read. False: not possible, and the process may not go on. */
+bool confine(void);
+
+/* control.c */
+void control_read(void);
+void control_tell(const ProxyConn *c);
+
+/* lookup.c */
+bool lookup_start(void); /* before confine() */
+void lookup_ask(ProxyConn *c);
+void lookup_leave(ProxyConn *c);
+void lookup_event(int fd, uint32_t events);
+/* Steps of time; returns the milliseconds to the next one, at most `most`. */
+int lookup_tick(int most);
+void lookup_own_addresses(void);
+
+/* connection.c */
+void conn_accept(void);
+void conn_event(ProxyConn *c, ConnSide *s, uint32_t events);
+void conn_looked_up(ProxyConn *c);
+void conn_tick(uint64_t now);
+void conn_end(ProxyConn *c, ProxyWhy why);
+/* Frees ended connections, and listens again. */
+void conn_sweep(void);
+
+/* answer.c: puts an answer into c->out. */
+void answer_connected(ProxyConn *c);
+void answer_refused(ProxyConn *c, ProxyWhy why, const char *rule);
+
+/* tunnel.c */
+bool tunnel_open(ProxyConn *c);
+/* Keeps the part of `in` that belongs to the request's body. Returns false for a broken body. */
+bool tunnel_frame(ProxyConn *c);
+void tunnel_close(ProxyConn *c);
+/* Moves bytes without waiting. */
+void tunnel_pump(ProxyConn *c);
