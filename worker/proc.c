@@ -1,8 +1,8 @@
-/* The region's /proc: the processes of its PID namespace, and generated files. subset=pid would leave out the rest, but
- * also each place where a generated file could stand. So this /proc is a whole one, and every entry of its root that is
- * no process is covered: by the generated file or folder of that name, or by an empty one. The kernel's own list of
- * entries decides: an entry that nobody thought of is covered, too. No path leads below, and a region unmounts
- * nothing. An entry that the kernel adds later (a module of the host) is not covered in regions that run already. */
+/* The region's /proc: the processes of the PID namespace, and generated files. subset=pid would leave out the rest, but
+ * also each place where a generated file could stand. So /proc is complete, and each entry of the root beside the
+ * processes is covered: by the generated file or folder with the same name, or by an empty file or folder. The kernel's
+ * own list of entries decides: an unknown entry is covered, too. No path leads below a cover, and a region unmounts no
+ * cover. Not covered is an entry added later by the kernel (a module of the host), in regions that already run. */
 #include "worker/sys.h"
 #include "worker/worker.h"
 
@@ -15,7 +15,7 @@
 
 #define PROC_COVERS_BYTES (4ULL << 20)
 #define PROC_COVERS_FILES 512
-#define PROC_NO_FILE ".file" /* covers a file without a generated one: nobody may open it */
+#define PROC_NO_FILE ".file" /* covers a file without a generated file: no process may open the cover */
 #define PROC_NO_FOLDER ".folder"
 
 typedef struct Dirent64 {

@@ -36,7 +36,7 @@ static const ProgramClass program_classes[] = {
         {"program-git-https", "git", "apt install git", "--network loopback",
          "git ls-remote https://127.0.0.1:9/x 2>&1 | tee /dev/stderr | grep -qi connect"},
         {"program-habits", "sh", "", "",
-         "echo x | cat /dev/stdin >/dev/stdout && id -un && touch /tmp/x $HOME/y && test -s /etc/passwd && test ! -w /usr"},
+         "echo x | cat /dev/stdin >/dev/stdout && id -un && touch /tmp/x $HOME/y && test -s /etc/passwd -a ! -w /usr"},
 };
 
 static bool program_is_there(const char *name) {
@@ -69,7 +69,8 @@ static void program_try(ProbeReport *r, const char *folder, const ProgramClass *
         words[n++] = c->job;
         e = doctor_try(folder, words, PROGRAM_MSEC, said);
         if (e == 0)
-                probe_add(r, c->name, PROBE_OK, "", "", "%s runs%s%s", c->program, *c->options ? " with " : "", c->options);
+                probe_add(r, c->name, PROBE_OK, "", "", "%s runs%s%s", c->program, *c->options ? " with " : "",
+                          c->options);
         else
                 probe_add(r, c->name, PROBE_WARN, meaning, "'lethe run' with these options, and 'lethe why --last'",
                           "%s does not run with %.100s: %.100s", c->program, *c->options ? c->options : "no options",

@@ -1,9 +1,9 @@
-/* Runs: supervisor. /dev/stdin, /dev/stdout, /dev/stderr and /dev/fd/N without a /proc. The names are those of open
- * descriptors, and no file system but procfs can say whose: a procfs that a region did not ask for would show the
- * host's network (/proc/PID/net) or need a network namespace, the dearest part of a start. So the supervisor, which is
- * told of each open anyway, gives the task a second number for a description that the task has already (as dup(2), which
- * is the meaning of these names on other systems). The region wins nothing: whatever the path says by then, the answer
- * is a descriptor of the same task, with the same access mode. */
+/* Runs: supervisor. /dev/stdin, /dev/stdout, /dev/stderr and /dev/fd/N without a /proc. Only procfs knows a process's
+ * descriptors by name; but an unwanted procfs would show the host's network (/proc/PID/net) or need a network
+ * namespace, the dearest part of a start. The supervisor is notified of each open anyway, and gives the task a second
+ * number for a description of the task's own (as dup(2): the meaning of these names on other systems). The region wins
+ * no right: even if the path has changed since, the answer is a descriptor of the same task, with the same access
+ * mode. */
 #include "region/region-notify.h"
 
 #include "schema/limits.h"

@@ -1,5 +1,5 @@
-/* Runs: supervisor. The generated files of a region's /proc: what programs ask there, constant for a budget, without a
- * fact of the host. The worker shows them instead of the kernel's (worker/proc.c). */
+/* Runs: supervisor. The generated files of a region's /proc: constant for a budget, without a fact of the host. The
+ * worker shows these files instead of the kernel's (worker/proc.c). */
 #pragma once
 
 #include "policy/grant.h"
@@ -13,8 +13,7 @@ typedef struct ProcFile {
 
 #define PROC_FILES_MAX 48
 
-/* Pure. cpus: the processors that the region may run on. Returns the number of files, or -ENOMEM and owns
- * none. */
+/* Pure. cpus: the processors of the region. Returns the number of files, or -ENOMEM, then without an owned text. */
 int proc_files(const Budget *b, unsigned cpus, const char *region, ProcFile ret[static PROC_FILES_MAX]);
-/* Is the path one of these files, or a folder above one? */
+/* Is a generated file at the path, or below? */
 bool proc_files_has(const char *path);
