@@ -87,8 +87,7 @@ static void plan_add_proc(Plan *p, const PlanInput *in) {
 static void plan_add_streams(Plan *p) {
         static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty",
                                             REGION_FD_DIR "/0", REGION_FD_DIR "/1", REGION_FD_DIR "/2",
-                                            REGION_FD_DIR "/60", REGION_FD_DIR "/61", REGION_FD_DIR "/62",
-                                            REGION_FD_DIR "/63"};
+                                            REGION_FD_DIR "/62", REGION_FD_DIR "/63"};
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 plan_add(p, LAUNCH_FIFO, 0, names[i], "");
@@ -98,12 +97,14 @@ void plan_add_system(Plan *p, const PlanInput *in) {
         static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
 
         plan_add_programs(p, in);
+        /* Entries of a folder together: the worker opens the folder once. */
         plan_add_etc(p, in);
+        if (in->tier == TIER_NAMESPACES)
+                plan_add_generated(p, in);
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
                 plan_add(p, LAUNCH_BIND, LAUNCH_FOLLOW | LAUNCH_DEVICE, devices[i], devices[i]);
         if (in->tier != TIER_NAMESPACES)
                 return;
-        plan_add_generated(p, in);
         /* shm_open() and sem_open(): in the scratch, and so in its budget */
         plan_add(p, LAUNCH_LINK, 0, "/dev/shm", "/tmp");
         if (in->grant->proc)
