@@ -112,6 +112,7 @@ int cmd_doctor(int argc, char **argv) {
         doctor_surroundings(&report);
         probe_full(&report);
         doctor_budgets(&report);
+        doctor_proxy(&report);
         if (store)
                 runs = doctor_places(&report, o.store, store);
         else

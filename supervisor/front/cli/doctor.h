@@ -14,6 +14,8 @@ void doctor_surroundings(ProbeReport *r);
  * only available tier, and most policies refuse that tier. False: the run failed, and each other run would fail
  * (A-67). */
 bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone);
+/* Starts a lethe-proxy, and asks for a refused host. */
+void doctor_proxy(ProbeReport *r);
 /* `lethe doctor --programs`: a small job of each class of programs, in a region: whether it runs here, with which
  * options, or what to install. Takes some seconds for each program that is there. */
 void doctor_programs(ProbeReport *r, const char *store);
