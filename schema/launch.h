@@ -40,8 +40,10 @@ enum {
         LAUNCH_AHEAD = 1 << 7, /* with LAUNCH_LATER: the program is an interpreter, started before the words (below) */
         LAUNCH_BINDER = 1 << 8, /* no region: the worker makes detached mounts of the host's tree (main.c) */
         LAUNCH_LOOPBACK = 1 << 9, /* a network namespace of the region's own: lo is set up; no Landlock rules for TCP */
+        LAUNCH_TERMINAL = 1 << 10, /* standard input is a terminal that becomes the program's controlling terminal */
         LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST | LAUNCH_ZYGOTE | LAUNCH_TEMPLATE |
-                     LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD | LAUNCH_BINDER | LAUNCH_LOOPBACK,
+                     LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD | LAUNCH_BINDER | LAUNCH_LOOPBACK |
+                     LAUNCH_TERMINAL,
 };
 
 typedef enum LaunchKind {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,14 +22,15 @@ int step_fork(Worker *w) {
         return w->program < 0 ? -errno : 0;
 }
 
-/* A new session has no controlling terminal: no input can be injected (TIOCSTI), no signal comes from a terminal. */
+/* A new session has no controlling terminal: no input can be injected (TIOCSTI), no signal comes from a terminal. Only a
+ * pseudo terminal that was made for the region becomes the session's terminal. */
 int step_session(Worker *w) {
         if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return -errno;
         /* The parent is the first process; after its early death this process has another parent. */
         if (w->spec.tier == 2 && getppid() != 1)
                 return -EPIPE;
-        return 0;
+        return w->spec.flags & LAUNCH_TERMINAL && ioctl(0, TIOCSCTTY, 0) < 0 ? -errno : 0;
 }
 
 int step_descriptors(Worker *w) {

@@ -10,6 +10,7 @@
 #include "cli/run-option.h"
 #include "cli/serve-client.h"
 #include "cli/session-host.h"
+#include "cli/terminal.h"
 #include "request/resolve-request.h"
 #include "recover/recover.h"
 #include "request/paths.h"
@@ -69,7 +70,8 @@ static const char help[] =
         "  --promote             promote the run's notes after the end, as 'lethe promote' would\n"
         "  --rm, --init          accepted: a region always goes with its run, and has a first process\n"
         "  -i, --interactive     accepted: standard input is always passed on\n"
-        "  -t, --tty             accepted: streams are passed on; the region has no terminal of its own\n"
+        "  -t, --tty             a terminal of the region's own, on a terminal; elsewhere no effect\n"
+        "  --no-tty              streams are passed on as pipes\n"
         "  --dry-run             print the effective policy and run no program\n"
         "  --json                with --dry-run: as JSON\n"
         "  --quiet               print only errors\n"
@@ -108,7 +110,7 @@ static const char help_map[] =
 enum {
         RUN_STORE = 256, RUN_ANCHOR, RUN_RECEIPT, RUN_POLICY_FILE, RUN_EXEC, RUN_DRY_RUN, RUN_JSON, RUN_QUIET,
         RUN_VERBOSE, RUN_SOCKET, RUN_NO_SERVE, RUN_PROMOTE, RUN_FOREIGN, RUN_PROFILE, RUN_JOBS, RUN_FROM, RUN_TEXT,
-        RUN_POLICY, RUN_HERE, RUN_ENV_FILE, RUN_ACCEPTED,
+        RUN_TTY, RUN_NO_TTY, RUN_POLICY, RUN_HERE, RUN_ENV_FILE, RUN_ACCEPTED,
         RUN_OPTIONS = 256
 };
 
@@ -121,7 +123,7 @@ static const struct option options[] = {
         OPTION("jobs", RUN_JOBS), OPTION("from", RUN_FROM), OPTION_FLAG("text", RUN_TEXT),
         {"here", optional_argument, NULL, RUN_HERE}, OPTION("profile", RUN_PROFILE), OPTION("env-file", RUN_ENV_FILE),
         OPTION_FLAG("rm", RUN_ACCEPTED), OPTION_FLAG("init", RUN_ACCEPTED), OPTION_FLAG("interactive", 'i'),
-        OPTION_FLAG("tty", 't'), OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
+        OPTION_FLAG("tty", 't'), OPTION_FLAG("no-tty", RUN_NO_TTY), OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
         OPTION("name", RUN_POLICY), OPTION("memory", RUN_POLICY), OPTION("timeout", RUN_POLICY),
         OPTION("cpu-time", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
         OPTION("nofile", RUN_POLICY), OPTION("file-size", RUN_POLICY), OPTION("scratch", RUN_POLICY),
@@ -148,6 +150,7 @@ static bool run_values_take(RunValues *values, int option, const char *arg) {
         return own;
 }
 
+#define TERM_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-._"
 #define HEAP_BYTES (512 * 1024)
 #define RUN_AGAIN (-2) /* in a child of front.h: the child would read a file that another process serves */
 
@@ -212,7 +215,7 @@ static RunValues cmd_run_look_ahead(int argc, char **argv, uint64_t *ret_usec, b
         opterr = 0;
         optind = 0; /* makes getopt reset its state */
         while (index = -1, (o = getopt_long(argc, argv, RUN_LETTERS, options, &index)) != -1 && o != RUN_EXEC) {
-                run_values_take(&f, o, optarg);
+                run_values_take(&f, o == 't' ? RUN_TTY : o == 'h' ? RUN_NO_TTY : o, optarg);
                 *ret_here |= o == RUN_HERE;
                 for (size_t i = 0; i < BUDGET_FIELDS && o == RUN_POLICY && index >= 0 &&
                                    strcmp(options[index].name, "timeout") == 0;
@@ -347,6 +350,21 @@ static int cmd_run_take_inside(int argc, char **argv, RunCommand *c) {
         return -1;
 }
 
+/* The region has a terminal, and programs in it ask TERM for its commands: the caller's, unless -e says another. */
+static int cmd_run_take_terminal(RunCommand *c, Diag *reterr) {
+        const char *term = getenv("TERM");
+        int e = request_option(&c->ask.request, "tty", NULL, reterr);
+
+        serve_client_option(&c->through, "tty", NULL);
+        for (char **v = c->ask.request.env; v && *v; v++)
+                if (strncmp(*v, "TERM=", 5) == 0)
+                        term = NULL;
+        if (e != 0 || !term || !*term || strspn(term, TERM_LETTERS) != strlen(term))
+                return e;
+        serve_client_option(&c->through, "env", "TERM");
+        return request_option(&c->ask.request, "env", "TERM", reterr);
+}
+
 /* Returns -1 when the command is complete, else the exit code. */
 static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         const char *traceparent, *store;
@@ -419,6 +437,8 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                 return e;
         cmd_run_settle(c);
         store = cmd_run_value(c, RUN_STORE);
+        if (terminal_is_child() && (e = cmd_run_take_terminal(c, &d)) != 0)
+                return cmd_run_request_failed(c, NULL, e, &d);
         if (cmd_run_value(c, RUN_JSON) && !cmd_run_value(c, RUN_DRY_RUN))
                 return cmd_run_wrong(c, "--json goes with --dry-run; for the result of a run use --receipt FILE");
         c->path = path_of_store(store, &d);
@@ -605,7 +625,7 @@ static void cmd_run_refused_in_front(const char *why) {
         run_refused(&(RunOptions){.receipt = cmd_run_front_receipt}, NULL, NULL, false, EXIT_LETHE, why);
 }
 
-int cmd_run(int argc, char **argv) {
+static int cmd_run_alone(int argc, char **argv) {
         uint64_t usec;
         bool here;
         const RunValues f = cmd_run_look_ahead(argc, argv, &usec, &here);
@@ -630,6 +650,21 @@ int cmd_run(int argc, char **argv) {
         return front_run(cmd_run_command, argc, argv,
                          usec > 0 ? MIN((uint64_t)FRONT_USEC, MAX(usec, (uint64_t)FRONT_LEAST_USEC)) : FRONT_USEC,
                          receipt ? cmd_run_refused_in_front : NULL);
+}
+
+static bool cmd_run_wants_terminal(int argc, char **argv) {
+        uint64_t usec;
+        bool here;
+        const RunValues f = cmd_run_look_ahead(argc, argv, &usec, &here);
+
+        return run_value(&f, RUN_TTY) && !run_value(&f, RUN_NO_TTY) && !run_value(&f, RUN_DRY_RUN) &&
+               isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+int cmd_run(int argc, char **argv) {
+        return cli_run_is_turn() || cli_run_is_map() || !cmd_run_wants_terminal(argc, argv)
+                       ? cmd_run_alone(argc, argv)
+                       : terminal_run(cmd_run_alone, argc, argv);
 }
 
 int cmd_map(int argc, char **argv) {

@@ -414,6 +414,10 @@ static int serve_client_run_foreign(ServeClient *t, const SkillRequest *a, const
                 return serve_client_answer(t, a, NULL, o, -ETIMEDOUT, &line, liveness);
         if (!same)
                 return -1;
+        if (a->request.terminal) {
+                serve_client_tell_refused(t, o, SERVE_E_STREAMS, "a terminal does not go over a connection");
+                return -1;
+        }
         if (!a->skill || o->promote) {
                 serve_client_tell_refused(t, o, SERVE_E_NOT_ALLOWED,
                              "for other users than its own lethe serve runs registered skills only");

@@ -184,6 +184,19 @@ const FilterRow filter_rows[] = {
         {"ioctl", 0, 1, {MASK(1, INT & ~1U, 0x5450)}}, /* FIONCLEX, FIOCLEX */
         {"ioctl", 0, 1, {IS(1, 0x5452)}},              /* FIOASYNC */
         {"ioctl", 0, 1, {IS(1, 0x802C542A)}},          /* TCGETS2 */
+        /* The region's own terminal: modes, flow, the foreground group, size. Never TIOCSTI, TIOCSCTTY, TIOCSETD, TIOCLINUX
+         * or another request. */
+        {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5402)}},             /* TCSETS */
+        {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5403)}},             /* TCSETSW */
+        {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5404)}},             /* TCSETSF */
+        {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5409)}},             /* TCSBRK: tcdrain() */
+        {"ioctl", WHEN_TERMINAL, 1, {MASK(1, INT & ~1U, 0x540A)}}, /* TCXONC, TCFLSH */
+        {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5410)}},             /* TIOCSPGRP */
+        {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5414)}},             /* TIOCSWINSZ */
+        {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5425)}},             /* TCSBRKP */
+        {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5429)}},             /* TIOCGSID */
+        {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x402C542B)}},         /* TCSETS2 */
+        {"ioctl", WHEN_TERMINAL, 1, {MASK(1, INT & ~1U, 0x402C542C)}}, /* TCSETSW2, TCSETSF2 */
         {"ioctl", 0, 1, {IS(1, 0x80086601)}},          /* FS_IOC_GETFLAGS */
         {"ioctl", 0, 1, {IS(1, 0x40049409)}},          /* FICLONE: cp tries it */
         /* No leases and no dnotify: a lease on a shared file would hold up the host. */

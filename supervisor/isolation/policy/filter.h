@@ -23,6 +23,7 @@ typedef struct FilterInput {
         uint8_t watches;       /* inotify is allowed: in tier namespaces, with limits of the region's own */
         /* a thread may have a private table of descriptors: the kernel lets other processes look into the table */
         uint8_t tables;
+        uint8_t terminal;      /* the region has a terminal of its own */
         uint8_t notify_frees;  /* calls that return memory or data of files are notified (discipline multipass) */
 } FilterInput;
 
@@ -86,6 +87,7 @@ enum {
         WHEN_WATCHES = 1 << 13,  /* inotify is allowed */
         WHEN_CONNECTS = 1 << 15, /* no connect is notified */
         WHEN_LOOPBACK = 1 << 16,
+        WHEN_TERMINAL = 1 << 17,
         WHEN_TABLES = 1 << 14,   /* a thread may have a private table of descriptors */
 };
 typedef struct FilterRow {

@@ -49,6 +49,7 @@ typedef struct Grant {
         ProxyBudget net_budget;
         bool network_closed;  /* --network none: regions below have no network either */
         bool proc;            /* mount /proc: own processes, generated files */
+        bool terminal;        /* -t: a pseudo terminal of the region's own in place of the three standard streams */
         DenialMode on_denial;
         bool report_paths;    /* path denials are reported too (a notification for each open) */
         uint64_t cancel_bound_usec;

@@ -197,6 +197,7 @@ static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         r = r ?: grant_set_env(g, m, q);
         g->slots = json_incref(m->slots);
         g->proc = m->proc || q->proc;
+        g->terminal = q->terminal;
         g->on_denial = m->on_denial;
         g->report_paths = m->report_paths;
         g->cancel_bound_usec = m->cancel_bound_usec ?: CANCEL_BOUND_STANDARD_USEC;

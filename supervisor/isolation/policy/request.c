@@ -270,6 +270,10 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 r->proc = true;
                 return 0;
         }
+        if (strcmp(option, "tty") == 0) {
+                r->terminal = true;
+                return 0;
+        }
         return diag(reterr, REQUEST_E_BAD, "--%s: no such option", DIAG_QUOTED(option));
 }
 

@@ -34,6 +34,7 @@ typedef struct RunRequest {
         char *name;          /* --name */
         Tier tier;           /* --tier: exactly this tier; 0: the machine's best tier */
         bool proc;           /* --proc */
+        bool terminal;       /* -t, --tty */
         bool discipline_said; /* --discipline, with passes as in Grant */
         Discipline discipline;
         unsigned passes;

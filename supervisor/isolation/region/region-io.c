@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/proc-path.h"
+#include "region/region-terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+
+#define TERMINAL_REST 65536 /* bytes: more than the kernel keeps of a terminal's output (12 KiB) */
 
 /* Output of a region must not stay in freed memory. */
 static void relay_drop_buffer(Relay *r) {
@@ -245,6 +248,12 @@ static void io_aim_relays(RegionIo *io) {
 
 const int region_io_later[3] = {-1, -1, -1};
 
+static bool io_is_packets(int fd) {
+        int type = 0;
+
+        return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &(socklen_t){sizeof(type)}) == 0 && type == SOCK_SEQPACKET;
+}
+
 void region_io_aim(RegionIo *io, const int *streams) {
         static const int own[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
         const int *std = streams ? streams : own;
@@ -263,21 +272,42 @@ void region_io_aim(RegionIo *io, const int *streams) {
                 if (io->in.from < 0)
                         io->in.from = std[0];
                 io->in.from_socket = S_ISSOCK(st.st_mode);
+                io->packets = io->terminal && io->in.from_socket && io_is_packets(std[0]);
         }
         io_aim_relays(io);
 }
 
-int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed, const int *streams) {
+static int io_open_pipes(RegionIo *io) {
+        int e;
+
+        return (e = relay_pipe(&io->region_in, &io->in.to, false)) < 0 ||
+                               (e = relay_pipe(&io->out.from, &io->region_out, true)) < 0 ||
+                               (e = relay_pipe(&io->err.from, &io->region_err, true)) < 0
+                       ? e
+                       : 0;
+}
+
+static int io_open_terminal(RegionIo *io) {
+        int e = region_terminal_open(&io->out.from, &io->region_in);
+
+        io->terminal = true;
+        if (e < 0)
+                return e;
+        io->in.to = fcntl(io->out.from, F_DUPFD_CLOEXEC, 0);
+        io->region_out = fcntl(io->region_in, F_DUPFD_CLOEXEC, 0);
+        io->region_err = fcntl(io->region_in, F_DUPFD_CLOEXEC, 0);
+        return io->in.to < 0 || io->region_out < 0 || io->region_err < 0 ? -errno : 0;
+}
+
+int region_io_open(RegionIo *io, uint64_t output_max, bool terminal, const RegionFeed *feed, const int *streams) {
         int e;
 
         *io = (RegionIo){.region_in = -1, .region_out = -1, .region_err = -1, .output_max = output_max};
         io->in = io->out = io->err = (Relay){.from = -1, .to = -1, .own_copy = -1, .poll_fd = -1};
         io->in.own_to = io->out.own_from = io->err.own_from = true;
         io->in.kind = RELAY_TARGET_NONBLOCK;
-        if ((e = relay_pipe(&io->region_in, &io->in.to, false)) < 0 ||
-            (e = relay_pipe(&io->out.from, &io->region_out, true)) < 0 ||
-            (e = relay_pipe(&io->err.from, &io->region_err, true)) < 0 ||
-            (feed && (e = io_open_feed(io, feed)) < 0)) {
+        e = terminal && !feed ? io_open_terminal(io) : io_open_pipes(io);
+        if (e < 0 || (feed && (e = io_open_feed(io, feed)) < 0)) {
                 region_io_deinit(io);
                 return e;
         }
@@ -322,6 +352,8 @@ void region_io_move_in(RegionIo *io, short revents) {
                 relay_push(r, true);
         } else if (r->from >= 0) {
                 n = relay_read(r, RELAY_CHUNK);
+                if (n > 0 && io->packets)
+                        r->at = region_terminal_take(r->to, r->buf, r->n);
                 if (n > 0)
                         relay_push(r, false);
                 else if (n != -EAGAIN)
@@ -347,11 +379,17 @@ bool region_io_move_out(RegionIo *io, Relay *r, short revents) {
                 return false;
         room = io->output_max > io->output_used ? io->output_max - io->output_used : 0;
         n = relay_read(r, (size_t)MIN(room + 1, (uint64_t)RELAY_CHUNK));
+        if (io->terminal && n == -EIO) /* no process of the region has the terminal any more */
+                n = 0;
         if (n <= 0) {
                 if (n < 0 && n != -EAGAIN)
                         r->lost = (int)-n;
                 if (n != -EAGAIN)
                         relay_close_from(r);
+                if (io->terminal && r->from < 0) {
+                        relay_close_from(&io->in);
+                        relay_close_to(&io->in);
+                }
                 return false;
         }
         io->output_used += (uint64_t)n;
@@ -373,7 +411,9 @@ static bool io_drain_relay(RegionIo *io, Relay *r) {
 
         if (r->from < 0)
                 return false;
-        if (ioctl(r->from, FIONREAD, &ready) < 0) {
+        if (io->terminal) {
+                ready = TERMINAL_REST; /* FIONREAD does not count bytes on their way through the kernel */
+        } else if (ioctl(r->from, FIONREAD, &ready) < 0) {
                 r->lost = errno;
                 ready = 0;
         }
@@ -384,7 +424,9 @@ static bool io_drain_relay(RegionIo *io, Relay *r) {
                 if (waiting)
                         memcpy(b, r->buf + r->at, waiting);
                 while (n < (size_t)ready) {
-                        ssize_t k = read(r->from, b + waiting + n, (size_t)ready - n);
+                        ssize_t k = io->terminal
+                                            ? region_terminal_rest(r->from, b + waiting + n, (size_t)ready - n)
+                                            : read(r->from, b + waiting + n, (size_t)ready - n);
 
                         if (k < 0 && errno == EINTR)
                                 continue;

@@ -1,5 +1,6 @@
-/* Runs: supervisor. Standard input, output and error of a skill: three pipes relayed by the supervisor. So no terminal
- * and no descriptor of the host ever reaches a region, and output can be counted. */
+/* Runs: supervisor. Standard input, output and error of a skill: three pipes, or a terminal of the region's own
+ * (region-terminal.h), relayed by the supervisor. So no terminal and no descriptor of the host ever reaches a region, and
+ * output can be counted. */
 #pragma once
 
 #include "base/util.h"
@@ -43,6 +44,8 @@ typedef struct Relay {
 typedef struct RegionIo {
         Relay in, out, err;
         int region_in, region_out, region_err; /* the region's ends, closed when the worker has them */
+        bool terminal;                         /* in.to and out.from are a terminal's master; err is unused */
+        bool packets;                          /* standard input is packets of schema/terminal.h */
         uint64_t output_max, output_used;      /* both streams together; used above max is the breach */
 } RegionIo;
 
@@ -54,9 +57,11 @@ typedef struct RegionFeed {
 } RegionFeed;
 
 /* Makes the pipes. streams: standard input, output and error of the invocation, borrowed; NULL: the supervisor's own.
- * feed NULL: all three are relayed. Input from /dev/null gives the region an empty pipe. Returns 0 or -errno. */
+ * feed NULL: all three are relayed. Input from /dev/null gives the region an empty pipe. terminal: a terminal in place of
+ * the pipes, without feed. Returns 0 or -errno. */
 extern const int region_io_later[3]; /* region_io_aim() sets the streams later */
-int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed_or_null, const int *streams_or_null);
+int region_io_open(RegionIo *io, uint64_t output_max, bool terminal, const RegionFeed *feed_or_null,
+                   const int *streams_or_null);
 void region_io_aim(RegionIo *io, const int *streams_or_null);
 /* Sets functions as targets of output. NULL leaves a target unchanged. */
 void region_io_to_sinks(RegionIo *io, RegionSink *out, RegionSink *err);

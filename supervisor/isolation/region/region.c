@@ -37,7 +37,7 @@ int region_open(Region *r, const RegionFeed *feed, const int *streams) {
         _cleanup_close_ int in = -1, out = -1;
         int p[2], e;
 
-        if ((e = region_io_open(&r->io, r->grant->budget.output_bytes, feed, streams)) < 0 ||
+        if ((e = region_io_open(&r->io, r->grant->budget.output_bytes, r->grant->terminal, feed, streams)) < 0 ||
             (e = r->groups ? cgroup_pool_take(r->groups, &r->cgroup) : region_cgroup_plan_here(r->id, &r->cgroup)) < 0)
                 return e;
         if (pipe2(p, O_CLOEXEC) < 0)

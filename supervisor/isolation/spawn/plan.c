@@ -337,7 +337,8 @@ int plan_make(const PlanInput *in, Plan *ret) {
         s->flags = (in->probe->root && (in->tier == TIER_NAMESPACES || in->probe->has_nobody) ? LAUNCH_CHANGE_IDS : 0) |
                    (g->proc && in->tier == TIER_NAMESPACES ? LAUNCH_PROC : 0) | (in->later ? LAUNCH_LATER : 0) |
                    (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0) |
-                   (in->tier == TIER_NAMESPACES && g->network == NETWORK_LOOPBACK ? LAUNCH_LOOPBACK : 0);
+                   (in->tier == TIER_NAMESPACES && g->network == NETWORK_LOOPBACK ? LAUNCH_LOOPBACK : 0) |
+                   (g->terminal ? LAUNCH_TERMINAL : 0);
         if (s->flags & LAUNCH_LOOPBACK)
                 memcpy(s->listen, g->listen, sizeof(s->listen));
         s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : probe_region_id(in->probe);

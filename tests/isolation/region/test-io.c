@@ -34,7 +34,7 @@ static void world(World *w, uint64_t output_max) {
         child_check(pipe2(p, O_CLOEXEC) == 0 && dup2(p[1], 2) == 2);
         close(p[1]);
         w->err = p[0];
-        child_check(region_io_open(&w->io, output_max, NULL, NULL) == 0);
+        child_check(region_io_open(&w->io, output_max, false, NULL, NULL) == 0);
 }
 
 static short ready(int fd, short events) {
@@ -90,7 +90,7 @@ static int a_feed_is_given_and_output_is_kept(void *arg) {
 
         world(&w, 1000);
         region_io_deinit(&w.io);
-        child_check(region_io_open(&w.io, 9, &feed, NULL) == 0);
+        child_check(region_io_open(&w.io, 9, false, &feed, NULL) == 0);
         child_check(write(w.io.region_out, "ans", 3) == 3);
         child_check(!pump(&w));
         child_check(read(w.io.region_in, b, sizeof(b)) == 8 && memcmp(b, "question", 8) == 0);
@@ -103,7 +103,7 @@ static int a_feed_is_given_and_output_is_kept(void *arg) {
         region_io_flush(&w.io, -1, UINT64_MAX);
         child_check(ready(w.out, POLLIN) == 0 && read(w.err, b, sizeof(b)) == 2);
         region_io_deinit(&w.io);
-        child_check(region_io_open(&w.io, 3, &feed, NULL) == 0);
+        child_check(region_io_open(&w.io, 3, false, &feed, NULL) == 0);
         child_check(write(w.io.region_out, "answer", 6) == 6);
         child_check(pump(&w)); /* the budget of output holds as ever */
         region_io_deinit(&w.io);
@@ -147,7 +147,7 @@ static int dev_null_is_an_empty_input(void *arg) {
         region_io_deinit(&w.io);
         null = open("/dev/null", O_RDWR | O_CLOEXEC);
         child_check(dup2(null, 0) == 0);
-        child_check(region_io_open(&w.io, 10, NULL, NULL) == 0);
+        child_check(region_io_open(&w.io, 10, false, NULL, NULL) == 0);
         child_check(read(w.io.region_in, b, sizeof(b)) == 0);
         child_check(w.io.in.poll_fd == -1);
         region_io_deinit(&w.io);
@@ -263,7 +263,7 @@ static int a_socket_that_gives_much_at_once_holds_nobody_up(void *arg) {
         world(&w, 1000);
         child_check(dup2(s[1], 0) == 0 && setsockopt(s[1], SOL_SOCKET, SO_RCVLOWAT, &much, sizeof(much)) == 0);
         region_io_deinit(&w.io);
-        child_check(region_io_open(&w.io, 1000, NULL, NULL) == 0);
+        child_check(region_io_open(&w.io, 1000, false, NULL, NULL) == 0);
         child_check(write(s[0], "x", 1) == 1);
         child_check(!pump(&w) && read(w.io.region_in, b, sizeof(b)) == 1 && *b == 'x');
         region_io_deinit(&w.io);
@@ -316,7 +316,7 @@ static int the_terminal_is_that_of_who_opened_it(void *arg) {
                 child_check(dup2(pidfd_getfd(pidfd, fds[0], 0), 0) == 0 && dup2(0, 1) == 1);
                 close(pidfd);
         }
-        child_check(region_io_open(&w.io, 1000, NULL, NULL) == 0);
+        child_check(region_io_open(&w.io, 1000, false, NULL, NULL) == 0);
         child_check(write(ours, "ours\n", 5) == 5 && write(theirs, "theirs\n", 7) == 7 && write(w.io.region_out, "said", 4) == 4);
         while (!ready(w.io.region_in, POLLIN)) /* a terminal hands on by and by */
                 child_check(!pump(&w));

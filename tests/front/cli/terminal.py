@@ -1,0 +1,353 @@
+#!/usr/bin/python3
+"""A region's own terminal: programs, sizes, keys, every end, hostile output. TAP.
+
+usage: terminal.py LETHE root|user
+"""
+import errno
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+
+from account import use
+
+use(sys.argv[2])
+
+from tap import DIR, ENV, LETHE, add, check, lethe, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
+
+SECONDS = 120  # only against hanging
+ANSWERED = re.compile(rb"\x1b\[(\d+);(\d+)H\x1b\[6n")
+
+
+class Terminal:
+    """lethe run on a terminal of ours. answers: as a terminal does, in the order of the questions."""
+    made = 0
+
+    def __init__(self, *argv, answers=True, rows=30, columns=100, **env):
+        self.answers, self.seen, self.asked = answers, b"", 0
+        self.fd, slave = pty.openpty()
+        self.size(rows, columns)
+        self.before = termios.tcgetattr(slave)
+        Terminal.made += 1
+        self.receipt = os.path.join(DIR, "receipt-%d" % Terminal.made)
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+            for fd in range(3):
+                os.dup2(slave, fd)
+            os.closerange(3, 256)
+            os.execve(LETHE, [LETHE, "run", "--receipt", self.receipt, *argv], dict(ENV, TERM="xterm", **env))
+        self.slave = slave
+
+    def size(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read(self, seconds=1):
+        """False at the end."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            more = os.read(self.fd, 65536)
+        except OSError as e:
+            if e.errno != errno.EIO:
+                raise
+            return False
+        self.seen += more
+        if self.answers:
+            self.answer()
+        return bool(more)
+
+    def answer(self):
+        for row, column in ANSWERED.findall(self.seen[self.asked:]):
+            self.type(b"\x1b[%s;%sR" % (row, column))
+        ends = [m.end() for m in ANSWERED.finditer(self.seen[self.asked:])]
+        self.asked += ends[-1] if ends else 0
+
+    def type(self, text):
+        os.write(self.fd, text)
+
+    def expect(self, what):
+        """Returns what stood before it, and forgets both."""
+        until = time.monotonic() + SECONDS
+        while what not in self.seen:
+            check(time.monotonic() < until, "no %r in %r" % (what, self.seen[-2000:]))
+            check(self.read(), "the end, and no %r in %r" % (what, self.seen[-2000:]))
+        before, self.seen = self.seen.split(what, 1)
+        self.asked = 0
+        return before
+
+    def gone(self):
+        """Waits for the end of lethe: its code, and what was shown since."""
+        until = time.monotonic() + SECONDS
+        while True:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                break
+            check(time.monotonic() < until, "does not end: %r" % self.seen[-2000:])
+            self.read(0.05)
+        while select.select([self.fd], [], [], 0)[0] and self.read(0):
+            pass
+        return os.waitstatus_to_exitcode(status), self.seen
+
+    def end(self):
+        """As gone(); the terminal's modes are as before."""
+        code, seen = self.gone()
+        same(termios.tcgetattr(self.slave), self.before)
+        self.close()
+        return code, seen
+
+    def close(self):
+        os.close(self.fd)
+        os.close(self.slave)
+
+    def ended(self):
+        with open(self.receipt) as f:
+            return json.load(f)
+
+    def waiting(self):
+        """What the shell would read."""
+        n = fcntl.ioctl(self.slave, termios.FIONREAD, b"\0\0\0\0")
+        return struct.unpack("i", n)[0]
+
+
+def on_terminal(fn, *options):
+    def run(*argv, **more):
+        return Terminal("-t", *options, *argv, **more)
+    return lambda: fn(run)
+
+
+def python_has_its_prompt(run):  # A-6
+    t = run("--exec", "python3")
+    t.expect(b">>> ")
+    t.type(b"import os; print(os.get_terminal_size(), os.isatty(0), os.isatty(2))\r")
+    t.expect(b"os.terminal_size(columns=100, lines=30) True True")
+    t.expect(b">>> ")
+    t.type(b"import time; print('sle' + 'eps'); time.sleep(1000)\r")
+    t.expect(b"sleeps\r\n")
+    t.type(b"\x03")
+    t.expect(b"KeyboardInterrupt")
+    t.expect(b">>> ")
+    t.type(b"6 * 7\r")  # else Python ends as an interrupted program
+    t.expect(b"42\r\n>>> ")
+    t.type(b"\x04")
+    same(t.end()[0], 0)
+    same(t.ended()["outcome"], "exited")
+
+
+def a_new_size_arrives(run):  # A-6
+    t = run("--exec", "python3", "-c", "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])\nprint('ready', flush=True)\n"
+            "while os.get_terminal_size() != (77, 33): signal.sigwait([signal.SIGWINCH])\nprint('resized')")
+    t.expect(b"ready")
+    t.size(33, 77)
+    t.expect(b"resized")
+    same(t.end()[0], 0)
+
+
+STOPS = """import os, signal
+signal.signal(signal.SIGCONT, lambda *_: os.write(1, b"con" + b"tinued"))
+os.write(1, b"be" + b"gun")
+while True: signal.pause()
+"""
+
+
+def job_control(run):  # A-6
+    t = run("-e", "STOPS=" + STOPS, "--exec", "bash", "--norc", "--noediting", "-i")
+    t.expect(b"$ ")
+    t.type(b'python3 -c "$STOPS"\r')
+    t.expect(b"begun")
+    t.type(b"\x1a")
+    t.expect(b"Stopped")
+    t.expect(b"$ ")
+    t.type(b"fg\r")
+    t.expect(b"continued")  # in the foreground again
+    t.type(b"\x03")
+    t.expect(b"KeyboardInterrupt")
+    t.expect(b"$ ")
+    t.type(b"exit 5\r")
+    same(t.end()[0], 5)
+
+
+def the_editor_and_the_pager(run):  # A-6
+    t = run("--exec", "vim", "-u", "NONE", "/work/note")
+    t.expect(b"[New]" if b"[New]" in t.seen else b"~")
+    t.type(b"iwritten\x1b:wq\r")
+    same(t.end()[0], 0)
+    t = run("--exec", "less", "/etc/passwd")
+    t.expect(b"nobody")
+    t.type(b"q")
+    same(t.end()[0], 0)
+
+
+def messages_come_after_the_end(run):  # A-6
+    """A line of their own, and the code of the program."""
+    t = run("--exec", "sh", "-c", "printf 'lethe: forged'; exit 3")
+    code, seen = t.end()
+    same(code, 3)
+    check(re.search(rb"lethe: forged\r\nlethe: region [0-9a-z]{26} exited with code 3", seen), seen)
+
+
+def what_it_leaves_is_reset(run):  # A-6
+    """The alternative screen, margins, sets, the mouse, half of a command: and a line below all others."""
+    t = run("--exec", "printf", r"\033[?1049h\033[3;4r\033(0\033[?1003h\033[?2004hlethe: forged\033]0;title")
+    code, seen = t.end()
+    same(code, 0)
+    after = seen[seen.index(b"forged"):]
+    for reset in (b"\x18\x1b\\", b"\x1b[?1047l", b"\x1b[r", b"\x1b(B", b"\x1b[?1003l", b"\x1b[?2004l", b"\x1b[23;0t"):
+        check(reset in after, "%r in %r" % (reset, after))
+    check(after.index(b"\x18\x1b\\") < after.index(b"\x1b[?1047l") < after.index(b"\x1b[9999;1H\r\n"), after)
+
+
+def late_answers_are_not_typed(run):  # A-6
+    """Questions at the very end: the terminal's answers come, and the shell reads none."""
+    t = run("--exec", "printf", r"\033[5;5H\033[6n\033[c\033[21t\033]11;?\007", answers=False)
+    t.expect(b"\x1b]11;?")
+    places = []
+    while len(places) < 4:
+        check(t.read(), t.seen)
+        places = ANSWERED.findall(t.seen)
+    t.type(b"\x1b[5;5R\x1b[?62c\x1b]lrm -rf ~\r\x1b\\\x1b]11;rgb:0000/0000/0000\x07")
+    for place in places:
+        t.type(b"\x1b[%s;%sR" % place)
+    code, _ = t.gone()
+    same((code, t.waiting()), (0, 0))
+    t.close()
+
+
+def a_terminal_that_does_not_answer(run):  # A-6
+    t = run("--exec", "printf", r"\033[6n", answers=False)
+    same(t.end()[0], 0)
+
+
+def colours_ask_nothing(run):  # A-6
+    t = run("--exec", "printf", r"\033[31mred\033[0m\n", answers=False)
+    code, seen = t.end()
+    same(code, 0)
+    check(b"\x1b[6n" not in seen and b"\x1b[?1047l" not in seen, seen)
+
+
+def output_counts(run):  # A-6 A-8
+    t = run("--output-limit", "1m", "--exec", "yes", "lethe: forged")
+    code, seen = t.end()
+    same((code, t.ended()["outcome"]), (137, "output_exceeded"))
+    check(len(seen) < 1300000, len(seen))
+
+
+def a_region_that_never_reads(run):  # A-6 I-62
+    """More is typed than the region's terminal keeps; then a ^C that nobody reads is a cancel."""
+    t = run("--exec", "python3", "-c", "import time, tty\ntty.setraw(0)\nprint('ready', flush=True)\ntime.sleep(1000)")
+    t.expect(b"ready")
+    for _ in range(16):
+        t.type(b"x" * 4096)
+    t.type(b"\x03")
+    code, _ = t.end()
+    same((code, t.ended()["outcome"]), (130, "cancelled"))
+
+
+def a_terminal_that_takes_nothing(run):  # A-6 I-62
+    """Output without a reader holds neither the budget nor a cancel."""
+    t = run("--timeout", "2s", "--exec", "yes", answers=False)
+    wait_for(lambda: os.path.exists(t.receipt) and os.path.getsize(t.receipt) > 0, "the region's end", SECONDS)
+    same(t.ended()["outcome"], "timed_out")
+    os.kill(t.pid, signal.SIGTERM)
+    same(t.end()[0] in (124, 143), True)
+
+
+def a_signal_gives_the_terminal_back(run):  # A-6
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        t = run("--exec", "python3")
+        t.expect(b">>> ")
+        os.kill(t.pid, number)
+        same(t.end()[0], 128 + number)
+        same(t.ended()["outcome"], "cancelled")
+
+
+def a_killed_child_gives_the_terminal_back(run):  # A-6
+    t = run("--exec", "python3")
+    t.expect(b">>> ")
+    with open("/proc/%d/task/%d/children" % (t.pid, t.pid)) as f:
+        child = int(f.read().split()[0])
+    os.kill(child, signal.SIGKILL)
+    same(t.end()[0], 137)
+
+
+def a_closed_terminal_is_a_cancel(run):  # A-6
+    t = run("--exec", "python3")
+    t.expect(b">>> ")
+    os.close(t.slave)
+    os.close(t.fd)
+    same(os.waitstatus_to_exitcode(os.waitpid(t.pid, 0)[1]), 129)
+    same(t.ended()["outcome"], "cancelled")
+
+
+def stopped_and_continued(run):  # A-6
+    """SIGTSTP from outside: the shell has its modes back meanwhile."""
+    t = run("--exec", "python3")
+    t.expect(b">>> ")
+    raw = termios.tcgetattr(t.slave)
+    check(raw != t.before, "raw mode")
+    os.kill(t.pid, signal.SIGTSTP)
+    os.waitpid(t.pid, os.WUNTRACED)
+    same(termios.tcgetattr(t.slave), t.before)
+    os.kill(t.pid, signal.SIGCONT)
+    wait_for(lambda: termios.tcgetattr(t.slave) == raw, "raw mode")
+    t.type(b"print(6 * 7)\r")
+    t.expect(b"42\r\n")
+    t.type(b"\x04")
+    same(t.end()[0], 0)
+
+
+def the_evidence_names_its_buffers(run):  # A-6
+    t = run("--exec", "true")
+    same(t.end()[0], 0)
+    teardown = t.ended()["teardown"]
+    check(teardown["grade"] == "cleared_kernel" or "terminal_buffers" in teardown["not_covered"], teardown)
+
+
+def without_a_terminal(run):  # A-6
+    """Pipes stay pipes; and with --no-tty a terminal is none in the region."""
+    r = lethe("run", "-it", "--exec", "python3", "-c", "import os; print(os.isatty(1))")
+    same((r.code, r.out), (0, b"False\n"))
+    t = run("--no-tty", "--exec", "python3", "-c", "import os; print(os.isatty(0), os.isatty(1), os.isatty(2))")
+    t.expect(b"False False False")
+    same(t.gone()[0], 0)
+    t.close()
+
+
+CASES = [python_has_its_prompt, a_new_size_arrives, job_control, the_editor_and_the_pager, messages_come_after_the_end, what_it_leaves_is_reset,
+         late_answers_are_not_typed, a_terminal_that_does_not_answer, colours_ask_nothing, output_counts, a_region_that_never_reads,
+         a_terminal_that_takes_nothing, a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back,
+         a_closed_terminal_is_a_cancel, stopped_and_continued, the_evidence_names_its_buffers, without_a_terminal]
+THROUGH_THE_DAEMON = [python_has_its_prompt, a_new_size_arrives, job_control, what_it_leaves_is_reset, output_counts, a_terminal_that_takes_nothing,
+                      a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back, a_closed_terminal_is_a_cancel]
+_daemon = None
+
+
+def through(fn):
+    def one():
+        global _daemon
+        _daemon = _daemon or start_daemon(dict(ENV))
+        fn(lambda *argv, **more: Terminal("-t", *argv, **more))
+    return one
+
+
+def stop():
+    if _daemon:
+        same(stop_daemon(_daemon), 0)
+
+
+ENV["LETHE_SOCKET"] = os.path.join(DIR, "socket")
+for case in CASES:
+    add(case.__name__.replace("_", " "), on_terminal(case, "--no-serve"))
+add("tier landlock", on_terminal(job_control, "--no-serve", "--tier", "landlock"))
+for case in THROUGH_THE_DAEMON:
+    add(case.__name__.replace("_", " ") + ", through the daemon", through(case))
+add("the daemon ends", stop)
+main()
