@@ -14,6 +14,7 @@ import time
 
 
 import bench_bound
+import bench_map
 import bench_object
 import bench_plot
 import bench_serve
@@ -269,6 +270,14 @@ def session(args, work):
     return rows
 
 
+def map_lines(args, work):
+    """Lines through one skill, 8 at once."""
+    return bench_map.lines(args, work, bwrap)
+
+
+map_lines.__name__ = "map"
+
+
 def throughput(args, work):
     """Rates and not times: what all clients together get through."""
     tiny = work + "/tiny"
@@ -510,7 +519,7 @@ def objects(args, work):
 
 
 objects.__name__ = "object"
-PARTS = (launch, languages, session, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition, objects)
+PARTS = (launch, languages, session, map_lines, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition, objects)
 
 
 def main():

@@ -525,14 +525,16 @@ static int cmd_run_at_host(RunCommand *c, int signals) {
 }
 
 static int cmd_run_lines(RunCommand *c, int signals) {
-        const char *policy = cmd_run_value(c, RUN_POLICY_FILE);
-        _cleanup_free_ char *path = policy ? io_absolute(policy) : NULL;
+        const char *policy = cmd_run_value(c, RUN_POLICY_FILE), *said = policy ?: getenv("LETHE_POLICY");
+        /* a private daemon has another working folder */
+        _cleanup_free_ char *path = said && *said ? io_absolute(said) : NULL,
+                            *anchor = anchor_said() ? io_absolute(anchor_said()) : NULL;
         const MapAsked m = {.jobs = cmd_run_value(c, RUN_JOBS), .from = cmd_run_value(c, RUN_FROM),
                             .text = cmd_run_value(c, RUN_TEXT), .alone = policy || cmd_run_value(c, RUN_NO_SERVE),
-                            .place = {.store = c->path, .anchor = anchor_said(), .policy = path,
+                            .place = {.store = c->path, .anchor = anchor, .policy = path,
                                       .socket = cmd_run_value(c, RUN_SOCKET)}};
 
-        if (policy && !path)
+        if ((said && *said && !path) || (anchor_said() && !anchor))
                 return cli_fail("map", EXIT_LETHE, "%s", strerror(ENOMEM));
         return map_run(&m, &c->through, &c->ask, c->exec, &c->run, signals);
 }

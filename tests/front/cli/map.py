@@ -13,7 +13,7 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, ROOT, alone, ask_daemon, case, check, lethe, log, main, processes_below, python_skill, same, start_daemon, stop_daemon, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, alone, ask_daemon, case, case_when, check, lethe, log, main, processes_below, python_skill, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 os.chmod(DIR, 0o755)
 MEET = os.path.join(DIR, "meet")
@@ -279,10 +279,39 @@ def a_daemon_of_the_same_store_and_policy_is_asked():  # A-17, A-18
         same(ask_daemon("status", socket)["served"], 3)
         for other in (["--no-serve"], ["--policy", policy]):
             same(map_("--socket", socket, *other, "lab", input=lines(1)).code, 0)
-        same(map_("--socket", socket, "lab", input=lines(1), env={"LETHE_POLICY": policy}).code, 0)
+        for there in (policy, os.path.basename(policy)):
+            same(map_("--socket", socket, "lab", input=lines(1), env={"LETHE_POLICY": there}, cwd=DIR).code, 0)
         same(ask_daemon("status", socket)["served"], 3)
     finally:
         same(stop_daemon(p), 0)
+
+
+@case_when(ROOT)
+def another_user_is_served_by_the_daemon_of_root():
+    socket, policy = os.path.join(DIR, "clients"), os.path.join(DIR, "clients.json")
+    with open(policy, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "clients": [{"uid": 65534, "skills": ["lab"]}]}, f)
+    p = start_daemon(ENV, "--socket", socket, "--policy", policy)
+    try:
+        as_user = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
+        r = map_("-j", "2", "--socket", socket, "lab", input=lines(1, "fail", 2), **as_user)
+        same((r.code, [o["ok"] for o in r.out]), (1, [True, False, True]), r)
+        same(ask_daemon("status", socket)["served"], 3)
+        r = map_("--socket", socket, "--exec", "/bin/cat", input=lines(1), **as_user)
+        check(r.code == 125 and "registered skills" in r.err, r)
+    finally:
+        same(stop_daemon(p), 0)
+
+
+@case
+def a_terminal_shows_how_far_it_is():
+    ours, theirs = os.openpty()
+    p = subprocess.Popen([LETHE, "map", "--exec", "/bin/cat"], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    same(p.communicate(lines(1, 2), timeout=120)[0].count(b"\n"), 2)
+    said = os.read(ours, 65536).decode()
+    os.close(ours)
+    check("\r\x1b[Klethe map: line 0: 0 ok, 0 failed, " in said and said.endswith("\r\x1b[Klethe: map: 2 lines, 2 ok, 0 failed, " + said.split(", ")[-1]), said)
 
 
 main()
