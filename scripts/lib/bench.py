@@ -16,6 +16,7 @@ import time
 import bench_bound
 import bench_map
 import bench_object
+import bench_proxy
 import bench_plot
 import bench_serve
 
@@ -519,7 +520,7 @@ def objects(args, work):
 
 
 objects.__name__ = "object"
-PARTS = (launch, languages, session, map_lines, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition, objects)
+PARTS = (launch, languages, session, map_lines, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition, objects, bench_proxy.proxy)
 
 
 def main():

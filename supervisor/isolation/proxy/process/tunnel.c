@@ -8,11 +8,14 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define PIECE (64 * 1024)
+#define PIECE (256 * 1024)
 #define TURN (4 * PIECE) /* bytes of a direction before the turn of another connection */
 
 bool tunnel_open(ProxyConn *c) {
-        return pipe2(c->up.pipe, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(c->down.pipe, O_CLOEXEC | O_NONBLOCK) == 0;
+        if (pipe2(c->up.pipe, O_CLOEXEC | O_NONBLOCK) < 0 || pipe2(c->down.pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+                return false;
+        fcntl(c->down.pipe[1], F_SETPIPE_SZ, PIECE); /* or as the kernel made it */
+        return true;
 }
 
 void tunnel_close(ProxyConn *c) {
