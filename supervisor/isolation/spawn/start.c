@@ -116,9 +116,10 @@ static void start_list_fds(Start *t) {
         uint32_t id = probe_region_id(t->r->probe);
 
         memcpy(t->fds, fixed, sizeof(fixed));
-        if (!t->r->grant->proc || !t->r->probe->root || !t->r->probe->has_nobody)
+        if (!(t->r->grant->proc || t->s.tier == TIER_LANDLOCK) || !t->r->probe->root || !t->r->probe->has_nobody)
                 return;
-        /* With /proc a program may open /dev/stdin by name, if its user owns the pipe. A FIFO has an owner. */
+        /* With /proc, and in tier landlock, a program may open /dev/stdin by name, if its user owns the pipe. A FIFO has
+         * an owner. */
         for (size_t i = 0; i <= REGION_PIPE_OUT_FD; i++) {
                 struct statfs st;
 

@@ -10,7 +10,8 @@ import pwd
 import re
 import subprocess
 
-from tap import DIR, ENV, LETHE, STORE, case, check, main, run, same, start_daemon, stop_daemon
+from tap import DIR, ENV, LETHE, STORE, Skip, case, check, main, run, same, start_daemon, stop_daemon
+from tiers import TIERS, WHY_NOT
 
 SH, BASH = "/bin/sh", "/bin/bash"
 
@@ -124,6 +125,18 @@ def descriptors_open_by_name():  # A-4
         finally:
             if daemon:
                 stop_daemon(daemon)
+
+
+@case
+def descriptors_open_by_name_in_tier_landlock():  # A-4
+    """There the names are the host's, and lead to the same streams."""
+    if "landlock" not in TIERS:
+        raise Skip(WHY_NOT)
+    with open(os.path.join(DIR, "landlock.json"), "w") as f:
+        f.write('{"version": 1, "min_tier": "landlock"}')
+    p = subprocess.run([LETHE, "run", "--no-serve", "--policy", os.path.join(DIR, "landlock.json"), "--tier", "landlock", "--exec", BASH, "-c",
+                        "echo out >/dev/stdout; echo err >/dev/stderr; cat /dev/stdin; cat <(echo first)"], input="in\n", capture_output=True, text=True, timeout=120, env=ENV)
+    same((p.returncode, p.stdout, p.stderr), (0, "out\nin\nfirst\n", "err\n"))
 
 
 @case
