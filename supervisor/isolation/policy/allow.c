@@ -17,14 +17,18 @@ static bool allow_covers(const NetName *list, size_t n, const NetName *a) {
 }
 
 int allow_add(Grant *g, const NetName *a) {
+        NetName *more;
+
         for (size_t i = 0; i < g->n_allows; i++)
                 if (net_name_same(&g->allows[i], a))
                         return 0;
-        if (!GROW(g->allows, g->n_allows))
+        more = reallocarray(g->allows, g->n_allows + 1, sizeof(*more));
+        if (!more)
                 return -ENOMEM;
-        g->allows[g->n_allows] = *a;
-        g->allows[g->n_allows].text = strdup(a->text);
-        if (!g->allows[g->n_allows].text)
+        g->allows = more;
+        more[g->n_allows] = *a;
+        more[g->n_allows].text = strdup(a->text);
+        if (!more[g->n_allows].text)
                 return -ENOMEM;
         g->n_allows++;
         return 0;

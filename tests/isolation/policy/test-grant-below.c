@@ -10,6 +10,7 @@ typedef struct Below {
 
 #define FILES(access) ",\"files\":[{\"path\":\"@/data/in\",\"access\":\"" access "\"}]"
 #define CONNECT ",\"network\":{\"connect\":[\"127.0.0.1:80\"]}"
+#define ALLOW ",\"network\":{\"allow\":[\"a.example.net:443\"]}"
 #define GENERAL_FILES ",\"files\":[{\"path\":\"@/data\",\"access\":\"write\"}]"
 #define ROW(x) ",\"skills\":{\"skill\":{\"digest\":\"$\"" x "}}" /* $: the digest of the child */
 #define HOST ",\"network\":{\"host\":true}"
@@ -43,6 +44,12 @@ static const Below below[] = {
          P(ROW(CONNECT)), "\"mode\":\"connect\"|\"beyond_parent\":[\"connect 127.0.0.1:80\"]", NULL},
         {"connect: the command line said none", M(""), {"network", "none"}, P(""), M(CONNECT),
          P(ROW(CONNECT)), "\"mode\":\"none\"|command line --network none", "beyond"},
+        {"allow: the general policy is not enough", M(""), {0}, P(ALLOW), M(ALLOW), NULL, "\"mode\":\"none\"|\"field\":\"/network/allow\"|\"rule\":\"the region above lacks", "beyond"}, // A-20
+        {"allow: as above", M(ALLOW), {0}, P(ALLOW), M(ALLOW), NULL, "\"allow\":[\"a.example.net:443\"]|\"mode\":\"loopback\"|\"reductions\":[]", "beyond"},
+        {"allow: below a star above", M(""), {"allow", "*.example.net:443"}, P(""), M(ALLOW), P(ALLOW), "\"allow\":[\"a.example.net:443\"]|\"reductions\":[]", "beyond"},
+        {"allow: above has the host's", M(""), {"network", "host"}, P(""), M(ALLOW), P(ALLOW), "\"mode\":\"loopback\"|\"reductions\":[]", "beyond"},
+        {"allow: a row of its own", M(""), {0}, P(""), M(ALLOW), P(ROW(ALLOW)), "\"mode\":\"loopback\"|\"beyond_parent\":[\"allow a.example.net:443\"]", NULL},
+        {"allow: the command line said none", M(""), {"network", "none"}, P(""), M(ALLOW), P(ROW(ALLOW)), "\"mode\":\"none\"|command line --network none", "beyond"},
         {"host: not above", M(""), {0}, P(HOST), M(ASK_HOST), NULL, "\"mode\":\"none\"", "beyond"},
         {"host: above has addresses", M(CONNECT), {0}, P(CONNECT), M(ASK_HOST), P(HOST), "\"mode\":\"none\"", "beyond"},
         {"host: a row of its own", M(""), {0}, P(""), M(ASK_HOST), P(ROW(HOST)), "\"mode\":\"host\"|\"beyond_parent\":[\"network host\"]", NULL},
