@@ -54,6 +54,7 @@ static const char help[] =
         "  --timeout TIME        wall time, or none; a run beyond TIME ends with 124\n"
         "  --cpu-time TIME       of the whole process tree, or none (default: 30s, or --timeout's)\n"
         "  --idle TIME           end with 124 after TIME without reading, writing or computing\n"
+        "  --grace TIME          before the kill at a time's end or a cancel: SIGTERM, and TIME to end (default: none)\n"
         "  --pids-limit N        processes and threads\n"
         "  --nofile N            open files of each process\n"
         "  --file-size SIZE      the largest file\n"
@@ -125,7 +126,7 @@ static const struct option options[] = {
         OPTION_FLAG("rm", RUN_ACCEPTED), OPTION_FLAG("init", RUN_ACCEPTED), OPTION_FLAG("interactive", 'i'),
         OPTION_FLAG("tty", 't'), OPTION_FLAG("no-tty", RUN_NO_TTY), OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
         OPTION("name", RUN_POLICY), OPTION("memory", RUN_POLICY), OPTION("timeout", RUN_POLICY),
-        OPTION("cpu-time", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
+        OPTION("cpu-time", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("grace", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
         OPTION("nofile", RUN_POLICY), OPTION("file-size", RUN_POLICY), OPTION("scratch", RUN_POLICY),
         OPTION("output-limit", RUN_POLICY), OPTION("network", RUN_POLICY), OPTION("connect", RUN_POLICY), OPTION("allow", RUN_POLICY),
         OPTION("tier", RUN_POLICY), OPTION_FLAG("proc", RUN_POLICY), OPTION("discipline", RUN_POLICY), {}};

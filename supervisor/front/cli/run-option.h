@@ -1,11 +1,11 @@
-/* Runs: CLI. Options of `lethe run` that come from elsewhere: a file of variables, a profile, another tool's habit. */
+/* Runs: CLI. Options of `lethe run` from a file of variables or a profile, and options of other tools. */
 #pragma once
 
 #include "base/diag.h"
 #include "base/json.h"
 
-/* Words for an option of docker, podman, bwrap, firejail or srt that Lethe lacks: the option that leads to the same end.
- * option: long, without dashes; letter: short. NULL: no such option of these tools. */
+/* Words for an option of docker, podman, bwrap, firejail or srt: the way to the same end here. option: long, without
+ * dashes; letter: short. NULL: not an option of these tools. */
 const char *run_option_of_others(const char *option);
 const char *run_option_of_letter(int letter, const char **ret_option);
 
@@ -15,7 +15,7 @@ enum { RUN_OPTION_E_FILE = 100 }; /* the file is refused: message with the file,
 
 /* --env-file: lines NAME=VALUE, or NAME with the caller's value; empty lines and lines with # are left out. */
 int run_option_env_file(const char *file, RunOptionTake *take, void *userdata, Diag *reterr);
-/* --profile: the options of $XDG_CONFIG_HOME/lethe/profiles/NAME.json. without_here: an own --here counts instead.
+/* --profile: the options of $XDG_CONFIG_HOME/lethe/profiles/NAME.json. without_here: --here of the command line counts.
  * *ret_shown: {"name","file","options"} for --dry-run, new reference. */
 int run_option_profile(const char *name, bool without_here, RunOptionTake *take, void *userdata, json_t **ret_shown,
                        Diag *reterr);

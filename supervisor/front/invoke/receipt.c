@@ -57,7 +57,10 @@ json_t *receipt_ending(const Region *r) {
                           receipt_number_or_null(signal, (uint64_t)r->status), "limiting_resource", r->breach.resource);
 
         if (!o || receipt_breach(r, o) < 0 ||
-            (r->outside && json_object_set_new(o, "cause", json_string("outside")) < 0))
+            (r->outside && json_object_set_new(o, "cause", json_string("outside")) < 0) ||
+            (r->asked.outcome != OUTCOME_NONE &&
+             json_object_set_new(o, "grace", json_pack("{s:o, s:b}", "usec", json_u64(r->asked.usec), "itself",
+                                                       r->asked.itself)) < 0))
                 return NULL;
         /* A reason may quote a path with arbitrary bytes. */
         if (*r->reason && json_object_set_new(o, "reason", json_string(r->reason)) < 0 &&

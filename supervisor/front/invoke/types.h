@@ -115,6 +115,7 @@ typedef struct RunWatch {
          * begun */
         ReleaseHook *hook;
         uint64_t hook_deadline;
+        uint64_t grace_deadline; /* of the kill after SIGTERM */
         uint64_t stopped_deadline; /* of the next look at worker and guard */
         unsigned stopped_looks[2]; /* successive looks at a stopped worker, a stopped guard */
 } RunWatch;
@@ -206,7 +207,7 @@ static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const c
                 .start = {.attach_deadline = LOOP_NEVER, .setup_deadline = LOOP_NEVER},
                 .store = {.db = store, .path = store_path},
                 .pipe = {.poll = {{.fd = -1}, {.fd = -1}}, .deadline = LOOP_NEVER},
-                .watch = {.hook_deadline = LOOP_NEVER, .stopped_deadline = LOOP_NEVER},
+                .watch = {.hook_deadline = LOOP_NEVER, .grace_deadline = LOOP_NEVER, .stopped_deadline = LOOP_NEVER},
                 .end = {.worker = -1, .deadline = LOOP_NEVER},
         };
 }

@@ -37,6 +37,23 @@ static bool watch_next_signal(const Run *run, struct signalfd_siginfo *ret) {
                (n == (ssize_t)sizeof(eventfd_t) && o->ordered && o->ordered(o->userdata, ret));
 }
 
+/* SIGTERM, and the kill after the grace. False: the region has none, and is to be ended. */
+static bool watch_ask(Run *run, Outcome o, int status, const Breach *b, const char *reason) {
+        Region *r = &run->region;
+
+        if (run->parent || r->callback || !region_ask_end(r, o, status, b, reason))
+                return false;
+        run->watch.grace_deadline = clock_mono_usec() + r->grant->grace_usec;
+        return true;
+}
+
+static void watch_on_grace(void *userdata, uint64_t now) {
+        Run *run = userdata;
+
+        run->watch.grace_deadline = LOOP_NEVER;
+        region_end_asked(&run->region);
+}
+
 /* A signal to the supervisor is meant for the whole invocation. */
 bool run_heed_signals(Run *run) {
         Run *first = run->tree->n_runs > 0 ? run->tree->runs[0] : run;
@@ -47,7 +64,10 @@ bool run_heed_signals(Run *run) {
 
                 store_hurry();
                 run_sender(&si, sender);
-                region_end(&first->region, OUTCOME_CANCELLED, (int)si.ssi_signo, "%s", sender);
+                if (first->region.asked.outcome != OUTCOME_NONE) /* the second signal does not wait */
+                        region_end_asked(&first->region);
+                else if (!watch_ask(first, OUTCOME_CANCELLED, (int)si.ssi_signo, NULL, sender))
+                        region_end(&first->region, OUTCOME_CANCELLED, (int)si.ssi_signo, "%s", sender);
         }
         return run->region.outcome == OUTCOME_CANCELLED;
 }
@@ -162,17 +182,21 @@ static void watch_on_tasks(void *userdata, short revents) {
 static void watch_on_wall(void *userdata, uint64_t now) {
         Region *r = &((Run *)userdata)->region;
 
+        const Breach b = {.outcome = OUTCOME_TIMED_OUT, .resource = "wall", .limit = r->grant->budget.wall_usec,
+                          .used = now - r->budget.started_usec};
+
         r->budget.wall_deadline = LOOP_NEVER;
-        region_end_breach(r, &(Breach){.outcome = OUTCOME_TIMED_OUT,
-                                       .resource = "wall",
-                                       .limit = r->grant->budget.wall_usec,
-                                       .used = now - r->budget.started_usec});
+        if (r->asked.outcome == OUTCOME_NONE && !watch_ask(userdata, OUTCOME_TIMED_OUT, 0, &b, NULL))
+                region_end_breach(r, &b);
 }
 
 static void watch_on_tick(void *userdata, uint64_t now) {
         Region *r = &((Run *)userdata)->region;
         Breach b = region_budget_tick(&r->budget, now);
 
+        if (b.outcome == OUTCOME_TIMED_OUT && /* idle */
+            (r->asked.outcome != OUTCOME_NONE || watch_ask(userdata, OUTCOME_TIMED_OUT, 0, &b, NULL)))
+                return;
         region_end_breach(r, &b);
 }
 
@@ -280,6 +304,7 @@ void run_watch(Run *run) {
         watch_stopped(run);
         loop_add_timer(l, &run->start.attach_deadline, run_on_attach_time, run);
         loop_add_timer(l, &run->watch.hook_deadline, watch_on_hook, run);
+        loop_add_timer(l, &run->watch.grace_deadline, watch_on_grace, run);
         loop_add_timer(l, &r->notify.locks_deadline, watch_on_locks, run);
         loop_add_fd(l, &r->cgroup.oom, &r->cgroup.oom_poll, watch_on_memory, run);
         loop_add_fd(l, &r->cgroup.pids_events, &r->cgroup.pids_poll, watch_on_tasks, run);

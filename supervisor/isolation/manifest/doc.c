@@ -217,6 +217,12 @@ bool doc_cancel_bound(Doc *d, const Node *v, uint64_t *ret) {
         return doc_duration(d, v, &rule, ret);
 }
 
+bool doc_grace(Doc *d, const Node *v, uint64_t *ret) {
+        static const DurationRule rule = {CANCEL_BOUND_LEAST_USEC, CANCEL_BOUND_MOST_USEC, "grace", GRACE_RANGE};
+
+        return doc_duration(d, v, &rule, ret);
+}
+
 bool doc_session_idle(Doc *d, const Node *v, uint64_t *ret) {
         static const DurationRule rule = {SESSION_IDLE_LEAST_USEC, SESSION_IDLE_MOST_USEC, "session-idle",
                                           "100ms to 24h"};

@@ -53,6 +53,7 @@ typedef struct DurationRule {
 } DurationRule;
 bool doc_duration(Doc *d, const Node *v, const DurationRule *rule, uint64_t *ret);
 bool doc_cancel_bound(Doc *d, const Node *v, uint64_t *ret);
+bool doc_grace(Doc *d, const Node *v, uint64_t *ret);
 bool doc_session_idle(Doc *d, const Node *v, uint64_t *ret);
 void doc_budgets(Doc *d, const Node *v, Budget *ret);
 /* "path" and "access" of the object v; *ret_path as of doc_path(). */

@@ -200,7 +200,7 @@ static void manifest_read_fields(Doc *d, const Node *j, const SkillFolder *folde
         size_t word = 0;
 
         doc_fields(d, j, WORDS("$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files",
-                               "network", "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound",
+                               "network", "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound", "grace",
                                "teardown", "lineage", "key_scope", "sections", "resources", "release", "sub_skills",
                                "notes", "canon", "memory", "gates", "warm", "embodiment", "commit",
                                "session"));
@@ -220,6 +220,11 @@ static void manifest_read_fields(Doc *d, const Node *j, const SkillFolder *folde
         if (doc_word(d, MEMBER(j, "report"), WORDS("calls", "paths"), &word))
                 m->report_paths = word == 1;
         doc_cancel_bound(d, MEMBER(j, "cancel_bound"), &m->cancel_bound_usec);
+        if (doc_grace(d, MEMBER(j, "grace"), &m->grace_usec) && m->cancel_bound_usec > 0 &&
+            m->grace_usec >= m->cancel_bound_usec)
+                doc_fault(d, MEMBER(j, "grace"), "grace-bound",
+                          "%s: must be less than \"cancel_bound\", which has the teardown as well",
+                          DOC_SHOWN(MEMBER(j, "grace")));
         manifest_read_region(d, j, folder, m);
 }
 

@@ -46,6 +46,7 @@ typedef struct Manifest {
         DenialMode on_denial;
         bool report_paths;   /* default true */
         uint64_t cancel_bound_usec; /* 0: not given */
+        uint64_t grace_usec;        /* 0: not given */
         bool discipline_said;
         Discipline discipline; /* passes as in Grant */
         unsigned passes;

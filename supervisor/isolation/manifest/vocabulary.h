@@ -119,6 +119,7 @@ extern const char *const key_scope_words[];
 /* Bounds of the time between a cancel and the end of the whole region. */
 #define CANCEL_BOUND_LEAST_USEC 10000
 #define CANCEL_BOUND_MOST_USEC 60000000
+#define GRACE_RANGE "10ms to 60s" /* of the grace: as the cancel bound */
 
 /* The ends that keep an invocation's proposals (I-78). A broken budget, a denial and `lethe kill --discard` never
  * do. */

@@ -64,13 +64,14 @@ uint64_t admit_bytes(const Grant *g) {
 }
 
 uint64_t admit_callbacks_usec(const Grant *g) {
-        const uint64_t bound = g->cancel_bound_usec, kept = MAX(bound / 4, MIN(ADMIT_MARGIN * g->teardown_usec, bound));
+        const uint64_t bound = g->cancel_bound_usec - MIN(g->grace_usec, g->cancel_bound_usec),
+                       kept = MAX(bound / 4, MIN(ADMIT_MARGIN * g->teardown_usec, bound));
 
         return bound - kept;
 }
 
 uint64_t admit_mappings(const Grant *g, uint64_t bound_usec) {
-        const uint64_t busy = g->teardown_usec + (g->n_releases > 0 ? admit_callbacks_usec(g) : 0);
+        const uint64_t busy = g->grace_usec + g->teardown_usec + (g->n_releases > 0 ? admit_callbacks_usec(g) : 0);
         const uint64_t left = bound_usec > busy ? bound_usec - busy : 0;
 
         return g->mapping_nsec == 0 ? UINT64_MAX : admit_bytes(g) / ADMIT_PAGE + left * 1000 / g->mapping_nsec;
@@ -94,6 +95,7 @@ int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
         if (g->n_releases > 0 && above == 0)
                 /* the callbacks get a quarter of the whole, or half */
                 need += g->cancel_declared ? (need + 2) / 3 : need;
+        need += g->grace_usec;
         if (above > 0)
                 ceiling = MIN(ceiling, above);
         while (!g->cancel_declared && g->cancel_bound_usec < need && g->cancel_bound_usec < ceiling)
@@ -108,14 +110,15 @@ int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
                                                         : " (the policy's ceiling)";
         return diag(reterr, GRANT_E_BOUNDS,
                     "cancel bound %s%s: to overwrite %s (%s) of up to %" PRIu64
-                    " process%s is predicted to take %s on this machine (%s: %s a second), and %s are to fit%s; "
+                    " process%s is predicted to take %s on this machine (%s: %s a second), and %s are to fit%s%s; "
                     "declare a larger cancel_bound, or ask for less memory or fewer processes",
                     duration_format(g->cancel_bound_usec, bound), of, size_format(bytes, size),
                     discipline_format(g->discipline, g->passes, discipline), g->budget.processes,
                     g->budget.processes == 1 ? "" : "es", duration_format(g->teardown_usec, takes),
                     rate->measured ? "measured" : "nobody has measured it",
                     size_format(ADMIT_PAGE * UINT64_C(1000000000) / MAX(rate->page + rate->gone, (uint64_t)1), speed),
-                    duration_format(need, least), g->n_releases > 0 ? ", with the time of release callbacks" : "");
+                    duration_format(need, least), g->n_releases > 0 ? ", with the time of release callbacks" : "",
+                    g->grace_usec > 0 ? ", with the grace" : "");
 }
 
 uint64_t admit_beyond(const WipeRate *rate, const Grant *g, const Grant *above) {

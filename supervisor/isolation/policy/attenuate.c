@@ -344,6 +344,7 @@ int grant_attenuate(Grant *g, const Grant *above, const Budget *most, const Poli
         const SkillPolicy *row = policy ? policy_skill(policy, g->skill_name) : NULL;
         int r = attenuate_budget(g, most, reterr);
 
+        g->grace_usec = 0; /* a region below ends with the region above */
         r = r ?: attenuate_cancel_bound(g, above);
         r = r ?: attenuate_network(g, above, row);
         r = r ?: attenuate_files(g, above, row);

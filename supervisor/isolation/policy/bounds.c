@@ -18,6 +18,7 @@ const BoundRow bound_rows[BOUND_KINDS] = {
         [BOUND_EMBODIMENT] = {"embodiment", "/embodiment", embodiment_words},
         [BOUND_COMMIT] = {"commit", "/commit", commit_words},
         [BOUND_SESSION_IDLE] = {"session_idle", "/session/idle", NULL},
+        [BOUND_GRACE] = {"grace", "/grace", NULL},
 };
 
 const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX]) {
@@ -30,7 +31,7 @@ const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX])
                 discipline = discipline_of_strength(v, &passes);
                 return discipline_format(discipline, passes, out);
         }
-        if (k == BOUND_CANCEL || k == BOUND_SESSION_IDLE)
+        if (k == BOUND_CANCEL || k == BOUND_SESSION_IDLE || k == BOUND_GRACE)
                 return duration_format(v, out);
         snprintf(out, BOUND_TEXT_MAX, "%" PRIu64 " callback%s", v, v == 1 ? "" : "s");
         return out;
@@ -55,6 +56,8 @@ static bool bound_read(Doc *d, BoundKind k, const Node *v, uint64_t *ret) {
                 return doc_cancel_bound(d, v, ret);
         if (k == BOUND_SESSION_IDLE)
                 return doc_session_idle(d, v, ret);
+        if (k == BOUND_GRACE)
+                return doc_grace(d, v, ret);
         if (!doc_string(d, v, 1, DISCIPLINE_TEXT_MAX, &s) ||
             !doc_judge(d, discipline_parse(s, &discipline, &passes, &message), v, "discipline", &message))
                 return false;

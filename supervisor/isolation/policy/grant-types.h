@@ -53,6 +53,7 @@ typedef struct Grant {
         DenialMode on_denial;
         bool report_paths;    /* path denials are reported too (a notification for each open) */
         uint64_t cancel_bound_usec;
+        uint64_t grace_usec;  /* from SIGTERM to the kill, a part of the cancel bound; 0: the kill comes at once */
         bool cancel_declared; /* declared in lethe.json: the bound is not made longer */
         uint64_t cancel_ceiling_usec; /* of the policy; 0: no ceiling */
         uint64_t teardown_usec; /* predicted time of overwriting the whole budget (policy/admit.h); 0: not predicted */

@@ -202,6 +202,7 @@ static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         g->report_paths = m->report_paths;
         g->cancel_bound_usec = m->cancel_bound_usec ?: CANCEL_BOUND_STANDARD_USEC;
         g->cancel_declared = m->cancel_bound_usec > 0;
+        g->grace_usec = q->grace_said ? q->grace_usec : m->grace_usec;
         g->lineage = m->lineage;
         g->key_scope = m->key_scope;
         g->embodiment = m->embodiment;

@@ -56,6 +56,9 @@ static uint64_t bound_value(const Merge *m, BoundKind k, bool *ret_said) {
         case BOUND_SESSION_IDLE:
                 *ret_said = a->session_idle_said;
                 return g->session_idle_usec;
+        case BOUND_GRACE:
+                *ret_said = a->grace_usec > 0 || m->request->grace_said;
+                return g->grace_usec;
         }
         return 0;
 }
@@ -87,6 +90,9 @@ static void bound_set(Grant *g, BoundKind k, uint64_t v) {
         case BOUND_SESSION_IDLE:
                 g->session_idle_usec = v;
                 break;
+        case BOUND_GRACE:
+                g->grace_usec = v;
+                break;
         }
 }
 
@@ -108,6 +114,8 @@ static int bound_merge(Merge *m, BoundKind k) {
         merge_where(m, from_ceiling, what, ceiling_at);
         if (k == BOUND_DISCIPLINE && m->request->discipline_said)
                 field = "--discipline", of = "";
+        if (k == BOUND_GRACE && m->request->grace_said)
+                field = "--grace", of = "";
         if (b.has_floor && b.has_ceiling && b.floor > b.ceiling)
                 return diag(m->reterr, GRANT_E_BOUNDS,
                             "%s: the floor %s (%s) is above the ceiling %s (%s): nothing lies between them",

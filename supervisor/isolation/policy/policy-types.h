@@ -34,8 +34,9 @@ typedef enum BoundKind {
         BOUND_EMBODIMENT,   /* arena, process, container */
         BOUND_COMMIT,       /* any, success */
         BOUND_SESSION_IDLE, /* usec */
+        BOUND_GRACE,        /* usec */
 } BoundKind;
-#define BOUND_KINDS 8
+#define BOUND_KINDS 9
 /* Values as numbers, in the order above. */
 typedef struct Bound {
         bool has_floor, has_ceiling;

@@ -1,6 +1,7 @@
 #include "policy/request.h"
 
 #include "base/path-lookup.h"
+#include "base/size.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -215,6 +216,18 @@ static int request_add_allow(RunRequest *r, const char *value, Diag *reterr) {
         return 0;
 }
 
+static int request_set_grace(RunRequest *r, const char *value, Diag *reterr) {
+        uint64_t usec = 0;
+        const bool none = strcmp(value, "none") == 0;
+
+        if (!none && (duration_parse(value, &usec) < 0 || usec < CANCEL_BOUND_LEAST_USEC || usec > CANCEL_BOUND_MOST_USEC))
+                return diag(reterr, REQUEST_E_BAD, "--grace \"%s\": must be a time of " GRACE_RANGE ", or none",
+                            DIAG_QUOTED(value));
+        r->grace_said = true;
+        r->grace_usec = usec;
+        return 0;
+}
+
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
                 if (strcmp(option, budget_fields[i].option) == 0)
@@ -266,6 +279,8 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 r->discipline_said = q == 0;
                 return request_prefix(q, "discipline", reterr);
         }
+        if (strcmp(option, "grace") == 0)
+                return request_set_grace(r, value, reterr);
         if (strcmp(option, "proc") == 0) {
                 r->proc = true;
                 return 0;

@@ -35,13 +35,16 @@ typedef struct RunRequest {
         Tier tier;           /* --tier: exactly this tier; 0: the machine's best tier */
         bool proc;           /* --proc */
         bool terminal;       /* -t, --tty */
+        bool grace_said;     /* --grace; 0: none */
+        uint64_t grace_usec;
         bool discipline_said; /* --discipline, with passes as in Grant */
         Discipline discipline;
         unsigned passes;
 } RunRequest;
 
 /* Sets an option by its long name without dashes: memory timeout cpu-time pids-limit nofile file-size scratch
- * output-limit volume env workdir here (MODE:FOLDER) network connect allow entry exec tier proc discipline name. value is NULL for proc; exec:
+ * output-limit volume env workdir here (MODE:FOLDER) grace network connect allow entry exec tier proc discipline name.
+ * value is NULL for proc; exec:
  * beside a skill. -v: the
  * source is looked up and resolved now. Returns 0, REQUEST_E_*, -errno. An unknown option is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);

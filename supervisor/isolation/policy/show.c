@@ -186,6 +186,7 @@ static json_t *show_common(const Grant *g) {
             json_put(o, "cancel_bound", json_string(g->cancel_declared ? "declared" : "computed")) < 0 ||
             (g->teardown_usec > 0 && json_put(o, "teardown_predicted_usec", json_u64(g->teardown_usec)) < 0) ||
             json_put(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 ||
+            (g->grace_usec > 0 && json_put(o, "grace_usec", json_u64(g->grace_usec)) < 0) ||
             json_put(o, "max_regions", json_u64(g->max_regions)) < 0 ||
             json_put(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 ||
             json_put(o, "reductions", g->reductions ? json_incref(g->reductions) : json_array()) < 0 ||
@@ -299,7 +300,12 @@ static int show_add_region(Buf *b, const Grant *g) {
         char text[DISCIPLINE_TEXT_MAX], size[SIZE_TEXT_MAX];
         const char *key;
         json_t *item;
-        int r = buf_printf(b, "%-14s%s, within %s (%s)\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s", "teardown",
+        int r = g->grace_usec == 0
+                        ? 0
+                        : buf_printf(b, "%-14s%s from SIGTERM to the kill, of the teardown's time\n", "grace",
+                                     duration_format(g->grace_usec, size));
+
+        r = r ?: buf_printf(b, "%-14s%s, within %s (%s)\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s", "teardown",
                            discipline_format(g->discipline, g->passes, text),
                            duration_format(g->cancel_bound_usec, size), g->cancel_declared ? "declared" : "computed",
                            "commit", g->commit == COMMIT_SUCCESS ? "success: exit code 0 alone" : "any exit code",

@@ -155,7 +155,9 @@ static void budget_keep_calm(RegionBudget *b) {
 
 /* Lets the region go on. A region about to be killed stays stopped: no more memory, and no report of the stop. */
 void budget_hold_end(RegionBudget *b, const Breach *r) {
-        if (r->outcome == OUTCOME_NONE) {
+        const bool goes_on = r->outcome == OUTCOME_TIMED_OUT && b->grant->grace_usec > 0; /* up to the kill */
+
+        if (r->outcome == OUTCOME_NONE || goes_on) {
                 budget_keep_calm(b);
                 region_hold_end(&b->hold);
         } else if (!b->cgroup->memory) {

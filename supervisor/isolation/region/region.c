@@ -163,13 +163,28 @@ static bool region_set_end(Region *r, Outcome o, int status) {
                 region_budget_over(&r->budget, o != OUTCOME_EXITED && o != OUTCOME_SIGNALED);
         r->outcome = o;
         r->status = status;
+        if (r->asked.outcome != OUTCOME_NONE)
+                r->asked.usec = clock_mono_usec() - r->asked.since_usec;
         region_move(r, r->state == REGION_DECLARED ? REGION_REFUSED : REGION_ENDED);
+        return true;
+}
+
+bool region_end_asked(Region *r) {
+        if (!region_set_end(r, r->asked.outcome, r->asked.status))
+                return false;
+        r->breach = r->asked.breach;
+        strcpy(r->reason, r->asked.reason);
         return true;
 }
 
 bool region_end(Region *r, Outcome o, int status, const char *fmt, ...) {
         va_list ap;
 
+        if ((o == OUTCOME_EXITED || o == OUTCOME_SIGNALED) && r->asked.outcome != OUTCOME_NONE &&
+            r->outcome == OUTCOME_NONE) {
+                r->asked.itself = true;
+                return region_end_asked(r);
+        }
         if (!region_set_end(r, o, status))
                 return false;
         va_start(ap, fmt);
@@ -221,6 +236,19 @@ static void region_set_breach(Region *r, const Breach *b) {
 
         r->breach = *b;
         snprintf(r->reason, sizeof(r->reason), "%s", region_breach_text(b, text));
+}
+
+bool region_ask_end(Region *r, Outcome o, int status, const Breach *b, const char *reason) {
+        char text[REGION_BREACH_TEXT_MAX];
+
+        if (r->state != REGION_RUNNING || r->grant->grace_usec == 0 || r->asked.outcome != OUTCOME_NONE ||
+            spawn_terminate(&r->spawned) == 0)
+                return false;
+        r->asked = (struct RegionAsked){.outcome = o, .status = status, .since_usec = clock_mono_usec()};
+        if (b)
+                r->asked.breach = *b;
+        snprintf(r->asked.reason, sizeof(r->asked.reason), "%s", b ? region_breach_text(b, text) : reason);
+        return true;
 }
 
 bool region_end_breach(Region *r, const Breach *b) {

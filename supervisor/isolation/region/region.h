@@ -62,6 +62,15 @@ typedef struct Region {
         uint64_t oom_before;     /* without a control group: the unit's out-of-memory kills when the region began */
         bool outside;            /* the end came from outside: memory was short around the region */
         char reason[1024];       /* a sentence for the operator, may be empty */
+        /* The end that was asked for with SIGTERM: takes the place of the program's own end within the grace. */
+        struct RegionAsked {
+                Outcome outcome; /* NONE: not asked */
+                int status;
+                Breach breach;
+                char reason[256];
+                uint64_t since_usec, usec; /* CLOCK_MONOTONIC of the signal; from the signal to the end */
+                bool itself;     /* the program ended before the kill */
+        } asked;
         char here[256];          /* a file that --here would have given, for the operator; "" */
 
         /* Reported by the worker about the program; 0 before STATUS_ENDED. */
@@ -97,6 +106,11 @@ void region_move(Region *r, RegionState to);
 /* Sets the end and moves to ENDED. The first end counts: later ones return false and change nothing. */
 bool region_end(Region *r, Outcome o, int status, const char *reason_fmt, ...) _printf_(4, 5);
 bool region_end_breach(Region *r, const Breach *b);
+/* Sends SIGTERM to the processes of a running region whose grant has a grace: the region has until then. False: no
+ * grace, asked before, or no process to be told; the caller ends the region. b: a broken budget, or NULL. */
+bool region_ask_end(Region *r, Outcome o, int status, const Breach *b, const char *reason);
+/* The kill after SIGTERM: ends a region with `asked`. */
+bool region_end_asked(Region *r);
 /* Call when all processes are gone. A late breach replaces an end chosen by the program. Returns true when replaced. */
 bool region_end_late(Region *r, const Breach *b);
 /* Call before the region begins: saves the counts for region_explain_outside(). */

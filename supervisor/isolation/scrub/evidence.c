@@ -125,7 +125,8 @@ void evidence_collect(const Region *r, const ScratchWiped *scratch, const VaultW
                 .vault = *vault,
                 .watched = r->grant->discipline == DISCIPLINE_MULTIPASS && r->go_usec > 0,
                 .freed = r->notify.freed,
-                .bound_usec = MAX(r->grant->cancel_bound_usec, r->budget.cancel_bound_usec),
+                .bound_usec = MAX(r->grant->cancel_bound_usec, r->budget.cancel_bound_usec) -
+                              MIN(r->asked.usec, r->grant->grace_usec),
         };
         guard_evidence(&r->guard, &ret->guard);
         ret->bytes_unmapped = evidence_unmapped_bytes(r, &ret->guard);

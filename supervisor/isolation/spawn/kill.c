@@ -18,6 +18,7 @@
 #define ROUNDS_MAX 1000
 #define KILL_DEPTH_MAX 256 /* generations: a thread of the daemon has a small stack */
 #define REAP_MS 5000
+#define TERMINATE_MAX 4096 /* processes that are told with SIGTERM */
 
 void spawn_wipe_spec(Spawned *s) {
         if (s->spec) {
@@ -73,6 +74,34 @@ static void kill_tree(pid_t pid, void *arg) {
         if (depth < KILL_DEPTH_MAX)
                 clone_each_child(pid, kill_tree, (void *)(depth + 1));
         kill(pid, SIGKILL);
+}
+
+typedef struct Terminate {
+        pid_t parent;
+        unsigned depth, n;
+} Terminate;
+
+/* The number of a process that has ended may be another process's by now: a descriptor holds the process, and the parent
+ * is looked at behind that. */
+static void terminate_tree(pid_t pid, void *arg) {
+        Terminate *t = arg, below = {.parent = pid, .depth = t->depth + 1, .n = t->n};
+        _cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        uint64_t state_and_parent[2];
+
+        if (fd < 0 || t->n >= TERMINATE_MAX || !proc_stat(pid, state_and_parent, 2) ||
+            (pid_t)state_and_parent[1] != t->parent)
+                return;
+        if (below.depth < KILL_DEPTH_MAX)
+                clone_each_child(pid, terminate_tree, &below);
+        t->n = below.n + (syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) == 0);
+}
+
+unsigned spawn_terminate(const Spawned *s) {
+        Terminate t = {.parent = s->pid};
+
+        if (s->pid > 0)
+                clone_each_child(s->pid, terminate_tree, &t);
+        return t.n;
 }
 
 int spawn_kill(Spawned *s) {

@@ -111,6 +111,8 @@ int spawn_go(Spawned *s);
 /* Ends the region now: SIGKILL to the worker by pidfd. In tier landlock the lifeline is closed and all descendants are
  * killed; the worker then ends by itself. A second call kills the worker too. Returns 0 or -errno. */
 int spawn_kill(Spawned *s);
+/* SIGTERM to the processes below the region's first. Returns their number. */
+unsigned spawn_terminate(const Spawned *s);
 /* After the worker's reap: proves that no process of the region runs (PID namespace gone with its init; tier
  * landlock: descendants are killed and reaped until no descendant is left). guard: the pid of the region's own
  * guard, 0: no guard; a process of a foreign guard is of its region. Returns 0, or SPAWN_E_KERNEL with the pids. */

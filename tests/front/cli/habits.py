@@ -7,6 +7,8 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 
 from account import use
@@ -14,7 +16,7 @@ from account import use
 use(sys.argv[2])
 
 from shell import HOME, either, make, served, stop_served, typed  # noqa: E402
-from tap import add, case, check, lethe, log, main, same  # noqa: E402
+from tap import ENV, LETHE, add, case, check, lethe, log, main, same, wait_for  # noqa: E402
 
 SCRIPTS = {"x.py": "import os, sys\nprint(sys.argv[1:], os.getcwd(), open('/skill/references/a.md').read().strip())\n", "x.sh": "echo \"$@\"\n",
            "x.pl": "print \"@ARGV\\n\";\n", "bang": "#!/usr/bin/env python3\nimport sys\nprint(sys.argv)\n", "args": "#!/bin/echo  one two\t\n", "note.txt": "text\n",
@@ -214,6 +216,92 @@ def a_profile_is_options_with_a_name(sh):  # A-14
     os.chmod(make("config/lethe/profiles/others.json", '{"version":1,"options":{}}'), 0o666)
     r = sh("lethe run --profile others --exec true", **where)
     check(r.code == 125 and "is not this user's alone" in r.err, r)
+
+
+LOOPS = "echo up; while :; do sleep 0.02; done"
+BYE = 'trap "echo bye; exit 5" TERM; ' + LOOPS
+DEAF = 'trap "" TERM; ' + LOOPS
+
+
+@either
+def a_grace_is_sigterm_and_then_the_kill(sh):  # A-9
+    bye, deaf, loops = ("--exec sh -c '%s'" % p for p in (BYE, DEAF, LOOPS))
+    tree = "--exec sh -c 'trap \"echo above; exit\" TERM; sh -c \"trap \\\"echo below; exit\\\" TERM; while :; do sleep 0.02; done\"'"  # a shell waits for its child first
+    still = '--exec python3 -c "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(print(\'bye\'))); print(\'up\', flush=True); time.sleep(600)"'
+    for line, out, resource, itself in [("--timeout 400ms --grace 20s " + bye, "up\nbye\n", "wall", True), ("--timeout 400ms --grace 20s " + loops, "up\n", "wall", True),
+                                        ("--timeout 400ms --grace 100ms " + deaf, "up\n", "wall", False), ("--timeout 400ms --grace none " + bye, "up\n", "wall", None),
+                                        ("--timeout 400ms " + bye, "up\n", "wall", None), ("--timeout 400ms --grace 20s " + tree, "below\nabove\n", "wall", True),
+                                        ("--idle 400ms --grace 20s " + still, "up\nbye\n", "idle", True),
+                                        # A budget that breaks within the grace is what ended it.
+                                        ("--timeout 400ms --grace 20s --output-limit 1000 --exec sh -c 'trap \"while :; do echo more; done\" TERM; echo up; while :; do sleep 0.02; done'", None, "output", None)]:
+        r = sh("lethe run --receipt r.json " + line)
+        with open(os.path.join(HOME, "r.json"), encoding="utf-8") as f:
+            o = json.load(f)
+        same((r.code, o["limiting_resource"]), (137 if resource == "output" else 124, resource), line, r, o)
+        check(out is None or r.out == out, line, r)
+        ended = log("--region", o["region"], "--type", "invocation.ended")[0]
+        grant = log("--region", o["region"], "--type", "region.allocated")[0]["grant"]
+        same(ended.get("grace"), o.get("grace"), line)
+        same(o.get("grace", {}).get("itself") if itself is not None else None, itself, line, o)
+        if itself is not None:
+            check(grant["grace_usec"] < grant["cancel_bound_usec"], line, grant)
+            check(o["grace"]["usec"] + o["teardown"]["bound_usec"] >= grant["cancel_bound_usec"] - 1000000, line, o)
+            check(itself or o["grace"]["usec"] >= 100000, line, o)
+            check(o["teardown"]["grade"] != "failed" and o["teardown"]["usec"] <= o["teardown"]["bound_usec"], line, o)
+
+
+@either
+def a_cancel_has_the_grace_and_a_second_one_has_not(sh):  # A-9
+    for line, program, kills, out in (("--grace 20s", BYE, 1, "bye\n"), ("--grace 60s", DEAF, 2, ""), ("", BYE, 1, "")):
+        p = subprocess.Popen([LETHE, "run", *line.split(), "--name", "victim", "--exec", "sh", "-c", program], cwd=HOME, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+        same(p.stdout.readline(), "up\n")
+        for i in range(kills):
+            p.send_signal(signal.SIGTERM)
+            if kills > 1 and i == 0:  # both signals at once are one
+                wait_for(lambda: sent(p), "SIGTERM is on its way")
+        same((p.stdout.read(), p.wait(60)), (out, 143), line, p.stderr.read())
+        p.stdout.close()
+        p.stderr.close()
+
+
+def sent(p):
+    """The first signal was taken: none is pending for the client."""
+    with open("/proc/%d/status" % p.pid, encoding="utf-8") as f:
+        fields = dict(l.split(":\t", 1) for l in f)
+    return not (int(fields["ShdPnd"], 16) | int(fields["SigPnd"], 16)) >> (signal.SIGTERM - 1) & 1
+
+
+@case
+def a_grace_is_asked_by_manifest_and_bounded_by_policy():  # A-9
+    served(False)
+
+    def skill(**more):
+        make("slow/SKILL.md", "---\nname: slow\ndescription: A test.\n---\n", 0o644)
+        make("slow/lethe.json", json.dumps({"version": 1, "entry": {"main": ["/bin/true"]}, **more}), 0o644)
+
+    policy = make("policy/grace.json", json.dumps({"version": 1, "bounds": {"grace": {"ceiling": "3s"}, "cancel_bound": {"ceiling": "4s"}}}), 0o644)
+    skill(grace="2s")
+    for line, want in (("slow", 2000000), ("--grace none slow", None), ("--grace 1s slow", 1000000), ("--grace 30s slow", 30000000), ("--policy %s slow" % policy, 2000000)):
+        r = typed("lethe run --dry-run --json " + line)
+        same(json.loads(r.out).get("grace_usec"), want, line, r)
+    r = typed("lethe run --dry-run slow")
+    check("2 s from SIGTERM to the kill" in r.out, r)
+    r = typed("lethe validate slow")
+    check(r.code == 0 and "the cancel bound is 4 s" in r.out, r)
+    r = typed("lethe run --policy %s --grace 5s slow" % policy)
+    check(r.code == 125 and "--grace: 5 s is above the ceiling 3 s of %s#/bounds/grace/ceiling" % policy in r.err, r)
+    skill(grace="2s", cancel_bound="2010ms", budgets={"memory": "1g"})
+    for verb in ("run", "validate"):
+        r = typed("lethe %s slow" % verb)
+        check(r.code != 0 and "cancel bound 2.01 s" in r.out + r.err and "with the grace" in r.out + r.err, r)
+    for more, said in (({"grace": "2s", "cancel_bound": "1s"}, 'must be less than "cancel_bound"'), ({"grace": "61s"}, "10ms to 60s"), ({"grace": 1.5}, "/grace")):
+        skill(**more)
+        r = typed("lethe validate slow")
+        check(r.code == 1 and said in r.out, more, r)
+    for value in ("0", "61s", "x", "-1s"):
+        r = typed("lethe run --grace %s --exec true" % value)
+        check(r.code == 125 and "must be a time of 10ms to 60s, or none" in r.err, value, r)
 
 
 def end():

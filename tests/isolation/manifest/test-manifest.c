@@ -46,6 +46,8 @@ static const Document documents[] = {
         AT("on_denial", "\"end\"", NULL),
         AT("report", "\"calls\"", NULL),
         AT("cancel_bound", "\"100ms\"", NULL),
+        AT("grace", "\"5s\"", NULL),
+        BEYOND("grace", "\"61s\"", "/grace"),
         AT("teardown", "{}", NULL),
         AT("teardown", "{\"discipline\":\"zero\"}", NULL),
         AT("teardown", "{\"discipline\":\"none\"}", NULL),
