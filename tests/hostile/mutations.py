@@ -1038,6 +1038,11 @@ MUTATIONS = [
              "a trusted key cannot have this node s name", cases="object-hostile.py"),
     Mutation("objects: children count as objects (O-25)", [("supervisor/state/object/cycle.c", "if (children == 0 ||", "if (true ||")],
              "children count as objects", cases="object-hostile.py"),
+    # --- lethe map: lines and errors that somebody else wrote
+    Mutation("map: a line is the text of the input and no part of the request (A-17)", [("supervisor/front/cli/map-line.c", "                if (!escape)\n", "                if (true)\n")],
+             "a line is a region and its result a line in order", cases="map.py"),
+    Mutation("map: what a region says does not command the terminal (A-17)", [("supervisor/front/cli/cmd-map.c", "print_safe(f, s, (size_t)(newline - s));", "fwrite(s, 1, (size_t)(newline - s), f);")],
+             "standard error has the number of the line", cases="map.py"),
     # --- sessions: what a turn leaves to the next one
     Mutation("sessions: a turn that did not end with 0 carries nothing (I-86)", [("supervisor/front/invoke/record.c", "end->keep && success && !*discards", "end->keep && !*discards")],
              "a turn without success leaves the session as before", cases="session.py"),

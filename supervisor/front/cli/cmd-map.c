@@ -213,6 +213,9 @@ static int map_take_answer(Map *m, const char *text, size_t n) {
 
         if (json_parse(text, n, SERVE_ANSWER_MAX, ANSWER_DEPTH_MAX, &answer, NULL) != 0)
                 return -EPROTO;
+        /* a request that the daemon could not read, or a cancel that came too late */
+        if (json_is_null(json_object_get(answer, "id")))
+                return map_ends(m) ? 0 : -EPROTO;
         i = json_number(answer, "id");
         l = map_line(m, i);
         if (i < m->first || i >= m->next || l->state != MAP_LINE_RUNS) /* the answer to a cancel */

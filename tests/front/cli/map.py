@@ -286,6 +286,19 @@ def a_daemon_of_the_same_store_and_policy_is_asked():  # A-17, A-18
         same(stop_daemon(p), 0)
 
 
+@case
+def a_daemon_without_room_is_asked_again():
+    socket = os.path.join(DIR, "narrow")
+    p = start_daemon(ENV, "--socket", socket, "--max-running", "1", "--max-queued", "1")
+    try:
+        r = map_("-j", "5", "--socket", socket, "--exec", "/bin/cat", input=lines(*range(8)))
+        same((r.code, [o["value"] for o in r.out]), (0, list(range(8))), r)
+        status = ask_daemon("status", socket)
+        check(status["served"] == 8 and status["refused"] > 0, status)
+    finally:
+        same(stop_daemon(p), 0)
+
+
 @case_when(ROOT)
 def another_user_is_served_by_the_daemon_of_root():
     socket, policy = os.path.join(DIR, "clients"), os.path.join(DIR, "clients.json")
