@@ -97,9 +97,11 @@ DESCRIPTORS = [
     Row("fd-stdout-file", "I-41", control="stdout-file", check="stdout-file"),
     Row("fd-setown", "I-21", "{pid}", program="fd-lock-owner", control="hit"),
     Row("pipe-nonblock", "I-41", control="stdout-file", check="stdout-file"),
-    Row("tty-inject", "CVE-2017-5226", control="tty", tty=True),
-    Row("tty-linux", "CVE-2023-28100", control="tty", tty=True),
-    Row("tty-steal", "CVE-2017-5226", control="tty", tty=True),
+    Row("tty-inject", "CVE-2017-5226", opts="--no-tty", control="tty", tty=True),
+    Row("tty-inject-own", "A-6", program="tty-inject", control="tty", tty=True),
+    Row("tty-linux", "CVE-2023-28100", opts="--no-tty", control="tty", tty=True),
+    Row("tty-linux-own", "A-6", program="tty-linux", control="tty", tty=True),
+    Row("tty-steal", "CVE-2017-5226", opts="--no-tty", control="tty", tty=True),
 ]
 
 PROCESSES = [

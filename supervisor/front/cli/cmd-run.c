@@ -26,6 +26,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -71,7 +72,7 @@ static const char help[] =
         "  --promote             promote the run's notes after the end, as 'lethe promote' would\n"
         "  --rm, --init          accepted: a region always goes with its run, and has a first process\n"
         "  -i, --interactive     accepted: standard input is always passed on\n"
-        "  -t, --tty             a terminal of the region's own, on a terminal; elsewhere no effect\n"
+        "  -t, --tty             a terminal of the region's own, on a terminal (the default there); elsewhere no effect\n"
         "  --no-tty              streams are passed on as pipes\n"
         "  --dry-run             print the effective policy and run no program\n"
         "  --json                with --dry-run: as JSON\n"
@@ -655,13 +656,27 @@ static int cmd_run_alone(int argc, char **argv) {
                          receipt ? cmd_run_refused_in_front : NULL);
 }
 
+/* Another user's daemon may take the run, but no terminal. */
+static bool cmd_run_may_go_abroad(const RunValues *f) {
+        _cleanup_free_ char *socket = path_of_socket(run_value(f, RUN_SOCKET), &(Diag){});
+        const char *const names[] = {socket};
+        struct stat st;
+        bool any;
+
+        if (geteuid() == 0 || !socket || run_value(f, RUN_NO_SERVE) || run_value(f, RUN_POLICY_FILE))
+                return false;
+        lookup_begin();
+        return front_is_needed(names, ARRAY_SIZE(names), &any) ||
+               (lookup_stat(socket, true, &st) == 0 && st.st_uid != geteuid());
+}
+
 static bool cmd_run_wants_terminal(int argc, char **argv) {
         uint64_t usec;
         bool here;
         const RunValues f = cmd_run_look_ahead(argc, argv, &usec, &here);
 
-        return run_value(&f, RUN_TTY) && !run_value(&f, RUN_NO_TTY) && !run_value(&f, RUN_DRY_RUN) &&
-               isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+        return !run_value(&f, RUN_NO_TTY) && !run_value(&f, RUN_DRY_RUN) && terminal_is_there() &&
+               (run_value(&f, RUN_TTY) || (terminal_is_in_front() && !cmd_run_may_go_abroad(&f)));
 }
 
 int cmd_run(int argc, char **argv) {

@@ -24,7 +24,7 @@ void terminal_scan_end(TerminalScan *s);
 extern const char terminal_reset_wild[], terminal_reset_commands[];
 
 #define TERMINAL_QUERY_MAX 128
-/* A question whose answer no earlier question has: the cursor's place, after jumps to random places. A terminal answers in
- * order, so the answer is the last. Returns false without random numbers. */
+/* A question whose answer no earlier question has: the cursor's place, after jumps to random places. A terminal answers
+ * in order, so the answer is the last. Returns false without random numbers. */
 bool terminal_query(unsigned rows, unsigned columns, char query[static TERMINAL_QUERY_MAX],
                     char answer[static TERMINAL_QUERY_MAX]);

@@ -50,7 +50,13 @@ typedef struct Terminal {
 static bool terminal_child;
 
 bool terminal_is_there(void) {
-        return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+        unsigned in, out;
+
+        return ioctl(STDIN_FILENO, TIOCGDEV, &in) == 0 && ioctl(STDOUT_FILENO, TIOCGDEV, &out) == 0 && in == out;
+}
+
+bool terminal_is_in_front(void) {
+        return tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
 bool terminal_is_child(void) {

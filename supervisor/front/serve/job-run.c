@@ -40,12 +40,13 @@ static int job_run_check_args(const json_t *args, Diag *reterr) {
 }
 
 static int job_run_check_options(const json_t *options, Diag *reterr) {
-        static const char rule[] = "an array of [name, value], the value a string without NUL, or null for proc";
+        static const char rule[] = "an array of [name, value], the value a string without NUL, or null for proc and tty";
 
         if (options && !json_is_array(options))
                 return job_run_bad(reterr, "options", "an array of [name, value]");
         for (size_t i = 0; i < json_array_size(options); i++) {
                 const json_t *o = json_array_get(options, i), *value = json_array_get(o, 1);
+                const bool flag = json_text_is(json_array_get(o, 0), "proc") || json_text_is(json_array_get(o, 0), "tty");
 
                 if (json_array_size(o) != 2 || !json_text(json_array_get(o, 0)) ||
                     !(json_text(value) || json_is_null(value)))
@@ -53,7 +54,7 @@ static int job_run_check_options(const json_t *options, Diag *reterr) {
                 if (json_text_is(json_array_get(o, 0), "env") && !(json_text(value) && strchr(json_text(value), '=')))
                         return job_run_bad(reterr, "options: env",
                                            "NAME=VALUE: a variable of the daemon is not passed on");
-                if (json_is_null(value) != json_text_is(json_array_get(o, 0), "proc"))
+                if (json_is_null(value) != flag)
                         return job_run_bad(reterr, "options", rule);
         }
         return 0;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Makes a terminal of the host's devpts. *ret_master is O_NONBLOCK. Both are owned by the caller. Returns 0 or -errno. */
+/* Makes a terminal of the host's devpts. *ret_master is O_NONBLOCK; the caller owns both. Returns 0 or -errno. */
 int region_terminal_open(int *ret_master, int *ret_slave);
 /* Obeys a packet of schema/terminal.h. Returns the offset of the bytes for the terminal in the packet; n: no bytes. */
 size_t region_terminal_take(int master, const char *packet, size_t n);

@@ -20,7 +20,7 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, add, check, lethe, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, add, ask_daemon, check, lethe, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 SECONDS = 120  # only against hanging
 ANSWERED = re.compile(rb"\x1b\[(\d+);(\d+)H\x1b\[6n")
@@ -120,7 +120,7 @@ class Terminal:
 
 def on_terminal(fn, *options):
     def run(*argv, **more):
-        return Terminal("-t", *options, *argv, **more)
+        return Terminal(*options, *argv, **more)
     return lambda: fn(run)
 
 
@@ -315,7 +315,7 @@ def without_a_terminal(run):  # A-6
     """Pipes stay pipes; and with --no-tty a terminal is none in the region."""
     r = lethe("run", "-it", "--exec", "python3", "-c", "import os; print(os.isatty(1))")
     same((r.code, r.out), (0, b"False\n"))
-    t = run("--no-tty", "--exec", "python3", "-c", "import os; print(os.isatty(0), os.isatty(1), os.isatty(2))")
+    t = run("-t", "--no-tty", "--exec", "python3", "-c", "import os; print(os.isatty(0), os.isatty(1), os.isatty(2))")
     t.expect(b"False False False")
     same(t.gone()[0], 0)
     t.close()
@@ -325,7 +325,7 @@ CASES = [python_has_its_prompt, a_new_size_arrives, job_control, the_editor_and_
          late_answers_are_not_typed, a_terminal_that_does_not_answer, colours_ask_nothing, output_counts, a_region_that_never_reads,
          a_terminal_that_takes_nothing, a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back,
          a_closed_terminal_is_a_cancel, stopped_and_continued, the_evidence_names_its_buffers, without_a_terminal]
-THROUGH_THE_DAEMON = [python_has_its_prompt, a_new_size_arrives, job_control, what_it_leaves_is_reset, output_counts, a_terminal_that_takes_nothing,
+THROUGH_THE_DAEMON = [python_has_its_prompt, a_new_size_arrives, job_control, what_it_leaves_is_reset, output_counts,
                       a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back, a_closed_terminal_is_a_cancel]
 _daemon = None
 
@@ -334,7 +334,9 @@ def through(fn):
     def one():
         global _daemon
         _daemon = _daemon or start_daemon(dict(ENV))
-        fn(lambda *argv, **more: Terminal("-t", *argv, **more))
+        before = ask_daemon("status")["served"]
+        fn(lambda *argv, **more: Terminal("-it", *argv, **more))
+        check(ask_daemon("status")["served"] > before, "the daemon was not asked")
     return one
 
 
