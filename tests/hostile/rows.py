@@ -100,7 +100,6 @@ DESCRIPTORS = [
     Row("tty-inject", "CVE-2017-5226", opts="--no-tty", control="tty", tty=True),
     Row("tty-inject-own", "A-6", program="tty-inject", control="tty", tty=True),
     Row("tty-linux", "CVE-2023-28100", opts="--no-tty", control="tty", tty=True),
-    Row("tty-linux-own", "A-6", program="tty-linux", control="tty", tty=True),
     Row("tty-steal", "CVE-2017-5226", opts="--no-tty", control="tty", tty=True),
 ]
 
