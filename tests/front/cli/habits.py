@@ -120,7 +120,9 @@ def each_option_of_other_tools_has_an_answer():  # A-15
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "..", "..", "..", "supervisor", "front", "cli", "other-tools.def"), encoding="utf-8") as f:
         rows = re.findall(r'^OTHER\("([^"]+)",\s*"([^"]+)"\)$', f.read(), re.M)
-    own = set(re.findall(r"--([a-z][a-z-]+)", lethe("run", "--help").out.decode()))
+    with open(os.path.join(here, "..", "..", "..", "supervisor", "front", "cli", "cmd-run.c"), encoding="utf-8") as f:  # as getopt knows them
+        own = set(re.findall(r'OPTION(?:_FLAG)?\("([a-z-]+)"|{"([a-z-]+)", optional', f.read()))
+    own = {a or b for a, b in own}
     exact, beginnings = {k: v for k, v in rows if not k.endswith("*")}, [(k[:-1], v) for k, v in rows if k.endswith("*")]
     same(len({k for k, _ in rows}), len(rows))
     asked = set()
@@ -228,12 +230,12 @@ def a_grace_is_sigterm_and_then_the_kill(sh):  # A-9
     bye, deaf, loops = ("--exec sh -c '%s'" % p for p in (BYE, DEAF, LOOPS))
     tree = "--exec sh -c 'trap \"echo above; exit\" TERM; sh -c \"trap \\\"echo below; exit\\\" TERM; while :; do sleep 0.02; done\"'"  # a shell waits for its child first
     still = '--exec python3 -c "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(print(\'bye\'))); print(\'up\', flush=True); time.sleep(600)"'
-    for line, out, resource, itself in [("--timeout 400ms --grace 20s " + bye, "up\nbye\n", "wall", True), ("--timeout 400ms --grace 20s " + loops, "up\n", "wall", True),
-                                        ("--timeout 400ms --grace 100ms " + deaf, "up\n", "wall", False), ("--timeout 400ms --grace none " + bye, "up\n", "wall", None),
-                                        ("--timeout 400ms " + bye, "up\n", "wall", None), ("--timeout 400ms --grace 20s " + tree, "below\nabove\n", "wall", True),
-                                        ("--idle 400ms --grace 20s " + still, "up\nbye\n", "idle", True),
+    for line, out, resource, itself in [("--timeout 2s --grace 20s " + bye, "up\nbye\n", "wall", True), ("--timeout 2s --grace 20s " + loops, "up\n", "wall", True),
+                                        ("--timeout 2s --grace 100ms " + deaf, "up\n", "wall", False), ("--timeout 2s --grace none " + bye, "up\n", "wall", None),
+                                        ("--timeout 2s " + bye, "up\n", "wall", None), ("--timeout 2s --grace 20s " + tree, "below\nabove\n", "wall", True),
+                                        ("--idle 3s --grace 20s " + still, "up\nbye\n", "idle", True),
                                         # A budget that breaks within the grace is what ended it.
-                                        ("--timeout 400ms --grace 20s --output-limit 1000 --exec sh -c 'trap \"while :; do echo more; done\" TERM; echo up; while :; do sleep 0.02; done'", None, "output", None)]:
+                                        ("--timeout 2s --grace 20s --output-limit 1000 --exec sh -c 'trap \"while :; do echo more; done\" TERM; echo up; while :; do sleep 0.02; done'", None, "output", None)]:
         r = sh("lethe run --receipt r.json " + line)
         with open(os.path.join(HOME, "r.json"), encoding="utf-8") as f:
             o = json.load(f)
