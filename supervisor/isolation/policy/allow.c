@@ -16,24 +16,6 @@ static bool allow_covers(const NetName *list, size_t n, const NetName *a) {
         return false;
 }
 
-int allow_add(Grant *g, const NetName *a) {
-        NetName *more;
-
-        for (size_t i = 0; i < g->n_allows; i++)
-                if (net_name_same(&g->allows[i], a))
-                        return 0;
-        more = reallocarray(g->allows, g->n_allows + 1, sizeof(*more));
-        if (!more)
-                return -ENOMEM;
-        g->allows = more;
-        more[g->n_allows] = *a;
-        more[g->n_allows].text = strdup(a->text);
-        if (!more[g->n_allows].text)
-                return -ENOMEM;
-        g->n_allows++;
-        return 0;
-}
-
 static int allow_set_privates(Grant *g, const ProxyNet *list, size_t n) {
         if (n == 0)
                 return 0;
@@ -74,7 +56,7 @@ static int allow_merge_request(Merge *m, const Limits *l) {
                 if (l->network_said && !l->network_host && !allow_covers(l->allows, l->n_allows, &q->allows[i]))
                         return diag(m->reterr, GRANT_E_REFUSED, "--allow %s: %s/allow does not list it", q->allows[i].text,
                                     WHERE(m, l, "network"));
-                r = allow_add(m->grant, &q->allows[i]);
+                r = merge_add_allow(m->grant, &q->allows[i]);
         }
         return r;
 }
@@ -94,7 +76,7 @@ int allow_merge(Merge *m, const Limits *l, const char *rule, bool closed) {
                         r = merge_reduce(m, field, a->allows[i].text, "none", "--connect and hosts by name exclude each other");
                 else if (!closed && l->network_said &&
                          (l->network_host || allow_covers(l->allows, l->n_allows, &a->allows[i])))
-                        r = allow_add(g, &a->allows[i]);
+                        r = merge_add_allow(g, &a->allows[i]);
                 else
                         r = merge_reduce(m, field, a->allows[i].text, "none", "%s", rule);
         }
@@ -161,7 +143,7 @@ int allow_copy(const Grant *g, Grant *to) {
         int r = allow_set_privates(to, g->privates, g->n_privates);
 
         for (size_t i = 0; r == 0 && i < g->n_allows; i++)
-                r = allow_add(to, &g->allows[i]);
+                r = merge_add_allow(to, &g->allows[i]);
         to->net_budget = g->net_budget;
         return r;
 }

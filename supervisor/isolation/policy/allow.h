@@ -9,8 +9,6 @@ int allow_merge(Merge *m, const Limits *l, const char *rule, bool closed);
 /* A part of grant_attenuate(): keeps the hosts that the region above may reach, or that the policy's row for this very
  * skill names; own NULL: no row. Returns 0 or -ENOMEM. */
 int allow_attenuate(Grant *g, const Grant *above, const Limits *own_or_null);
-/* Appends a copy, unless the grant has the host. Returns 0 or -ENOMEM. */
-int allow_add(Grant *g, const NetName *a);
 int allow_copy(const Grant *g, Grant *to);
 bool allow_same(const Grant *a, const Grant *b);
 /* Adds HTTP_PROXY and similar variables, unless the environment has the variable. Returns 0 or -ENOMEM. */

@@ -150,6 +150,24 @@ int merge_add_connect(Grant *g, const NetGrant *c) {
         return 0;
 }
 
+int merge_add_allow(Grant *g, const NetName *a) {
+        _cleanup_free_ char *text = NULL;
+        NetName *more;
+
+        for (size_t i = 0; i < g->n_allows; i++)
+                if (net_name_same(&g->allows[i], a))
+                        return 0;
+        more = reallocarray(g->allows, g->n_allows + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        more[g->n_allows].rule = a->rule;
+        g->allows = more;
+        if (!(text = strdup(a->text)))
+                return -ENOMEM;
+        more[g->n_allows++].text = TAKE_PTR(text);
+        return 0;
+}
+
 /* The command line's own requests: granted, or the run is refused. */
 static int merge_request_network(Merge *m, const Limits *l) {
         const RunRequest *q = m->request;

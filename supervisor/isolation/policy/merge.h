@@ -31,6 +31,8 @@ int merge_releases(Merge *m);
 bool merge_has_connect(const NetGrant *list, size_t n, const NetGrant *c);
 /* Appends a copy, unless the grant has the address. Returns 0 or -ENOMEM. */
 int merge_add_connect(Grant *g, const NetGrant *c);
+/* The same for a host by name. */
+int merge_add_allow(Grant *g, const NetName *a);
 /* 0: no root covers the path, 1: for reading, 2: for writing. */
 int merge_covers(const Limits *l, const char *path);
 /* Appends {field, asked, granted, rule} to reductions or raised. Returns 0 or -ENOMEM. */

@@ -32,7 +32,7 @@ static int recorded_allows(const json_t *o, Grant *g) {
                 NetName a = {};
 
                 r = net_name_parse(json_text(json_array_get(allow, i)) ?: "", &a, NULL);
-                r = r == 0 ? allow_add(g, &a) : MIN(r, 0);
+                r = r == 0 ? merge_add_allow(g, &a) : MIN(r, 0);
                 free(a.text);
         }
         g->privates = calloc(json_array_size(private) + 1, sizeof(*g->privates));
