@@ -153,9 +153,6 @@ MUTATIONS = [
              "the_name_is_found_however_the_bytes_are_split", runner="isolation/proxy/test-proxy-tls-hello"),
     Mutation("hosts by name: the policy's list (A-20)", [("supervisor/isolation/policy/allow.c", "if (l->network_said && !l->network_host && !allow_covers(", "if (0 && !allow_covers(")],
              "a manifest has what the policy covers", cases="proxy.py"),
-    Mutation("hosts by name: the end of lethe-proxy with its supervisor (A-25)", [("supervisor/isolation/proxy/process/control.c",
-             "if (n < (ssize_t)sizeof(head) || m.msg_flags", "if (n == 0) return;\n        if (n < (ssize_t)sizeof(head) || m.msg_flags")],
-             "a proxy ends with its supervisor", cases="proxy.py"),
     Mutation("/etc: users of the host (A-5)", [("supervisor/isolation/spawn/probe.c", '"mime.types"};', '"mime.types", "shadow-", "passwd-", "group-"};')], "etc tells nothing of the host", cases="shown.py"),
     Mutation("/etc: the machine's id is generated (A-5)", [("supervisor/isolation/spawn/plan-system.c", '{"/etc/machine-id", "6c657468650000000000000000000001\\n"},', ""),
              ("supervisor/isolation/spawn/probe.c", '"mime.types"};', '"mime.types", "machine-id"};')], "etc tells nothing of the host", cases="shown.py"),
@@ -1341,7 +1338,7 @@ class Copy:
                     raise SystemExit(f"{name} does not hold: {old}")
                 with open(path, "w", encoding="utf-8") as f:
                     f.write(text.replace(old, new))
-            self.ninja("all" if any("scrub/" in name for name, _, _ in edits) else "lethe", "lethe-serve", "lethe-worker", "lethe-guard", "shim-root.stamp", *more)
+            self.ninja("all" if any("scrub/" in name for name, _, _ in edits) else "lethe", "lethe-serve", "lethe-worker", "lethe-guard", "lethe-proxy", "shim-root.stamp", *more)
             yield
         finally:
             for path, text in changed.items():
