@@ -40,15 +40,17 @@ static void scan_text(TerminalScan *s, unsigned char b) {
 
 static void scan_csi(TerminalScan *s, unsigned char b) {
         if ((b >= '0' && b <= '9') || b == ';' || b == '?') {
+                s->wild |= b == '?' && s->n_parameters > 0;
                 if (s->n_parameters < sizeof(s->parameters) - 1)
-                        s->parameters[s->n_parameters] = (char)b;
-                s->n_parameters++;
+                        s->parameters[s->n_parameters++] = (char)b;
+                else
+                        s->cut = true;
                 return;
         }
-        s->parameters[s->n_parameters < sizeof(s->parameters) ? s->n_parameters : 0] = 0;
+        s->parameters[s->n_parameters] = 0;
         s->state = SCAN_TEXT;
         if (b == 'h' || b == 'l')
-                s->wild |= strcmp(s->parameters, "?2004") != 0 && strcmp(s->parameters, "?25") != 0;
+                s->wild |= s->cut || (strcmp(s->parameters, "?2004") != 0 && strcmp(s->parameters, "?25") != 0);
         else
                 s->wild |= b == 0 || !strchr("mKCDGPX@", b) || strchr(s->parameters, '?');
 }
@@ -65,7 +67,7 @@ void terminal_scan(TerminalScan *s, const char *bytes, size_t n) {
                         s->wild |= b != '[';
                         s->state = SCAN_CSI;
                         s->n_parameters = 0;
-                        memset(s->parameters, 0, sizeof(s->parameters));
+                        s->cut = false;
                 }
         }
         if (n > 0)

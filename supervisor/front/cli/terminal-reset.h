@@ -12,7 +12,8 @@ typedef struct TerminalScan {
         bool in_line;  /* the last byte ended no line */
         unsigned state, continuation;
         unsigned char lead;
-        char parameters[8];
+        char parameters[8]; /* of a command: the first ones */
+        bool cut;           /* there are more */
         size_t n_parameters;
 } TerminalScan;
 
