@@ -42,7 +42,7 @@ packages_for() {
                 ;;
         test)
                 echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux nodejs \
-                        busybox stress-ng strace libsqlite3-dev libasan8 libubsan1 clang-format clang-tidy clang shellcheck git bash zsh fish man-db \
+                        busybox tmux vim less procps stress-ng strace libsqlite3-dev libasan8 libubsan1 clang-format clang-tidy clang shellcheck git bash zsh fish man-db \
                         chromium-headless-shell prometheus
                 # Node.js from elsewhere than Debian brings npm along, and does not go with Debian's.
                 command -v npm >/dev/null || echo npm

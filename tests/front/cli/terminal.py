@@ -12,6 +12,7 @@ import re
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -311,6 +312,47 @@ def the_evidence_names_its_buffers(run):  # A-6
     check(teardown["grade"] == "cleared_kernel" or "terminal_buffers" in teardown["not_covered"], teardown)
 
 
+class Tmux:
+    """A real terminal, with a shell in it."""
+
+    def __init__(self):
+        self.at = os.path.join(DIR, "tmux")
+        self("-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "25", "/bin/sh")
+
+    def __call__(self, *argv):
+        p = subprocess.run(["tmux", "-S", self.at, *argv], env=dict(ENV, TERM="xterm", PS1="$ ", SHELL="/bin/sh"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        same((p.returncode, p.stderr), (0, ""), argv)
+        return p.stdout
+
+    def keys(self, *keys):
+        self("send-keys", *keys)
+
+    def until(self, text):
+        wait_for(lambda: text in self("capture-pane", "-p"), "%r on the screen: %r" % (text, self("capture-pane", "-p")), SECONDS)
+        return self("capture-pane", "-p")
+
+
+def in_tmux(*_):  # A-6
+    """The editor, top, and a region that asks the terminal, changes its sets and margins, and ends: the shell goes on as if nothing had been."""
+    screen = Tmux()
+    try:
+        run = LETHE + " run --no-serve "
+        screen.keys(run + "--exec vim -u NONE /work/x; echo code=$?", "Enter")
+        screen.until("~\n~")
+        screen.keys("ihello", "Escape", ":wq", "Enter")
+        screen.until("code=0")
+        screen.keys("clear; " + run + "--proc --exec top; echo code=$?", "Enter")
+        screen.until("PID")
+        screen.keys("q")
+        screen.until("code=0")
+        screen.keys("clear; " + run + r"--exec printf '\033[6n\033[c\033[?1049h\033[2;3r\033(0lqk'; echo code=$?; read -r x; echo \"got=$x.\"", "Enter")
+        screen.until("code=0")
+        screen.keys("lqk", "Enter")
+        check("got=lqk." in screen.until("got="), screen("capture-pane", "-p"))
+    finally:
+        screen("kill-server")
+
+
 def without_a_terminal(run):  # A-6
     """Pipes stay pipes; and with --no-tty a terminal is none in the region."""
     r = lethe("run", "-it", "--exec", "python3", "-c", "import os; print(os.isatty(1))")
@@ -324,7 +366,7 @@ def without_a_terminal(run):  # A-6
 CASES = [python_has_its_prompt, a_new_size_arrives, job_control, the_editor_and_the_pager, messages_come_after_the_end, what_it_leaves_is_reset,
          late_answers_are_not_typed, a_terminal_that_does_not_answer, colours_ask_nothing, output_counts, a_region_that_never_reads,
          a_terminal_that_takes_nothing, a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back,
-         a_closed_terminal_is_a_cancel, stopped_and_continued, the_evidence_names_its_buffers, without_a_terminal]
+         a_closed_terminal_is_a_cancel, stopped_and_continued, the_evidence_names_its_buffers, in_tmux, without_a_terminal]
 THROUGH_THE_DAEMON = [python_has_its_prompt, a_new_size_arrives, job_control, what_it_leaves_is_reset, output_counts,
                       a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back, a_closed_terminal_is_a_cancel]
 _daemon = None
