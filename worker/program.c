@@ -22,8 +22,8 @@ int step_fork(Worker *w) {
         return w->program < 0 ? -errno : 0;
 }
 
-/* A new session has no controlling terminal: no input can be injected (TIOCSTI), no signal comes from a terminal. Only a
- * pseudo terminal that was made for the region becomes the session's terminal. */
+/* A new session has no controlling terminal: no input can be injected (TIOCSTI), no signal comes from a terminal. Only
+ * a pseudo terminal that was made for the region becomes the session's terminal. */
 int step_session(Worker *w) {
         if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return -errno;

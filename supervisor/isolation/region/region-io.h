@@ -1,6 +1,6 @@
 /* Runs: supervisor. Standard input, output and error of a skill: three pipes, or a terminal of the region's own
- * (region-terminal.h), relayed by the supervisor. So no terminal and no descriptor of the host ever reaches a region, and
- * output can be counted. */
+ * (region-terminal.h), relayed by the supervisor. So no terminal and no descriptor of the host ever reaches a region,
+ * and output can be counted. */
 #pragma once
 
 #include "base/util.h"
@@ -57,8 +57,8 @@ typedef struct RegionFeed {
 } RegionFeed;
 
 /* Makes the pipes. streams: standard input, output and error of the invocation, borrowed; NULL: the supervisor's own.
- * feed NULL: all three are relayed. Input from /dev/null gives the region an empty pipe. terminal: a terminal in place of
- * the pipes, without feed. Returns 0 or -errno. */
+ * feed NULL: all three are relayed. Input from /dev/null gives the region an empty pipe. terminal: a terminal in
+ * place of the pipes, without feed. Returns 0 or -errno. */
 extern const int region_io_later[3]; /* region_io_aim() sets the streams later */
 int region_io_open(RegionIo *io, uint64_t output_max, bool terminal, const RegionFeed *feed_or_null,
                    const int *streams_or_null);
