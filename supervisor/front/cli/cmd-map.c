@@ -40,7 +40,7 @@ typedef struct MapLine {
 } MapLine;
 
 /* Lines are counted from 1. lines[i % window] has line i, of first <= i < next. */
-typedef struct Map {
+typedef struct MapRun {
         const MapAsked *asked;
         bool quiet, plain_out;  /* plain_out: a regular file takes any number of bytes at once */
         uint64_t jobs, from, window;
@@ -60,24 +60,24 @@ typedef struct Map {
         bool terminal, shown;
         int signo;              /* the signal that ends the map, SIGPIPE for lost output, or 0 */
         int code;               /* an exit code that ends the map, or 0 */
-} Map;
+} MapRun;
 
-static MapLine *map_line(const Map *m, uint64_t i) {
+static MapLine *map_line(const MapRun *m, uint64_t i) {
         return &m->lines[i % m->window];
 }
 
-static bool map_ends(const Map *m) {
+static bool map_ends(const MapRun *m) {
         return m->signo || m->code;
 }
 
-static void map_clear_progress(Map *m) {
+static void map_clear_progress(MapRun *m) {
         if (m->shown)
                 fputs("\r\033[K", stderr);
         m->shown = false;
 }
 
 /* The line of progress, on a terminal only. */
-static void map_show_progress(Map *m, uint64_t now) {
+static void map_show_progress(MapRun *m, uint64_t now) {
         if (!m->terminal || now < m->shown_usec + PROGRESS_USEC)
                 return;
         m->shown_usec = now;
@@ -86,7 +86,7 @@ static void map_show_progress(Map *m, uint64_t now) {
                 m->first - 1, m->n_ok, m->n_failed, m->running);
 }
 
-static void map_fail(Map *m, int code, const char *why) {
+static void map_fail(MapRun *m, int code, const char *why) {
         map_clear_progress(m);
         if (!m->code)
                 cli_fail("map", code, "%s", why);
@@ -94,7 +94,7 @@ static void map_fail(Map *m, int code, const char *why) {
 }
 
 /* The standard error of a region, with the number of the line. */
-static void map_pass_errors(Map *m, uint64_t i, const json_t *text) {
+static void map_pass_errors(MapRun *m, uint64_t i, const json_t *text) {
         const char *s = json_bytes(text), *end = s ? s + json_string_length(text) : NULL;
 
         if (m->quiet || !s)
@@ -116,7 +116,7 @@ static void map_pass_errors(Map *m, uint64_t i, const json_t *text) {
         }
 }
 
-static void map_done(Map *m, MapLine *l, bool ok) {
+static void map_done(MapRun *m, MapLine *l, bool ok) {
         l->state = MAP_LINE_DONE;
         buf_deinit(&l->request);
         m->held += l->result.n;
@@ -125,7 +125,7 @@ static void map_done(Map *m, MapLine *l, bool ok) {
 }
 
 /* Sends the request of a line, anew after a daemon without room. */
-static int map_send(Map *m, MapLine *l) {
+static int map_send(MapRun *m, MapLine *l) {
         int e = line_queue_add(&m->out, l->request.data, l->request.n);
 
         l->state = MAP_LINE_RUNS;
@@ -133,7 +133,7 @@ static int map_send(Map *m, MapLine *l) {
         return e;
 }
 
-static int map_begin(Map *m, const char *line, size_t n, bool too_long) {
+static int map_begin(MapRun *m, const char *line, size_t n, bool too_long) {
         const uint64_t i = m->next++;
         MapLine *l = map_line(m, i);
         Diag d = {};
@@ -157,13 +157,13 @@ static int map_begin(Map *m, const char *line, size_t n, bool too_long) {
         return map_request(&m->open, i, line, n, &l->request) ?: map_send(m, l);
 }
 
-static bool map_has_room(const Map *m) {
+static bool map_has_room(const MapRun *m) {
         return !map_ends(m) && m->next - m->first < m->window && m->running + m->waiting < m->jobs &&
                m->held < HELD_MAX;
 }
 
 /* Begins lines that were read. *ret_more: standard input has to be read for the next one. */
-static int map_begin_lines(Map *m, bool *ret_more) {
+static int map_begin_lines(MapRun *m, bool *ret_more) {
         int e = 0;
 
         *ret_more = false;
@@ -186,7 +186,7 @@ static int map_begin_lines(Map *m, bool *ret_more) {
         return e;
 }
 
-static int map_read_input(Map *m) {
+static int map_read_input(MapRun *m) {
         char *at;
         int e = line_reader_space(&m->in, CHUNK, &at);
         ssize_t n;
@@ -203,7 +203,7 @@ static int map_read_input(Map *m) {
         return 0;
 }
 
-static int map_take_answer(Map *m, const char *text, size_t n) {
+static int map_take_answer(MapRun *m, const char *text, size_t n) {
         _cleanup_json_ json_t *answer = NULL;
         MapVerdict verdict;
         int e, code = 0;
@@ -243,7 +243,7 @@ static int map_take_answer(Map *m, const char *text, size_t n) {
         return 0;
 }
 
-static int map_receive(Map *m) {
+static int map_receive(MapRun *m) {
         const char *line;
         size_t n_line;
         LineKind kind;
@@ -262,7 +262,7 @@ static int map_receive(Map *m) {
         return e < 0 ? e : kind == LINE_TOO_LONG ? -EPROTO : 0;
 }
 
-static int map_flush(Map *m) {
+static int map_flush(MapRun *m) {
         const char *bytes;
         size_t n;
 
@@ -279,7 +279,7 @@ static int map_flush(Map *m) {
 }
 
 /* Ends the map: cancels what runs. */
-static int map_cancel(Map *m, int signo) {
+static int map_cancel(MapRun *m, int signo) {
         int e = 0;
 
         m->signo = m->signo ?: signo;
@@ -302,12 +302,12 @@ static int map_cancel(Map *m, int signo) {
         return e;
 }
 
-static bool map_writes(const Map *m) {
+static bool map_writes(const MapRun *m) {
         return m->signo != SIGPIPE && m->first < m->next && map_line(m, m->first)->state == MAP_LINE_DONE;
 }
 
 /* Writes after poll(2) reported room: a pipe takes PIPE_BUF bytes without waiting. */
-static int map_write(Map *m) {
+static int map_write(MapRun *m) {
         while (map_writes(m)) {
                 MapLine *l = map_line(m, m->first);
                 const size_t left = l->result.n - m->written;
@@ -335,7 +335,7 @@ static int map_write(Map *m) {
         return 0;
 }
 
-static int map_on_signal(Map *m, int signals) {
+static int map_on_signal(MapRun *m, int signals) {
         struct signalfd_siginfo si;
         int e = 0;
 
@@ -348,7 +348,7 @@ static int map_on_signal(Map *m, int signals) {
         return e;
 }
 
-static int map_send_again(Map *m, uint64_t now) {
+static int map_send_again(MapRun *m, uint64_t now) {
         int e = 0;
 
         if (m->waiting == 0 || now < m->again_usec || map_ends(m))
@@ -360,7 +360,7 @@ static int map_send_again(Map *m, uint64_t now) {
         return e;
 }
 
-static int map_wait_msec(const Map *m, int liveness) {
+static int map_wait_msec(const MapRun *m, int liveness) {
         int msec = m->waiting ? (int)(AGAIN_USEC / 1000) : -1;
 
         if (m->terminal)
@@ -368,7 +368,7 @@ static int map_wait_msec(const Map *m, int liveness) {
         return liveness < 0 ? msec : msec < 0 ? liveness : MIN(msec, liveness);
 }
 
-static int map_step(Map *m, int signals, bool reads) {
+static int map_step(MapRun *m, int signals, bool reads) {
         const char *bytes;
         const bool sends = line_queue_peek(&m->out, &bytes) > 0, writes = map_writes(m);
         struct pollfd p[] = {{.fd = m->daemon, .events = (short)(POLLIN | (sends ? POLLOUT : 0))},
@@ -401,7 +401,7 @@ static int map_step(Map *m, int signals, bool reads) {
 }
 
 /* After a signal: the results before the first line without one, as far as the reader takes them. */
-static void map_write_last(Map *m) {
+static void map_write_last(MapRun *m) {
         const uint64_t until = clock_mono_usec() + LAST_USEC;
 
         while (map_writes(m)) {
@@ -414,7 +414,7 @@ static void map_write_last(Map *m) {
         }
 }
 
-static int map_loop(Map *m, int signals) {
+static int map_loop(MapRun *m, int signals) {
         bool more = true;
         int e = 0;
 
@@ -431,7 +431,7 @@ static int map_loop(Map *m, int signals) {
         return e;
 }
 
-static int map_summary(Map *m) {
+static int map_summary(MapRun *m) {
         const uint64_t n = m->n_ok + m->n_failed;
         const double seconds = (double)(clock_mono_usec() - m->began_usec) / 1e6;
 
@@ -458,7 +458,7 @@ static json_t *map_params(const ServeClient *t, const SkillRequest *a, const cha
                     : NULL;
 }
 
-static int map_connect(const MapAsked *asked, ServeClient *t, const RunOptions *o, Map *m, bool *ret_foreign,
+static int map_connect(const MapAsked *asked, ServeClient *t, const RunOptions *o, MapRun *m, bool *ret_foreign,
                        char **ret_socket, Diag *reterr) {
         const HostPlace *p = &asked->place;
 
@@ -468,7 +468,7 @@ static int map_connect(const MapAsked *asked, ServeClient *t, const RunOptions *
         return m->daemon >= 0 ? 0 : session_host_private(p, &m->daemon, reterr);
 }
 
-static int map_open(Map *m, const MapAsked *asked, const RunOptions *o) {
+static int map_open(MapRun *m, const MapAsked *asked, const RunOptions *o) {
         cpu_set_t cores;
         struct stat st;
         int e;
@@ -496,7 +496,7 @@ static int map_open(Map *m, const MapAsked *asked, const RunOptions *o) {
         return m->lines ? EXIT_OK : cli_fail("map", EXIT_LETHE, "%s", strerror(ENOMEM));
 }
 
-static void map_close(Map *m) {
+static void map_close(MapRun *m) {
         for (uint64_t i = 0; m->lines && i < m->window; i++) {
                 buf_deinit(&m->lines[i].request);
                 buf_deinit(&m->lines[i].result);
@@ -509,7 +509,7 @@ static void map_close(Map *m) {
         closep(&m->daemon);
 }
 
-static int map_work(Map *m, const MapAsked *asked, ServeClient *t, const SkillRequest *a, const char *exec,
+static int map_work(MapRun *m, const MapAsked *asked, ServeClient *t, const SkillRequest *a, const char *exec,
                     const RunOptions *o, int signals) {
         _cleanup_free_ char *socket = NULL;
         char cwd[PATH_MAX];
@@ -542,7 +542,7 @@ static int map_work(Map *m, const MapAsked *asked, ServeClient *t, const SkillRe
 
 int map_run(const MapAsked *asked, ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o,
             int signals) {
-        Map m = {.daemon = -1};
+        MapRun m = {.daemon = -1};
         int code;
 
         if (t->cannot)
