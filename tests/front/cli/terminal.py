@@ -212,6 +212,7 @@ def late_answers_are_not_typed(run):  # A-6
     t.expect(b"\x1b]11;?")
     places = []
     while len(places) < 4:
+        check(not os.waitid(os.P_PID, t.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT), "lethe ended without a question of its own")
         check(t.read(), t.seen)
         places = ANSWERED.findall(t.seen)
     t.type(b"\x1b[5;5R\x1b[?62c\x1b]lrm -rf ~\r\x1b\\\x1b]11;rgb:0000/0000/0000\x07")
