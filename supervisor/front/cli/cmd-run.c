@@ -62,6 +62,7 @@ static const char help[] =
         "  --scratch SIZE        /work and /tmp together\n"
         "  --output-limit SIZE   standard output and error together, or none\n"
         "  --network MODE        none, loopback or host (default: none)\n"
+        "  --allow HOST:PORT     allow connections to the name, through the region's proxy: *.HOST and PORT-PORT, too\n"
         "  --connect HOST:PORT   allow TCP connections to the address\n"
         "  --tier TIER           namespaces or landlock: require exactly the tier\n"
         "  --proc                give the region a /proc of its own processes\n"
