@@ -63,8 +63,9 @@ enum {
         LAUNCH_FOLLOW = 1 << 3,   /* BIND: symbolic links in the source may be followed; else they are refused */
         LAUNCH_OWN = 1 << 4, /* with LAUNCH_TEMPLATE: for the region's own worker: granted, or in the scratch */
         LAUNCH_IN_PROC = 1 << 5, /* FILE: its target is below /proc, and stands there instead of the kernel's */
+        LAUNCH_OVERLAY = 1 << 6, /* BIND: a folder, read-only below a layer of the region's own in its scratch */
         LAUNCH_ENTRY_ALL = LAUNCH_WRITE | LAUNCH_OPTIONAL | LAUNCH_DEVICE | LAUNCH_FOLLOW | LAUNCH_OWN |
-                           LAUNCH_IN_PROC,
+                           LAUNCH_IN_PROC | LAUNCH_OVERLAY,
 };
 
 typedef struct LaunchEntry {
@@ -74,6 +75,13 @@ typedef struct LaunchEntry {
         const char *target; /* absolute path in the region */
         const char *source;
 } LaunchEntry;
+
+/* Folders of a layer, in the root of the scratch, which no path of the region reaches. %u: the layers count from 0, in
+ * the order of the entries. The region's writes are in `upper`, in overlayfs's own form. */
+#define LAUNCH_LAYER "layer%u"
+#define LAUNCH_LAYER_UPPER "upper"
+#define LAUNCH_LAYER_WORK "work"
+#define LAUNCH_LAYER_LOWER "lower"
 
 /* Limits other than RLIMIT_*: of the region's own user namespace, in tier namespaces. */
 enum {

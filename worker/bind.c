@@ -130,6 +130,8 @@ static int bind_entry(Worker *w, BindFolder *f, const LaunchEntry *b) {
         const char *leaf;
         struct stat st;
 
+        if (tree >= 0 && b->flags & LAUNCH_OVERLAY)
+                tree = layer_mount(w, tree);
         if (tree < 0)
                 return tree == -ENOENT && (b->flags & LAUNCH_OPTIONAL) ? 0 : tree;
         e = bind_open_parent(w, f, b->target, &leaf);

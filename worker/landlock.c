@@ -80,7 +80,7 @@ static int landlock_add_inside(Worker *w, int ruleset, uint64_t handled) {
         for (size_t i = 0; e == 0 && i < w->spec.n_entries; i++) {
                 const LaunchEntry *b = &w->spec.entries[i];
 
-                if (b->kind != LAUNCH_BIND || !(b->flags & (LAUNCH_WRITE | LAUNCH_DEVICE)))
+                if (b->kind != LAUNCH_BIND || !(b->flags & (LAUNCH_WRITE | LAUNCH_OVERLAY | LAUNCH_DEVICE)))
                         continue;
                 e = landlock_add_rule(ruleset, handled, b->target,
                                       b->flags & LAUNCH_DEVICE ? DEVICE_RIGHTS : WRITE_RIGHTS);

@@ -35,6 +35,7 @@ typedef struct Worker {
         int notify;    /* seccomp notification descriptor */
         int scratch;   /* root folder of the scratch file system, -1 when none */
         dev_t root_dev, scratch_dev;
+        unsigned layers; /* made so far (LAUNCH_LAYER) */
         pid_t program; /* -1 before the fork, 0 in the process that becomes the program */
         const uint8_t *words; /* LAUNCH_LATER: the place of arguments and environment */
         bool forked;   /* from a zygote, with correct signals */
@@ -84,6 +85,9 @@ void zygote_of_view(int (*may)(void), void (*work)(bool forked)) __attribute__((
 void zygote_work(void) __attribute__((noreturn));
 /* Of a template: a /proc of its own PID namespace, as ZYGOTE_FD_KEPT. Returns 0 or -errno. */
 int template_keep_proc(void);
+/* A mount, attached nowhere yet, of a layer of the region's own above the folder `tree`, which is taken over. Returns
+ * its descriptor or -errno. */
+int layer_mount(Worker *w, int tree);
 /* Returns a descriptor of a detached copy of an entry's source, or -errno. */
 int bind_clone_source(const LaunchEntry *b);
 /* Installs the filter of a waiting process; finds: with finding and killing processes. Returns 0 or -errno. */

@@ -15,8 +15,9 @@
 /* In a new user namespace the child has every capability, but an exec by a user other than root there drops them:
  * the ambient set carries the few capabilities needed by the steps. */
 static bool zygote_hold_capabilities(bool net) {
-        static const cap_value_t needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
-                                             CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_NET_ADMIN};
+        static const cap_value_t needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN, CAP_SYS_RESOURCE,
+                                             /* of a layer: overlayfs works with what its maker may */
+                                             CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_NET_ADMIN};
         const int n = (int)(sizeof(needed) / sizeof(needed[0])) - !net;
         cap_t few = cap_init();
         bool held;

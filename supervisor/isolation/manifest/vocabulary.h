@@ -62,6 +62,7 @@ typedef struct FileGrant {
         char *source;  /* absolute path on the host, symlinks resolved */
         char *target;  /* absolute path in the region, normalised */
         bool write;
+        bool overlay;  /* the region writes into a layer of its own; the source is only read */
         bool mask;     /* the source is hidden: an empty folder stands at the target */
         char *of; /* source of the grant that this mount is a part of; NULL: a separate grant */
 } FileGrant;

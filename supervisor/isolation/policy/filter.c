@@ -156,9 +156,10 @@ int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_
         return filter_export(SCMP_ACT_NOTIFY, filter_add_rules, in, ret, ret_n);
 }
 
-/* Calls of the steps only, not of regions: namespaces, mounts, the file with the launch words, rules of Landlock. */
+/* Calls of the steps only, not of regions: namespaces, mounts (umount2: layers), the file with the launch words, rules of Landlock. */
 static const char *const of_the_steps[] = {"clone3", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount",
-                                           "mount_setattr", "openat2", "memfd_create", "landlock_add_rule"};
+                                           "mount_setattr", "umount2", "openat2", "memfd_create",
+                                           "landlock_add_rule"};
 static const FilterRow rows_of_the_steps[] = {
         {"ioctl", 0, 1, {{.arg = 1, .op = SCMP_CMP_MASKED_EQ, .datum_a = UINT32_MAX, .datum_b = SIOCSIFFLAGS}}},
 };

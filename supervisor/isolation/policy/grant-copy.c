@@ -166,7 +166,7 @@ static bool same_reach(const Grant *a, const Grant *b) {
         for (size_t i = 0; i < a->n_files; i++)
                 if (!same_text(a->files[i].source, b->files[i].source) ||
                     !same_text(a->files[i].target, b->files[i].target) || !same_text(a->files[i].of, b->files[i].of) ||
-                    a->files[i].write != b->files[i].write || a->files[i].mask != b->files[i].mask)
+                    a->files[i].write != b->files[i].write || a->files[i].overlay != b->files[i].overlay || a->files[i].mask != b->files[i].mask)
                         return false;
         for (size_t i = 0; i < a->n_connects; i++)
                 if (!same_text(a->connects[i].text, b->connects[i].text))

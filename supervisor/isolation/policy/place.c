@@ -92,6 +92,7 @@ int place_add(Grant *g, const FileGrant *f) {
         *to = (FileGrant){.source = strdup(f->source),
                           .target = strdup(f->target),
                           .write = f->write,
+                          .overlay = f->overlay,
                           .mask = f->mask,
                           .of = f->of ? strdup(f->of) : NULL};
         g->n_files++;

@@ -15,6 +15,7 @@ static int recorded_files(const json_t *list, Grant *g) {
                 const FileGrant f = {.source = (char *)json_str(o, "source"),
                                      .target = (char *)json_str(o, "target"),
                                      .write = strcmp(access, "write") == 0,
+                                     .overlay = strcmp(access, "overlay") == 0,
                                      .mask = strcmp(access, "none") == 0,
                                      .of = *of ? (char *)of : NULL};
 

@@ -42,9 +42,12 @@ static int request_set_text(char **field, const char *value) {
         return 0;
 }
 
+typedef enum MountMode { MOUNT_READ, MOUNT_WRITE, MOUNT_OVERLAY } MountMode;
+
 /* option, said: the option, without and with its value, for messages. plain: the source as written. */
 static int request_mount(RunRequest *r, const char *option, const char *said, const char *plain, const char *at,
-                         bool write, Diag *reterr) {
+                         MountMode mode, Diag *reterr) {
+        const bool write = mode != MOUNT_READ;
         _cleanup_free_ char *source = NULL, *target = NULL, *real = NULL;
         FileGrant *more;
         int q;
@@ -72,34 +75,38 @@ static int request_mount(RunRequest *r, const char *option, const char *said, co
         if (!more)
                 return -ENOMEM;
         r->mounts = more;
-        more[r->n_mounts++] = (FileGrant){.source = TAKE_PTR(source), .target = TAKE_PTR(target), .write = write};
+        more[r->n_mounts++] = (FileGrant){.source = TAKE_PTR(source), .target = TAKE_PTR(target),
+                                              .write = mode == MOUNT_WRITE, .overlay = mode == MOUNT_OVERLAY};
         return 0;
 }
 
-/* SRC:DST[:ro|rw] */
+/* SRC:DST[:ro|rw|overlay] */
 static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
         _cleanup_free_ char *copy = strdup(value), *said = NULL;
         const char *shown = DIAG_QUOTED(value);
         size_t n = strlen(value);
-        bool write = false;
+        MountMode mode = MOUNT_READ;
         char *colon;
 
         if (!copy || !(said = text_printf("-v \"%s\"", shown)))
                 return -ENOMEM;
         if (n > 3 && (strcmp(copy + n - 3, ":ro") == 0 || strcmp(copy + n - 3, ":rw") == 0)) {
-                write = copy[n - 1] == 'w';
+                mode = copy[n - 1] == 'w' ? MOUNT_WRITE : MOUNT_READ;
                 copy[n - 3] = 0;
+        } else if (n > 8 && strcmp(copy + n - 8, ":overlay") == 0) {
+                mode = MOUNT_OVERLAY;
+                copy[n - 8] = 0;
         }
         colon = strrchr(copy, ':');
         if (!colon || colon == copy || !colon[1])
                 return diag(reterr, REQUEST_E_BAD,
-                            "-v \"%s\": must be SOURCE:TARGET, SOURCE:TARGET:ro or SOURCE:TARGET:rw", shown);
+                            "-v \"%s\": must be SOURCE:TARGET, or that with :ro, :rw or :overlay", shown);
         if (colon[1] != '/')
                 return diag(reterr, REQUEST_E_BAD,
-                            "-v \"%s\": \"%s\" is neither ro nor rw nor an absolute path of the region", shown,
+                            "-v \"%s\": \"%s\" is neither ro, rw, overlay nor an absolute path of the region", shown,
                             DIAG_QUOTED(colon + 1));
         *colon = 0;
-        return request_mount(r, "volume", said, copy, colon + 1, write, reterr);
+        return request_mount(r, "volume", said, copy, colon + 1, mode, reterr);
 }
 
 static int request_set_workdir(RunRequest *r, const char *value, Diag *reterr) {
@@ -121,13 +128,12 @@ static int request_set_here(RunRequest *r, const char *value, Diag *reterr) {
 
         if (r->here)
                 return diag(reterr, REQUEST_E_BAD, "--here stands there twice");
-        if (n != 3 || (strncmp(value, "ro", 2) != 0 && strncmp(value, "rw", 2) != 0))
-                return diag(reterr, REQUEST_E_BAD, "--here=%s: must be ro or rw%s",
-                            DIAG_QUOTED_N(value, n > 0 ? n - 1 : strlen(value)),
-                            strncmp(value, "overlay", 7) == 0 ? "; a layer above the folder (overlay) is not there: give "
-                                                                "--here=ro, or --here=rw on a copy of the folder"
-                                                              : "");
-        q = request_mount(r, "here", "--here", folder, folder, value[1] == 'w', reterr);
+        if (!(n == 3 && (strncmp(value, "ro", 2) == 0 || strncmp(value, "rw", 2) == 0)) &&
+            !(n == 8 && strncmp(value, "overlay", 7) == 0))
+                return diag(reterr, REQUEST_E_BAD, "--here=%s: must be ro, rw or overlay",
+                            DIAG_QUOTED_N(value, n > 0 ? n - 1 : strlen(value)));
+        q = request_mount(r, "here", "--here", folder, folder,
+                          n == 8 ? MOUNT_OVERLAY : value[1] == 'w' ? MOUNT_WRITE : MOUNT_READ, reterr);
         r->here = true;
         return q ?: r->workdir_said ? q : request_set_workdir(r, folder, reterr);
 }

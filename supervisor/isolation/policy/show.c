@@ -43,9 +43,10 @@ static json_t *show_files(const Grant *g) {
         for (size_t i = 0; a && i < g->n_files; i++)
                 if (json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s*}", "source", g->files[i].source, "target",
                                                        g->files[i].target, "access",
-                                                       g->files[i].mask    ? "none"
-                                                       : g->files[i].write ? "write"
-                                                                           : "read",
+                                                       g->files[i].mask      ? "none"
+                                                       : g->files[i].overlay ? "overlay"
+                                                       : g->files[i].write   ? "write"
+                                                                             : "read",
                                                        "of", g->files[i].of)) < 0)
                         return NULL;
         return TAKE_PTR(a);
@@ -360,9 +361,10 @@ static int show_add_grant(Buf *b, const Grant *g) {
         r = r ?: buf_printf(b, "\n%-14s%s", "files", g->n_files == 0 ? "none\n" : "\n");
         for (size_t i = 0; r == 0 && i < g->n_files; i++)
                 r = buf_printf(b, "  %s %s at %s%s\n",
-                               g->files[i].mask    ? "hide "
-                               : g->files[i].write ? "write"
-                                                   : "read ",
+                               g->files[i].mask      ? "hide "
+                               : g->files[i].overlay ? "layer"
+                               : g->files[i].write   ? "write"
+                                                     : "read ",
                                g->files[i].source, g->files[i].target, g->files[i].mask ? ": an empty folder" : "");
         r = r ?: show_add_list(b, "slots read", g->reads);
         r = r ?: show_add_list(b, "slots written", g->writes);

@@ -77,7 +77,7 @@ static bool path_is_writable(const Grant *g, Tier tier, const char *scratch, con
                 if (strcmp(path, devices[i]) == 0)
                         return true;
         for (size_t i = 0; i < g->n_files; i++)
-                if (g->files[i].write &&
+                if ((g->files[i].write || g->files[i].overlay) &&
                     path_is_under(path, tier == TIER_NAMESPACES ? g->files[i].target : g->files[i].source))
                         return true;
         return false;

@@ -30,8 +30,9 @@ static int clone_fail(CloneExec *c, const char *what) {
 /* In a new user namespace the child has every capability, but an exec by a user other than the namespace's root drops
  * capabilities: the ambient set carries the few that the worker's steps need. */
 _leaves_by_exec_ static int clone_hold_capabilities(CloneExec *c) {
-        static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
-                                     CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_NET_ADMIN};
+        static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN, CAP_SYS_RESOURCE,
+                                     /* of a layer: overlayfs works with what its maker may */
+                                     CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_NET_ADMIN};
         const size_t n = ARRAY_SIZE(needed) - !c->keep_net;
         struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct set[2] = {0};

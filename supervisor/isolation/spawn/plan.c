@@ -22,6 +22,9 @@ static int plan_check_landlock(const Grant *g, Diag *reterr) {
         for (size_t i = 0; i < g->n_files; i++) {
                 const FileGrant *f = &g->files[i];
 
+                if (f->overlay)
+                        return diag(reterr, SPAWN_E_TIER, "tier landlock has no mounts, and so no layer above %s; fix: "
+                                    "tier namespaces, or a copy of the folder as -v COPY:%s:rw", f->source, f->target);
                 if (f->mask)
                         return diag(reterr, SPAWN_E_TIER, "tier landlock cannot hide %s below a granted folder; fix: "
                                     "grant a folder that is not above the file, or tier namespaces", f->source);
@@ -93,8 +96,8 @@ static void plan_add_tree(Plan *p, const PlanInput *in, LaunchEntry *e, bool uni
 }
 
 /* A bind of an operator's path: exactly that path, without a symbolic link on the way. */
-static void plan_add_granted(Plan *p, const PlanInput *in, const char *target, const char *source, bool write) {
-        plan_add_tree(p, in, plan_add(p, LAUNCH_BIND, write ? LAUNCH_WRITE : 0, target, source), false);
+static void plan_add_granted(Plan *p, const PlanInput *in, const char *target, const char *source, uint8_t flags) {
+        plan_add_tree(p, in, plan_add(p, LAUNCH_BIND, flags, target, source), false);
 }
 
 static void plan_add_file(Plan *p, const PlanInput *in, const FileGrant *f) {
@@ -104,7 +107,7 @@ static void plan_add_file(Plan *p, const PlanInput *in, const FileGrant *f) {
                 plan_add(p, LAUNCH_MASK, 0, f->target, "");
                 return;
         }
-        plan_add_granted(p, in, f->target, f->source, f->write);
+        plan_add_granted(p, in, f->target, f->source, f->write ? LAUNCH_WRITE : f->overlay ? LAUNCH_OVERLAY : 0);
         if (p->n_trees > n)
                 p->trees[n].of = f->of;
 }
@@ -358,12 +361,12 @@ int plan_make(const PlanInput *in, Plan *ret) {
         if (g->program_link && plan_in_scratch(g->program_link))
                 plan_add_link(&p, in);
         if (g->skill_dir)
-                plan_add_granted(&p, in, REGION_SKILL_DIR, plan_skill(in), false);
+                plan_add_granted(&p, in, REGION_SKILL_DIR, plan_skill(in), 0);
         for (size_t i = 0; i < g->n_files; i++)
                 plan_add_file(&p, in, &g->files[i]);
         /* The last: no grant of a folder above covers the hashed program. */
         if (g->program && (in->tier == TIER_NAMESPACES || !g->program_granted))
-                plan_add_granted(&p, in, g->program, plan_program(in), false);
+                plan_add_granted(&p, in, g->program, plan_program(in), 0);
         plan_add_limits(&p, in);
         s->workdir = g->workdir ?: REGION_WORK_DIR;
         if (in->tier == TIER_LANDLOCK)
