@@ -44,7 +44,7 @@ static int read_stream(int fd, size_t max, char **ret, size_t *ret_n) {
 /* No write to a file, a slot, memory or notes, and no region below that could. */
 static void advise_read_only(Grant *g) {
         for (size_t i = 0; i < g->n_files; i++)
-                g->files[i].write = false;
+                g->files[i].write = g->files[i].overlay = false;
         for (size_t i = 0; i < g->n_memory; i++)
                 g->memory[i].may[MEMORY_WRITE] = g->memory[i].may[MEMORY_DELETE] = 0;
         strv_free(TAKE_PTR(g->writes));

@@ -149,6 +149,9 @@ void run_tell(const Run *run) {
         else if (o->verbose || *r->reason || *r->discarded ||
                  (!o->err && !*r->parent && (!well || tell_unmet(r->grant, &first) > 0)))
                 tell_line(run);
+        if (r->layer_paths > 0 && r->recorded_start && !o->quiet)
+                log_note("region %s changed %zu path%s in a layer: 'lethe diff %s' shows, 'lethe apply %s' makes it so", r->id,
+                         r->layer_paths, r->layer_paths == 1 ? "" : "s", r->id, r->id);
 }
 
 /* The manager of the system, or of a user. */

@@ -261,6 +261,10 @@ static int merge_request_files(Merge *m, const Limits *l) {
                 const FileGrant *v = &m->request->mounts[i];
                 int r;
 
+                if (v->overlay && m->request->client != 0)
+                        return diag(m->reterr, GRANT_E_REFUSED, "-v %s:%s:overlay: the layer would be kept in the daemon's "
+                                    "store, where its user cannot apply it; fix: lethe run without the daemon",
+                                    v->source, v->target);
                 if (l->files_said && merge_covers(l, v->source) < (v->write ? 2 : 1))
                         return diag(m->reterr, GRANT_E_REFUSED, "-v %s:%s: no root of %s allows to %s it", v->source,
                                     v->target, WHERE(m, l, "files"), v->write ? "write" : "read");

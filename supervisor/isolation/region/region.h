@@ -76,6 +76,7 @@ typedef struct Region {
         /* Reported by the worker about the program; 0 before STATUS_ENDED. */
         uint64_t program_cpu_usec, program_max_rss;
 
+        size_t layer_paths; /* paths of its kept layer (FileGrant.overlay) */
         uint64_t declared_usec, go_usec, ended_usec, stopped_usec; /* CLOCK_MONOTONIC; 0: not yet */
         bool recorded_start;     /* region.allocated is durable */
         bool ahead;              /* recorded, or to be recorded, before an invocation has the region */

@@ -1,0 +1,103 @@
+/* Runs: supervisor, CLI. Layers that regions wrote above folders of the host (`-v SRC:DST:overlay`). At a region's end
+ * its layer is read out of the scratch, where a hostile program filled it, and kept in the store's folder:
+ *
+ *  STORE/layers/REGION/index    a line for each changed path (layer_parse())
+ *  STORE/layers/REGION/N        the content of the file whose entry has the number N
+ *
+ * until the layer is applied to the folders or dropped. Then its files are overwritten. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "policy/grant.h"
+
+#include <sys/stat.h>
+
+#define LAYER_ENTRIES_MAX 100000
+#define LAYER_INDEX_MAX (64U << 20)
+#define LAYER_DEPTH_MAX 64  /* folders inside each other */
+#define LAYER_KEPT_MAX 64   /* kept layers of a store; the oldest is dropped for a further one */
+#define LAYER_VOLUMES_MAX 64
+
+enum {
+        LAYER_E_BOUND = 1, /* the layer is beyond a bound: it is not kept; message names the bound */
+        LAYER_E_NONE,      /* no layer of the region is kept */
+        LAYER_E_DAMAGED,   /* the index is not what layer_text() writes */
+        LAYER_E_REFUSED,   /* entries cannot be applied: the message names the first */
+};
+
+typedef enum LayerKind { LAYER_ADDED, LAYER_CHANGED, LAYER_MODE, LAYER_REMOVED } LayerKind;
+extern const char *const layer_kind_words[];
+
+/* A path of a volume. Types: 'f' file, 'd' folder, 'l' symbolic link, 'o' a socket, FIFO or device; of the base also
+ * '-' nothing, 'r' removed by an entry before, and '?' changed by others while the region ran. */
+typedef struct LayerEntry {
+        LayerKind kind;
+        unsigned volume;
+        char type;     /* of the path in the layer; of a removal: of the base */
+        unsigned mode; /* permission bits with setuid, setgid and sticky */
+        uint64_t size, content; /* content: name of the file beside the index; 0: none */
+        char digest[HASH_HEX_MAX]; /* of the content or of the link's text; "-": none */
+        char base;
+        unsigned base_mode;
+        char base_digest[HASH_HEX_MAX]; /* as above; of a removed file: of layer_identity() */
+        char *path;    /* below the source, owned */
+        char *link;    /* owned, or NULL */
+} LayerEntry;
+
+typedef struct Layer {
+        RegionId region;
+        char *sources[LAYER_VOLUMES_MAX], *targets[LAYER_VOLUMES_MAX]; /* owned */
+        unsigned n_volumes;
+        LayerEntry *entries; /* a folder before what is in it; a removed folder too */
+        size_t n;
+} Layer;
+void layer_deinit(Layer *l);
+#define _cleanup_layer_ _cleanup_(layer_deinit)
+
+/* Whether the grant has a volume with a layer. */
+bool layer_wanted(const Grant *g);
+/* Reads the layers of a dead region out of its scratch, and keeps them in the store's folder. began: CLOCK_REALTIME
+ * nanoseconds of the region's start; what others changed since then in a source is noted. ret_digest: of the index.
+ * *ret_n 0: the region changed nothing, and nothing is kept. Returns 0, LAYER_E_BOUND, -errno. */
+int layer_keep(const char *store_dir, const char *region, const Grant *g, int scratch, uint64_t began,
+               char ret_digest[static HASH_HEX_MAX], size_t *ret_n, Diag *reterr);
+
+/* The index as text, and back. Text is hostile: the bytes of a path are the region's. Return 0, LAYER_E_DAMAGED,
+ * -ENOMEM. */
+int layer_text(const Layer *l, Buf *ret);
+int layer_parse(const char *text, size_t n, Layer *ret);
+
+/* Opens a kept layer: *ret_fd its folder, owned; digest: of the index. Returns 0, LAYER_E_NONE, LAYER_E_DAMAGED,
+ * -errno. */
+int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_fd, char digest[static HASH_HEX_MAX],
+               Diag *reterr);
+/* Overwrites and removes a kept layer. Returns 0, LAYER_E_NONE, -errno. */
+int layer_drop(const char *store_dir, const char *region);
+/* The oldest kept layer, when there are more than LAYER_KEPT_MAX; else "". Returns 0 or -errno. */
+int layer_oldest(const char *store_dir, char ret[static REGION_ID_MAX]);
+
+typedef enum LayerState {
+        LAYER_READY,
+        LAYER_DONE,     /* the path is already as the layer has it */
+        LAYER_CONFLICT, /* the source is not as the region saw it */
+        LAYER_REFUSED,  /* no apply makes it: a device, a socket, setuid, a link that leads out */
+} LayerState;
+/* What an apply of entry i would find. why: a reason, static, for the last two. root: of the entry's source, open. */
+LayerState layer_state(const Layer *l, size_t i, int root, const char **why);
+/* Applies the entries that chosen[] names: all of them, or, where one is a conflict or refused, none. *ret_bad: the
+ * index of that one. What is applied goes from the index; a killed apply is finished by the next. folder: of
+ * layer_open(). Returns 0, LAYER_E_REFUSED, -errno. */
+int layer_apply(Layer *l, int folder, const bool *chosen, size_t *ret_applied, size_t *ret_bad, Diag *reterr);
+
+/* layer-inside: shared by the files of this folder. */
+/* Opens the folder of a path below root, following no link and never leaving root. *ret_leaf: into path. */
+int layer_open_parent(int root, const char *path, const char **ret_leaf);
+/* The type of LayerEntry. */
+char layer_type(mode_t mode);
+/* What tells a changed file without reading it: inode, size, time of the last write. */
+void layer_identity(const struct stat *st, char ret[static HASH_HEX_MAX]);
+/* The digest of a regular file, or of a link's text (*ret_link: owned, or NULL to not have it). Returns 0 or -errno. */
+int layer_digest(int folder, const char *name, const struct stat *st, char ret[static HASH_HEX_MAX], char **ret_link);
