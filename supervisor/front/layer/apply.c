@@ -15,6 +15,7 @@
 
 /* A name of its own for each region: the next apply overwrites what a killed one left. */
 #define TEMPORARY ".lethe-apply-%s"
+#define UNFINISHED 0700 /* mode of a new folder, until all is in it */
 
 int layer_open_parent(int root, const char *path, const char **ret_leaf) {
         struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
@@ -125,7 +126,8 @@ LayerState layer_state(const Layer *l, size_t i, int root, const char **why) {
         *why = "changed since the region saw it";
         if (e->base == '?')
                 *why = "changed by others while the region ran";
-        else if (e->base == 'r' || (e->base == '-' && !there) || (there && state_is_base(e, folder, leaf, &st)))
+        else if (e->base == 'r' || (e->kind == LAYER_ADDED && e->type == 'd' && there && S_ISDIR(st.st_mode) &&
+                                    (st.st_mode & 07777) == UNFINISHED) || (e->base == '-' && !there) || (there && state_is_base(e, folder, leaf, &st)))
                 return LAYER_READY;
         else if (!there)
                 *why = "no longer there";
@@ -171,12 +173,10 @@ static int apply_new(const LayerEntry *e, int kept, int folder, const char *leaf
         int r = apply_owner(folder, leaf, &owner);
 
         if (r == 0 && e->type == 'd') {
-                r = mkdirat(folder, leaf, 0700) < 0 || (geteuid() == 0 && fchownat(folder, leaf, owner.st_uid, owner.st_gid,
-                                                                                    AT_SYMLINK_NOFOLLOW) < 0) ||
-                                    fchmodat(folder, leaf, e->mode & 01777, 0) < 0
-                            ? -errno
-                            : 0;
-                return r;
+                if (mkdirat(folder, leaf, UNFINISHED) < 0 && errno != EEXIST)
+                        return -errno;
+                return geteuid() == 0 && fchownat(folder, leaf, owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
+                                                                                                                    : 0;
         }
         snprintf(temporary, sizeof(temporary), TEMPORARY, region);
         if (r == 0 && unlinkat(folder, temporary, 0) < 0 && errno != ENOENT)
@@ -260,6 +260,26 @@ static int apply_pass(Apply *a, bool removals) {
         return 0;
 }
 
+/* New folders get their modes, the innermost first: behind a folder without write access nothing could be made. */
+static int apply_modes(Apply *a) {
+        const Layer *l = a->layer;
+
+        for (size_t i = l->n; i-- > 0;) {
+                const LayerEntry *e = &l->entries[i];
+                const char *leaf;
+                _cleanup_close_ int folder = -1, fd = -1;
+
+                if (!a->chosen[i] || e->kind != LAYER_ADDED || e->type != 'd' || e->mode == UNFINISHED)
+                        continue;
+                *a->bad = i;
+                folder = layer_open_parent(a->roots[e->volume], e->path, &leaf);
+                fd = folder < 0 ? -1 : openat(folder, leaf, FOLDER_FLAGS);
+                if (fd >= 0 ? fchmod(fd, e->mode & 01777) < 0 : errno != EACCES) /* EACCES: the mode is there already */
+                        return diag(a->reterr, -errno, "%s", strerror(errno));
+        }
+        return 0;
+}
+
 /* The index has what is left, even after a failure. */
 static int apply_forget(Apply *a, size_t *ret_applied) {
         _cleanup_buf_ Buf text = {.max = LAYER_INDEX_MAX};
@@ -298,7 +318,7 @@ int layer_apply(Layer *l, int folder, const bool *chosen, size_t *ret_applied, s
                 }
         r = r ?: apply_judge(&a);
         if (r == 0) {
-                r = apply_pass(&a, true) ?: apply_pass(&a, false);
+                r = apply_pass(&a, true) ?: apply_pass(&a, false) ?: apply_modes(&a);
                 f = apply_forget(&a, ret_applied);
                 r = r ?: f;
         }

@@ -205,7 +205,7 @@ int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_f
 
         if (fd == -ENOENT)
                 return diag(reterr, LAYER_E_NONE, "no layer of region %s is kept: it changed nothing, or its layer was "
-                            "applied or dropped ('lethe log --region %s' tells)", region, region);
+                            "applied or dropped (events layer.* of 'lethe log')", region);
         r = fd < 0 ? fd : io_read_file(fd, "index", LAYER_INDEX_MAX, &text, &n);
         if (r < 0)
                 return diag(reterr, r, "the layer of region %s cannot be read: %s", region, strerror(-r));
