@@ -16,10 +16,9 @@ static const char help[] =
         "Makes real what a run wrote above a folder given with -v SRC:DST:overlay: all of it, or the PATHs (as\n"
         "'lethe diff' prints them) with what is below. Nothing is applied when a path is refused: one that is\n"
         "not as the region saw it, a device, a socket, a setuid file, a link that leads out of the folder.\n"
-        "What is applied or dropped is overwritten in the store; a killed apply is finished by the next.\n"
-        HELP_REGION
-        HELP_STORE
-        HELP_LAST
+        "What is applied or dropped is overwritten in the store; a killed apply is finished by the next.\n" HELP_REGION
+                HELP_STORE
+                        HELP_LAST
         "  --drop            overwrite the layer, and apply nothing\n"
         "  --policy FILE     the policy that must allow to write the folder (default: as for 'lethe run')\n"
         "  --json            as JSON\n"
@@ -47,11 +46,12 @@ static int apply_record(ApplyCall *c, const char *type, size_t applied, size_t l
         Diag d = {0};
         int r = fields ? store_begin(c->store, true, &t, &d) : -ENOMEM;
 
-        r = r ?: engine_event(t, c->region, type, fields, NULL) ?: store_commit(TAKE_PTR(t), &d);
+        r = r ?: engine_event(t, c->region, type, fields, NULL) ?
+                                                                : store_commit(TAKE_PTR(t), &d);
         return r == 0 ? EXIT_OK : with_store_failed("apply", c->store, r, &d);
 }
 
-/* The ledger first: a layer that is gone without a word would be worse than a word about a layer that is still there. */
+/* The ledger first: an event about a layer that is still there harms less than a layer that is gone without an event. */
 static int apply_end(ApplyCall *c, const char *type, size_t applied) {
         const size_t left = strcmp(type, "layer.applied") == 0 ? c->layer.n : 0, dropped = c->layer.n - left;
         int r = apply_record(c, type, applied, left), e;
@@ -68,7 +68,8 @@ static int apply_end(ApplyCall *c, const char *type, size_t applied) {
         if (dropped > 0)
                 printf("dropped %zu path%s\n", dropped, dropped == 1 ? "" : "s");
         else
-                printf("applied %zu path%s%s\n", applied, applied == 1 ? "" : "s", left > 0 ? "; the rest is kept" : "");
+                printf("applied %zu path%s%s\n", applied, applied == 1 ? "" : "s",
+                       left > 0 ? "; the rest is kept" : "");
         return cli_done("apply", EXIT_OK);
 }
 
@@ -97,7 +98,8 @@ static int apply_choose(const Layer *l, int argc, char **argv, bool *chosen) {
                         if (apply_is_named(l, &l->entries[i], argv[k]))
                                 any = chosen[i] = true;
                 if (!any)
-                        return cli_fail("apply", EXIT_NOT, "'%s' is no path of the layer ('lethe diff %s' has them)", argv[k],
+                        return cli_fail("apply", EXIT_NOT, "'%s' is no path of the layer ('lethe diff %s' has them)",
+                                        argv[k],
                                         l->region);
         }
         for (size_t i = l->n; i-- > 0;) {
@@ -123,7 +125,8 @@ static int apply_may(const ApplyCall *c) {
                 return cli_refuse("apply", EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
         for (unsigned i = 0; i < c->layer.n_volumes; i++)
                 if (p->limits.files_said && merge_covers(&p->limits, c->layer.sources[i]) < 2)
-                        return cli_refuse("apply", EXIT_NOT, "policy", "no root of %s allows to write %s", p->path ?: "the policy",
+                        return cli_refuse("apply", EXIT_NOT, "policy", "no root of %s allows to write %s",
+                                          p->path ?: "the policy",
                                           c->layer.sources[i]);
         return EXIT_OK;
 }
@@ -144,15 +147,18 @@ static int apply_do(ApplyCall *c, int argc, char **argv) {
         if (e == 0)
                 return apply_end(c, "layer.applied", applied);
         if (e == LAYER_E_REFUSED)
-                return cli_refuse("apply", EXIT_NOT, "refused", "%s: %s; nothing is applied", DIAG_QUOTED(c->layer.entries[bad].path), d.text);
+                return cli_refuse("apply", EXIT_NOT, "refused", "%s: %s; nothing is applied",
+                                  DIAG_QUOTED(c->layer.entries[bad].path), d.text);
         if (applied > 0)
                 apply_record(c, "layer.applied", applied, c->layer.n);
-        return cli_fail("apply", EXIT_NOT, "%s; %zu path%s applied, the rest is kept", *d.text ? d.text : strerror(-e), applied,
+        return cli_fail("apply", EXIT_NOT, "%s; %zu path%s applied, the rest is kept",
+                        *d.text ? d.text : strerror(-e), applied,
                         applied == 1 ? " is" : "s are");
 }
 
 int cmd_apply(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, OPTION_LAST, OPTION_FLAG("drop", 'd'), OPTION("policy", 'P'), {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTION_LAST, OPTION_FLAG("drop", 'd'),
+                                                OPTION("policy", 'P'), {0}};
         _cleanup_(apply_call_deinit) ApplyCall c = {.o = {.help = help}, .kept = -1};
         RegionSelector selector = {0};
         Diag d = {0};
@@ -165,7 +171,8 @@ int cmd_apply(int argc, char **argv) {
         if (c.o.value['d'] && at < argc)
                 return cli_usage("apply", "--drop drops the whole layer: no PATH goes with it");
         r = selector_argument("apply", &selector, selector.last ? optind : MIN(at, argc), argv);
-        r = r ?: with_store("apply", &c.o, STORE_WRITE, &c.store) ?: selector_region("apply", c.store, &selector, c.region);
+        r = r ?: with_store("apply", &c.o, STORE_WRITE, &c.store) ?
+                                                                  : selector_region("apply", c.store, &selector, c.region);
         if (r != EXIT_OK)
                 return r;
         r = layer_open(store_dir(c.store), c.region, &c.layer, &c.kept, c.digest, &d);

@@ -16,8 +16,8 @@ static const char help[] =
         "Shows what a run changed in a folder given with -v SRC:DST:overlay, or with --here=overlay: text files\n"
         "as a unified diff, other changes as a line that begins with '#'. 'lethe apply REGION' makes it so.\n"
         HELP_REGION
-        HELP_STORE
-        HELP_LAST
+                HELP_STORE
+                        HELP_LAST
         "  --json            as JSON: each path with kind, type, mode, size and digest\n"
         "  -h, --help        print the help\n";
 
@@ -35,7 +35,9 @@ static int diff_json(const Layer *l, const int *roots, const char *digest) {
 
         for (size_t i = 0; list && i < l->n; i++) {
                 const LayerEntry *e = &l->entries[i];
-                const char *type = e->type == 'f' ? "file" : e->type == 'd' ? "folder" : e->type == 'l' ? "link" : "other",
+                const char *type = e->type == 'f' ? "file" : e->type == 'd' ? "folder"
+                                                     : e->type == 'l'       ? "link"
+                                                                            : "other",
                            *why = NULL;
                 LayerState s = layer_state(l, i, roots[e->volume], &why);
                 char mode[8];
@@ -50,8 +52,8 @@ static int diff_json(const Layer *l, const int *roots, const char *digest) {
                                                           s >= LAYER_CONFLICT ? why : NULL)) < 0)
                         return cli_fail("diff", EXIT_NOT, "out of memory");
         }
-        return cli_print("diff", EXIT_OK, json_pack("{s:i, s:s, s:s, s:O}", "version", 1, "region", l->region, "digest",
-                                                    digest, "entries", list));
+        return cli_print("diff", EXIT_OK, json_pack("{s:i, s:s, s:s, s:O}", "version", 1, "region", l->region,
+                                                    "digest", digest, "entries", list));
 }
 
 /* Bytes of a region: on a terminal nothing of them commands it; elsewhere the diff is exact. */
@@ -81,7 +83,8 @@ static void diff_name(const char *before, const LayerEntry *e) {
 }
 
 static void diff_told(const LayerEntry *e, const char *why) {
-        static const char *const types[] = {['d'] = "folder", ['f'] = "file", ['l'] = "link", ['o'] = "device, socket or FIFO"};
+        static const char *const types[] = {['d'] = "folder", ['f'] = "file", ['l'] = "link",
+                                            ['o'] = "device, socket or FIFO"};
 
         printf("# %s %s", layer_kind_words[e->kind], types[(unsigned char)e->type]);
         diff_name(" ", e);
@@ -172,7 +175,8 @@ static int diff_print(const Layer *l, int kept, const int *roots) {
                         print_safe(stdout, l->sources[volume], strlen(l->sources[volume]));
                         putchar('\n');
                 }
-                why = s >= LAYER_CONFLICT ? why : s == LAYER_DONE ? "already so" : NULL;
+                why = s >= LAYER_CONFLICT ? why : s == LAYER_DONE ? "already so"
+                                                                  : NULL;
                 if (e->type == 'f' && e->kind != LAYER_MODE)
                         r = diff_file(l, i, kept, roots[e->volume], why);
                 else
@@ -196,8 +200,8 @@ int cmd_diff(int argc, char **argv) {
         if (store_options(&o, argc, argv, options) < 0)
                 return o.code;
         selector.last = o.value['L'];
-        r = selector_argument("diff", &selector, argc, argv) ?: with_store("diff", &o, STORE_READ, &s)
-                    ?: selector_region("diff", s, &selector, region);
+        r = selector_argument("diff", &selector, argc, argv) ?: with_store("diff", &o, STORE_READ, &s) ?
+                                                                                                       : selector_region("diff", s, &selector, region);
         if (r != EXIT_OK)
                 return r;
         r = layer_open(store_dir(s), region, &l, &kept, digest, &d);

@@ -13,9 +13,9 @@
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* A name of its own for each region: the next apply overwrites what a killed one left. */
+/* A name for each region: the next apply replaces the rest of a killed apply. */
 #define TEMPORARY ".lethe-apply-%s"
-#define UNFINISHED 0700 /* mode of a new folder, until all is in it */
+#define UNFINISHED 0700 /* mode of a new folder, until the folder is complete */
 
 int layer_open_parent(int root, const char *path, const char **ret_leaf) {
         struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
@@ -31,7 +31,7 @@ int layer_open_parent(int root, const char *path, const char **ret_leaf) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Whether a relative link's text stays below the root, by its letters alone, seen from its own folder. */
+/* By the letters alone: whether the link at `path` leads out of the root. */
 static bool link_leads_out(const char *path, const char *text) {
         int depth = 0;
 
@@ -42,7 +42,8 @@ static bool link_leads_out(const char *path, const char *text) {
         for (const char *p = text; *p; p += strspn(p, "/")) {
                 size_t n = strcspn(p, "/");
 
-                depth += n == 2 && p[0] == '.' && p[1] == '.' ? -1 : n == 1 && p[0] == '.' ? 0 : 1;
+                depth += n == 2 && p[0] == '.' && p[1] == '.' ? -1 : n == 1 && p[0] == '.' ? 0
+                                                                                           : 1;
                 if (depth < 0)
                         return true;
                 p += n;
@@ -87,7 +88,12 @@ static bool state_is_base(const LayerEntry *e, int folder, const char *leaf, con
         return layer_digest(folder, leaf, st, digest, NULL) == 0 && strcmp(digest, e->base_digest) == 0;
 }
 
-/* The entry of the same path behind a removal, or NULL: a path that became of another type. */
+/* A new folder of a killed apply. */
+static bool state_is_unfinished(const LayerEntry *e, const struct stat *st) {
+        return e->kind == LAYER_ADDED && e->type == 'd' && S_ISDIR(st->st_mode) && (st->st_mode & 07777) == UNFINISHED;
+}
+
+/* The entry of the same path behind a removal, or NULL: the path has another type in the layer. */
 static const LayerEntry *state_successor(const Layer *l, size_t i) {
         const LayerEntry *e = &l->entries[i];
         const size_t n = strlen(e->path);
@@ -113,7 +119,8 @@ LayerState layer_state(const Layer *l, size_t i, int root, const char **why) {
         folder = layer_open_parent(root, e->path, &leaf);
         there = folder >= 0 && fstatat(folder, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
         if (folder < 0 && folder != -ENOENT && folder != -ENOTDIR) {
-                *why = folder == -ELOOP || folder == -EXDEV ? "a folder above is a link now" : "a folder above cannot be read";
+                *why = folder == -ELOOP || folder == -EXDEV ? "a folder above is a link now"
+                                                                : "a folder above cannot be read";
                 return LAYER_CONFLICT;
         }
         if (e->kind == LAYER_REMOVED) {
@@ -126,8 +133,8 @@ LayerState layer_state(const Layer *l, size_t i, int root, const char **why) {
         *why = "changed since the region saw it";
         if (e->base == '?')
                 *why = "changed by others while the region ran";
-        else if (e->base == 'r' || (e->kind == LAYER_ADDED && e->type == 'd' && there && S_ISDIR(st.st_mode) &&
-                                    (st.st_mode & 07777) == UNFINISHED) || (e->base == '-' && !there) || (there && state_is_base(e, folder, leaf, &st)))
+        else if (e->base == 'r' || (there && state_is_unfinished(e, &st)) || (e->base == '-' && !there) ||
+                 (there && state_is_base(e, folder, leaf, &st)))
                 return LAYER_READY;
         else if (!there)
                 *why = "no longer there";
@@ -136,9 +143,15 @@ LayerState layer_state(const Layer *l, size_t i, int root, const char **why) {
         return LAYER_CONFLICT;
 }
 
-/* A new file has the owner of the file it replaces, else of its folder. */
+/* A new file has the owner of the replaced file, else of the folder. */
 static int apply_owner(int folder, const char *leaf, struct stat *ret) {
         if (fstatat(folder, leaf, ret, AT_SYMLINK_NOFOLLOW) == 0 || fstat(folder, ret) == 0)
+                return 0;
+        return -errno;
+}
+
+static int apply_own(int folder, const char *leaf, const struct stat *owner) {
+        if (geteuid() != 0 || fchownat(folder, leaf, owner->st_uid, owner->st_gid, AT_SYMLINK_NOFOLLOW) == 0)
                 return 0;
         return -errno;
 }
@@ -175,20 +188,16 @@ static int apply_new(const LayerEntry *e, int kept, int folder, const char *leaf
         if (r == 0 && e->type == 'd') {
                 if (mkdirat(folder, leaf, UNFINISHED) < 0 && errno != EEXIST)
                         return -errno;
-                return geteuid() == 0 && fchownat(folder, leaf, owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
-                                                                                                                    : 0;
+                return apply_own(folder, leaf, &owner);
         }
         snprintf(temporary, sizeof(temporary), TEMPORARY, region);
         if (r == 0 && unlinkat(folder, temporary, 0) < 0 && errno != ENOENT)
                 r = -errno;
         if (r == 0 && e->type == 'l')
-                r = symlinkat(e->link, folder, temporary) < 0 || (geteuid() == 0 &&
-                                    fchownat(folder, temporary, owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
-                            ? -errno
-                            : 0;
+                r = symlinkat(e->link, folder, temporary) < 0 ? -errno : apply_own(folder, temporary, &owner);
         else if (r == 0)
                 r = apply_file(e, kept, folder, temporary, &owner);
-        /* a path that others made meanwhile is not replaced */
+        /* a path made meanwhile by other programs is not replaced */
         if (r == 0 && renameat2(folder, temporary, folder, leaf, e->kind == LAYER_ADDED ? RENAME_NOREPLACE : 0) < 0)
                 r = -errno;
         if (r < 0)
@@ -211,7 +220,8 @@ static int apply_entry(const Layer *l, const LayerEntry *e, int kept, int root) 
                 r = fd < 0 || fchmod(fd, e->mode & 01777) < 0 ? -errno : 0;
         } else
                 r = apply_new(e, kept, folder, leaf, l->region);
-        return r < 0 ? r : fsync(folder) < 0 ? -errno : 0;
+        return r < 0 ? r : fsync(folder) < 0 ? -errno
+                                             : 0;
 }
 
 typedef struct Apply {
@@ -240,7 +250,7 @@ static int apply_judge(Apply *a) {
         return 0;
 }
 
-/* A removal, or all else; what is in a folder goes before the folder, and comes behind it. */
+/* Removals, or all else. The content of a folder goes before the folder, and comes behind the folder. */
 static int apply_pass(Apply *a, bool removals) {
         const Layer *l = a->layer;
 
@@ -280,7 +290,7 @@ static int apply_modes(Apply *a) {
         return 0;
 }
 
-/* The index has what is left, even after a failure. */
+/* The index has the remaining entries, even after a failure. */
 static int apply_forget(Apply *a, size_t *ret_applied) {
         _cleanup_buf_ Buf text = {.max = LAYER_INDEX_MAX};
         Layer *l = a->layer;
@@ -318,7 +328,8 @@ int layer_apply(Layer *l, int folder, const bool *chosen, size_t *ret_applied, s
                 }
         r = r ?: apply_judge(&a);
         if (r == 0) {
-                r = apply_pass(&a, true) ?: apply_pass(&a, false) ?: apply_modes(&a);
+                r = apply_pass(&a, true) ?: apply_pass(&a, false) ?
+                                                                  : apply_modes(&a);
                 f = apply_forget(&a, ret_applied);
                 r = r ?: f;
         }

@@ -42,15 +42,20 @@ int layer_text(const Layer *l, Buf *ret) {
         int r = buf_printf(ret, LAYER_HEAD "%s\n", l->region);
 
         for (unsigned i = 0; r == 0 && i < l->n_volumes; i++)
-                r = buf_add_str(ret, "volume ") ?: layer_put(ret, l->sources[i]) ?: buf_add_str(ret, " ")
-                            ?: layer_put(ret, l->targets[i]) ?: buf_add_str(ret, "\n");
+                r = buf_add_str(ret, "volume ") ?: layer_put(ret, l->sources[i]) ?
+                                           : buf_add_str(ret, " ")               ?
+                                           : layer_put(ret, l->targets[i])       ?
+                                                                                 : buf_add_str(ret, "\n");
         for (size_t i = 0; r == 0 && i < l->n; i++) {
                 const LayerEntry *e = &l->entries[i];
 
-                r = buf_printf(ret, "%s %u %c %o %" PRIu64 " %" PRIu64 " %s %c %o %s ", layer_kind_words[e->kind], e->volume,
+                r = buf_printf(ret, "%s %u %c %o %" PRIu64 " %" PRIu64 " %s %c %o %s ", layer_kind_words[e->kind],
+                               e->volume,
                                e->type, e->mode, e->size, e->content, e->digest, e->base, e->base_mode, e->base_digest)
-                            ?: layer_put(ret, e->path) ?: buf_add_str(ret, " ") ?: layer_put(ret, e->link ?: "-")
-                            ?: buf_add_str(ret, "\n");
+                            ?: layer_put(ret, e->path)  ?
+                       : buf_add_str(ret, " ")          ?
+                       : layer_put(ret, e->link ?: "-") ?
+                                                        : buf_add_str(ret, "\n");
         }
         return r;
 }
@@ -102,7 +107,7 @@ static bool layer_path_valid(const char *path) {
         for (;;) {
                 size_t n = strcspn(path, "/");
 
-                if (n == 0 || (n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.') || n > NAME_MAX)
+                if (n == 0 || n > NAME_MAX || (n <= 2 && path[0] == '.' && (n == 1 || path[1] == '.')))
                         return false;
                 if (!path[n])
                         return true;
@@ -193,7 +198,9 @@ static int layer_folder(const char *store_dir, const char *region) {
         _cleanup_free_ char *path = text_printf("%s/layers/%s", store_dir, region);
         int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 
-        return !path ? -ENOMEM : fd >= 0 ? fd : errno == ENOENT ? -ENOENT : -errno;
+        return !path ? -ENOMEM : fd >= 0   ? fd
+                         : errno == ENOENT ? -ENOENT
+                                           : -errno;
 }
 
 int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_fd, char digest[static HASH_HEX_MAX],
@@ -205,7 +212,8 @@ int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_f
 
         if (fd == -ENOENT)
                 return diag(reterr, LAYER_E_NONE, "no layer of region %s is kept: it changed nothing, or its layer was "
-                            "applied or dropped (events layer.* of 'lethe log')", region);
+                                                  "applied or dropped (events layer.* of 'lethe log')",
+                            region);
         r = fd < 0 ? fd : io_read_file(fd, "index", LAYER_INDEX_MAX, &text, &n);
         if (r < 0)
                 return diag(reterr, r, "the layer of region %s cannot be read: %s", region, strerror(-r));
@@ -224,9 +232,11 @@ int layer_drop(const char *store_dir, const char *region) {
         int r;
 
         if (fd < 0 || !path)
-                return fd == -ENOENT ? LAYER_E_NONE : fd < 0 ? fd : -ENOMEM;
+                return fd == -ENOENT ? LAYER_E_NONE : fd < 0 ? fd
+                                                             : -ENOMEM;
         r = scratch_wipe(fd, 1, &(ScratchSum){0}, &said);
-        return r < 0 ? r : rmdir(path) < 0 ? -errno : 0;
+        return r < 0 ? r : rmdir(path) < 0 ? -errno
+                                           : 0;
 }
 
 int layer_oldest(const char *store_dir, char ret[static REGION_ID_MAX]) {

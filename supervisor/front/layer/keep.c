@@ -16,16 +16,16 @@
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define OPAQUE "user.overlay.opaque" /* overlayfs: what is below the folder is hidden */
 
-typedef struct Keep {
+typedef struct LayerWalk {
         Layer layer;
-        int out;          /* the folder of the kept layer */
+        int out; /* the folder of the kept layer */
         unsigned volume;
         uint64_t began;   /* CLOCK_REALTIME nanoseconds */
         uint64_t left;    /* bytes that may still be kept: holes count, too */
         uint64_t content; /* number of the newest file */
         char path[PATH_MAX];
         Diag *reterr;
-} Keep;
+} LayerWalk;
 
 bool layer_wanted(const Grant *g) {
         for (size_t i = 0; i < g->n_files; i++)
@@ -35,7 +35,9 @@ bool layer_wanted(const Grant *g) {
 }
 
 char layer_type(mode_t mode) {
-        return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : S_ISLNK(mode) ? 'l' : 'o';
+        return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd'
+                             : S_ISLNK(mode)       ? 'l'
+                                                   : 'o';
 }
 
 void layer_identity(const struct stat *st, char ret[static HASH_HEX_MAX]) {
@@ -81,19 +83,19 @@ int layer_digest(int folder, const char *name, const struct stat *st, char ret[s
         return r;
 }
 
-static int keep_bound(Keep *k, const char *what) {
+static int keep_bound(LayerWalk *k, const char *what) {
         return diag(k->reterr, LAYER_E_BOUND, "%s", what);
 }
 
 /* Puts a name behind k->path, whose length is `at`. */
-static int keep_enter(Keep *k, size_t at, const char *name) {
+static int keep_enter(LayerWalk *k, size_t at, const char *name) {
         int n = snprintf(k->path + at, sizeof(k->path) - at, "%s%s", at > 0 ? "/" : "", name);
 
         return n < 0 || at + (size_t)n >= sizeof(k->path) ? keep_bound(k, "a path is longer than 4,095 bytes") : 0;
 }
 
 /* Adds an entry for k->path; link is taken over. */
-static int keep_add(Keep *k, LayerEntry e) {
+static int keep_add(LayerWalk *k, LayerEntry e) {
         Layer *l = &k->layer;
 
         e.volume = k->volume;
@@ -110,14 +112,14 @@ static int keep_add(Keep *k, LayerEntry e) {
         return l->n > LAYER_ENTRIES_MAX ? keep_bound(k, "more than 100,000 paths are changed") : 0;
 }
 
-static bool keep_is_touched(const Keep *k, const struct stat *lower) {
+static bool keep_is_touched(const LayerWalk *k, const struct stat *lower) {
         return (uint64_t)lower->st_ctim.tv_sec * 1000000000U + (uint64_t)lower->st_ctim.tv_nsec > k->began;
 }
 
 typedef struct KeepFolder {
         int upper, lower; /* -1: the folder is not there */
         bool opaque;
-        size_t at;        /* length of k->path */
+        size_t at; /* length of k->path */
         unsigned depth;
         Dirents d;
 } KeepFolder;
@@ -131,7 +133,7 @@ static void keep_folder_free(KeepFolder **f) {
 }
 #define _cleanup_keep_folder_ _cleanup_(keep_folder_free)
 
-static int keep_folder_new(Keep *k, size_t at, unsigned depth, KeepFolder **ret) {
+static int keep_folder_new(LayerWalk *k, size_t at, unsigned depth, KeepFolder **ret) {
         if (depth > LAYER_DEPTH_MAX)
                 return keep_bound(k, "folders are nested deeper than 64");
         if (!(*ret = malloc(sizeof(**ret))))
@@ -144,7 +146,7 @@ static int keep_folder_new(Keep *k, size_t at, unsigned depth, KeepFolder **ret)
 }
 
 /* A path of the source, and all below. */
-static int keep_removed(Keep *k, int folder, const char *name, size_t at, unsigned depth) {
+static int keep_removed(LayerWalk *k, int folder, const char *name, size_t at, unsigned depth) {
         _cleanup_keep_folder_ KeepFolder *f = NULL;
         LayerEntry e = {.kind = LAYER_REMOVED};
         const char *child;
@@ -177,7 +179,7 @@ static int keep_removed(Keep *k, int folder, const char *name, size_t at, unsign
         return r;
 }
 
-static int keep_content(Keep *k, int folder, const char *name, const struct stat *st, LayerEntry *e) {
+static int keep_content(LayerWalk *k, int folder, const char *name, const struct stat *st, LayerEntry *e) {
         _cleanup_close_ int from = keep_open_file(folder, name), to = -1;
         uint8_t hash[HASH_BYTES];
         char number[24];
@@ -204,7 +206,8 @@ static int keep_content(Keep *k, int folder, const char *name, const struct stat
 }
 
 /* What is no folder in the layer. base: what the source has there, or NULL. */
-static int keep_leaf(Keep *k, const KeepFolder *f, const char *name, const struct stat *st, const struct stat *base,
+static int keep_leaf(LayerWalk *k, const KeepFolder *f, const char *name, const struct stat *st,
+                     const struct stat *base,
                      bool replaced) {
         LayerEntry e = {.kind = LAYER_ADDED, .type = layer_type(st->st_mode), .mode = st->st_mode & 07777, .base = '-'};
         int r = 0;
@@ -226,7 +229,8 @@ static int keep_leaf(Keep *k, const KeepFolder *f, const char *name, const struc
                 r = fd < 0 ? fd : hash_fd(fd, (uint64_t)st->st_size, hash, &e.size);
                 hex_encode(hash, sizeof(hash), e.digest);
         }
-        if (r == 0 && base && layer_type(base->st_mode) == e.type && strcmp(e.digest, e.base_digest) == 0 && e.type != 'o') {
+        if (r == 0 && base && layer_type(base->st_mode) == e.type && e.type != 'o' &&
+            strcmp(e.digest, e.base_digest) == 0) {
                 if (e.type == 'l' || e.mode == e.base_mode) { /* written, and the same again */
                         free(e.link);
                         return 0;
@@ -242,9 +246,9 @@ static int keep_leaf(Keep *k, const KeepFolder *f, const char *name, const struc
         return keep_add(k, e);
 }
 
-static int keep_folder(Keep *k, KeepFolder *f);
+static int keep_folder(LayerWalk *k, KeepFolder *f);
 
-static int keep_below(Keep *k, const KeepFolder *f, const char *name, const struct stat *st, bool merged) {
+static int keep_below(LayerWalk *k, const KeepFolder *f, const char *name, const struct stat *st, bool merged) {
         _cleanup_keep_folder_ KeepFolder *below = NULL;
         char mark;
         int r = keep_folder_new(k, strlen(k->path), f->depth + 1, &below);
@@ -260,7 +264,7 @@ static int keep_below(Keep *k, const KeepFolder *f, const char *name, const stru
         return keep_folder(k, below);
 }
 
-static int keep_one(Keep *k, const KeepFolder *f, const char *name) {
+static int keep_one(LayerWalk *k, const KeepFolder *f, const char *name) {
         struct stat st, base;
         bool there, folders, replaced = false;
         int r = keep_enter(k, f->at, name);
@@ -291,7 +295,7 @@ static int keep_one(Keep *k, const KeepFolder *f, const char *name) {
         return r ?: keep_below(k, f, name, &st, there);
 }
 
-static int keep_folder(Keep *k, KeepFolder *f) {
+static int keep_folder(LayerWalk *k, KeepFolder *f) {
         const char *name;
         struct stat st;
         int r = 0;
@@ -311,7 +315,7 @@ static int keep_folder(Keep *k, KeepFolder *f) {
         return r;
 }
 
-static int keep_volume(Keep *k, const FileGrant *g, int scratch) {
+static int keep_volume(LayerWalk *k, const FileGrant *g, int scratch) {
         _cleanup_keep_folder_ KeepFolder *f = NULL;
         Layer *l = &k->layer;
         char name[64];
@@ -341,10 +345,14 @@ static int keep_compare(const void *a, const void *b) {
                 q++;
         if (*p == *q)
                 return (int)(y->kind == LAYER_REMOVED) - (int)(x->kind == LAYER_REMOVED);
-        return !*p ? -1 : !*q ? 1 : *p == '/' ? -1 : *q == '/' ? 1 : *p < *q ? -1 : 1;
+        return !*p ? -1 : !*q ? 1
+                  : *p == '/' ? -1
+                  : *q == '/' ? 1
+                  : *p < *q   ? -1
+                              : 1;
 }
 
-static int keep_all(Keep *k, const Grant *g, int scratch, char ret_digest[static HASH_HEX_MAX]) {
+static int keep_all(LayerWalk *k, const Grant *g, int scratch, char ret_digest[static HASH_HEX_MAX]) {
         _cleanup_buf_ Buf text = {.max = LAYER_INDEX_MAX};
         int r = 0;
 
@@ -363,8 +371,9 @@ static int keep_all(Keep *k, const Grant *g, int scratch, char ret_digest[static
 
 int layer_keep(const char *store_dir, const char *region, const Grant *g, int scratch, uint64_t began,
                char ret_digest[static HASH_HEX_MAX], size_t *ret_n, Diag *reterr) {
-        _cleanup_free_ char *all = text_printf("%s/layers", store_dir), *path = text_printf("%s/layers/%s", store_dir, region);
-        Keep *k = calloc(1, sizeof(*k));
+        _cleanup_free_ char *all = text_printf("%s/layers", store_dir),
+                            *path = text_printf("%s/layers/%s", store_dir, region);
+        LayerWalk *k = calloc(1, sizeof(*k));
         int r;
 
         *ret_n = 0;
@@ -372,9 +381,10 @@ int layer_keep(const char *store_dir, const char *region, const Grant *g, int sc
                 free(k);
                 return -ENOMEM;
         }
-        *k = (Keep){.out = -1, .began = began, .left = g->budget.scratch_bytes, .reterr = reterr};
+        *k = (LayerWalk){.out = -1, .began = began, .left = g->budget.scratch_bytes, .reterr = reterr};
         snprintf(k->layer.region, sizeof(k->layer.region), "%s", region);
-        if ((mkdir(all, 0700) < 0 && errno != EEXIST) || mkdir(path, 0700) < 0 || (k->out = open(path, FOLDER_FLAGS)) < 0)
+        if ((mkdir(all, 0700) < 0 && errno != EEXIST) || mkdir(path, 0700) < 0 ||
+            (k->out = open(path, FOLDER_FLAGS)) < 0)
                 r = -errno;
         else
                 r = keep_all(k, g, scratch, ret_digest);

@@ -1,5 +1,5 @@
 /* Runs: supervisor, CLI. Layers that regions wrote above folders of the host (`-v SRC:DST:overlay`). At a region's end
- * its layer is read out of the scratch, where a hostile program filled it, and kept in the store's folder:
+ * the layer, filled by a hostile program, is read out of the scratch and kept in the store's folder:
  *
  *  STORE/layers/REGION/index    a line for each changed path (layer_parse())
  *  STORE/layers/REGION/N        the content of the file whose entry has the number N
@@ -17,18 +17,21 @@
 
 #define LAYER_ENTRIES_MAX 100000
 #define LAYER_INDEX_MAX (64U << 20)
-#define LAYER_DEPTH_MAX 64  /* folders inside each other */
-#define LAYER_KEPT_MAX 64   /* kept layers of a store; the oldest is dropped for a further one */
+#define LAYER_DEPTH_MAX 64 /* folders inside each other */
+#define LAYER_KEPT_MAX 64  /* kept layers of a store; the oldest is dropped for a further one */
 #define LAYER_VOLUMES_MAX 64
 
 enum {
         LAYER_E_BOUND = 1, /* the layer is beyond a bound: it is not kept; message names the bound */
         LAYER_E_NONE,      /* no layer of the region is kept */
-        LAYER_E_DAMAGED,   /* the index is not what layer_text() writes */
+        LAYER_E_DAMAGED,   /* the index is no text of layer_text() */
         LAYER_E_REFUSED,   /* entries cannot be applied: the message names the first */
 };
 
-typedef enum LayerKind { LAYER_ADDED, LAYER_CHANGED, LAYER_MODE, LAYER_REMOVED } LayerKind;
+typedef enum LayerKind { LAYER_ADDED,
+                         LAYER_CHANGED,
+                         LAYER_MODE,
+                         LAYER_REMOVED } LayerKind;
 extern const char *const layer_kind_words[];
 
 /* A path of a volume. Types: 'f' file, 'd' folder, 'l' symbolic link, 'o' a socket, FIFO or device; of the base also
@@ -36,15 +39,15 @@ extern const char *const layer_kind_words[];
 typedef struct LayerEntry {
         LayerKind kind;
         unsigned volume;
-        char type;     /* of the path in the layer; of a removal: of the base */
-        unsigned mode; /* permission bits with setuid, setgid and sticky */
-        uint64_t size, content; /* content: name of the file beside the index; 0: none */
+        char type;                 /* of the path in the layer; of a removal: of the base */
+        unsigned mode;             /* permission bits with setuid, setgid and sticky */
+        uint64_t size, content;    /* content: name of the file beside the index; 0: none */
         char digest[HASH_HEX_MAX]; /* of the content or of the link's text; "-": none */
         char base;
         unsigned base_mode;
         char base_digest[HASH_HEX_MAX]; /* as above; of a removed file: of layer_identity() */
-        char *path;    /* below the source, owned */
-        char *link;    /* owned, or NULL */
+        char *path;                     /* below the source, owned */
+        char *link;                     /* owned, or NULL */
 } LayerEntry;
 
 typedef struct Layer {
@@ -60,7 +63,7 @@ void layer_deinit(Layer *l);
 /* Whether the grant has a volume with a layer. */
 bool layer_wanted(const Grant *g);
 /* Reads the layers of a dead region out of its scratch, and keeps them in the store's folder. began: CLOCK_REALTIME
- * nanoseconds of the region's start; what others changed since then in a source is noted. ret_digest: of the index.
+ * nanoseconds of the region's start; later changes of a source by other programs are noted. ret_digest: of the index.
  * *ret_n 0: the region changed nothing, and nothing is kept. Returns 0, LAYER_E_BOUND, -errno. */
 int layer_keep(const char *store_dir, const char *region, const Grant *g, int scratch, uint64_t began,
                char ret_digest[static HASH_HEX_MAX], size_t *ret_n, Diag *reterr);
@@ -81,23 +84,23 @@ int layer_oldest(const char *store_dir, char ret[static REGION_ID_MAX]);
 
 typedef enum LayerState {
         LAYER_READY,
-        LAYER_DONE,     /* the path is already as the layer has it */
-        LAYER_CONFLICT, /* the source is not as the region saw it */
-        LAYER_REFUSED,  /* no apply makes it: a device, a socket, setuid, a link that leads out */
+        LAYER_DONE,     /* the path is already as in the layer */
+        LAYER_CONFLICT, /* the source differs from the region's view of the source */
+        LAYER_REFUSED,  /* no apply makes such a path: a device, a socket, setuid, a link that leads out */
 } LayerState;
-/* What an apply of entry i would find. why: a reason, static, for the last two. root: of the entry's source, open. */
+/* The state of entry i before an apply. why: a reason, static, for the last two. root: of the entry's source, open. */
 LayerState layer_state(const Layer *l, size_t i, int root, const char **why);
-/* Applies the entries that chosen[] names: all of them, or, where one is a conflict or refused, none. *ret_bad: the
- * index of that one. What is applied goes from the index; a killed apply is finished by the next. folder: of
+/* Applies the entries that chosen[] names: all of them, or none, where an entry is a conflict or refused. *ret_bad: the
+ * index of that entry. Applied entries leave the index; a killed apply is finished by the next. folder: of
  * layer_open(). Returns 0, LAYER_E_REFUSED, -errno. */
 int layer_apply(Layer *l, int folder, const bool *chosen, size_t *ret_applied, size_t *ret_bad, Diag *reterr);
 
-/* layer-inside: shared by the files of this folder. */
+/* Shared by the files of this folder and the verbs. */
 /* Opens the folder of a path below root, following no link and never leaving root. *ret_leaf: into path. */
 int layer_open_parent(int root, const char *path, const char **ret_leaf);
 /* The type of LayerEntry. */
 char layer_type(mode_t mode);
-/* What tells a changed file without reading it: inode, size, time of the last write. */
+/* Tells a changed file without reading the content: inode, size, time of the last write. */
 void layer_identity(const struct stat *st, char ret[static HASH_HEX_MAX]);
 /* The digest of a regular file, or of a link's text (*ret_link: owned, or NULL to not have it). Returns 0 or -errno. */
 int layer_digest(int folder, const char *name, const struct stat *st, char ret[static HASH_HEX_MAX], char **ret_link);

@@ -7,14 +7,14 @@
 #define EDITS_MAX 1500 /* of the shortest script (Myers 1986): memory grows with its square */
 #define TEXT_LOOK 8000
 
-typedef struct Text {
+typedef struct LineText {
         const char *p;
         size_t *at; /* n + 1 beginnings of lines */
         long n;
-} Text;
+} LineText;
 
 typedef struct Lines {
-        Text a, b;
+        LineText a, b;
         bool *gone, *come; /* by line of a, of b */
 } Lines;
 
@@ -22,13 +22,13 @@ bool lines_is_text(const char *p, size_t n) {
         return memchr(p, 0, MIN(n, (size_t)TEXT_LOOK)) == NULL;
 }
 
-static int lines_split(const char *p, size_t n, Text *ret) {
+static int lines_split(const char *p, size_t n, LineText *ret) {
         size_t lines = 0, k = 0;
 
         for (const char *q = p; (q = memchr(q, '\n', n - (size_t)(q - p))); q++)
                 lines++;
         lines += n > 0 && p[n - 1] != '\n';
-        *ret = (Text){.p = p, .at = calloc(lines + 1, sizeof(size_t)), .n = (long)lines};
+        *ret = (LineText){.p = p, .at = calloc(lines + 1, sizeof(size_t)), .n = (long)lines};
         if (!ret->at)
                 return -ENOMEM;
         for (size_t i = 1; i <= lines; i++) {
@@ -46,7 +46,7 @@ static bool lines_same(const Lines *l, long i, long j) {
         return n == l->b.at[j + 1] - l->b.at[j] && memcmp(l->a.p + l->a.at[i], l->b.p + l->b.at[j], n) == 0;
 }
 
-/* Myers' greedy algorithm between line `from` of both and the ends; marks what goes and what comes. Returns 1 beyond
+/* Myers' greedy algorithm between line `from` of both and the ends; marks the lines that go and come. Returns 1 beyond
  * EDITS_MAX. */
 static int lines_script(Lines *l, long from, long a_end, long b_end) {
         const long n = a_end - from, m = b_end - from, most = MIN(n + m, (long)EDITS_MAX);
@@ -107,14 +107,14 @@ static int lines_mark(Lines *l) {
         return 0;
 }
 
-static int lines_put(Buf *to, char sign, const Text *t, long i) {
+static int lines_put(Buf *to, char sign, const LineText *t, long i) {
         size_t n = t->at[i + 1] - t->at[i];
         int r = buf_add(to, &sign, 1) ?: buf_add(to, t->p + t->at[i], n);
 
         return r != 0 || t->p[t->at[i + 1] - 1] == '\n' ? r : buf_add_str(to, "\n\\ No newline at end of file\n");
 }
 
-/* One hunk from line i of a and j of b, both with context in front; moves both behind it. */
+/* The hunk from line i of a and j of b, both with context in front; moves both behind the hunk. */
 static int lines_hunk(const Lines *l, long *i, long *j, Buf *to) {
         long a = *i, b = *j, same = 0, a_end, b_end;
         int r;
@@ -179,7 +179,8 @@ int lines_diff(const char *a, size_t n_a, const char *b, size_t n_b, Buf *ret) {
         l.come = calloc((size_t)l.b.n + 1, sizeof(bool));
         if (r == 0 && (!l.gone || !l.come))
                 r = -ENOMEM;
-        r = r ?: lines_mark(&l) ?: lines_hunks(&l, ret);
+        r = r ?: lines_mark(&l) ?
+                                : lines_hunks(&l, ret);
         free(l.a.at);
         free(l.b.at);
         free(l.gone);
