@@ -53,7 +53,8 @@ static int apply_record(ApplyCall *c, const char *type, size_t applied, size_t l
 
 /* The ledger first: an event about a layer that is still there harms less than a layer that is gone without an event. */
 static int apply_end(ApplyCall *c, const char *type, size_t applied) {
-        const size_t left = strcmp(type, "layer.applied") == 0 ? c->layer.n : 0, dropped = c->layer.n - left;
+        const bool drop = strcmp(type, "layer.dropped") == 0;
+        const size_t left = drop ? 0 : c->layer.n, dropped = c->layer.n - left;
         int r = apply_record(c, type, applied, left), e;
 
         if (r == EXIT_OK && left == 0 && (e = layer_drop(store_dir(c->store), c->region)) != 0)
@@ -65,7 +66,7 @@ static int apply_end(ApplyCall *c, const char *type, size_t applied) {
                 return cli_print("apply", EXIT_OK, json_pack("{s:i, s:s, s:o, s:o, s:o}", "version", 1, "region", c->region,
                                                              "applied", json_u64(applied), "left", json_u64(left),
                                                              "dropped", json_u64(dropped)));
-        if (dropped > 0)
+        if (drop)
                 printf("dropped %zu path%s\n", dropped, dropped == 1 ? "" : "s");
         else
                 printf("applied %zu path%s%s\n", applied, applied == 1 ? "" : "s",
@@ -176,8 +177,8 @@ int cmd_apply(int argc, char **argv) {
         if (r != EXIT_OK)
                 return r;
         r = layer_open(store_dir(c.store), c.region, &c.layer, &c.kept, c.digest, &d);
-        if (r == LAYER_E_DAMAGED && c.o.value['d'])
-                r = 0;
+        if (r == LAYER_E_HALF || (r == LAYER_E_DAMAGED && c.o.value['d'])) /* a killed drop is finished by any apply */
+                return apply_end(&c, "layer.dropped", 0);
         if (r != 0)
                 return cli_refuse("apply", EXIT_NOT, r == LAYER_E_NONE ? "no_layer" : "failed", "%s",
                                   *d.text ? d.text : strerror(-r));

@@ -194,8 +194,8 @@ int layer_parse(const char *text, size_t n, Layer *ret) {
         return 0;
 }
 
-static int layer_folder(const char *store_dir, const char *region) {
-        _cleanup_free_ char *path = text_printf("%s/layers/%s", store_dir, region);
+static int layer_folder(const char *store_dir, const char *prefix, const char *region) {
+        _cleanup_free_ char *path = text_printf("%s/layers/%s%s", store_dir, prefix, region);
         int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 
         return !path ? -ENOMEM : fd >= 0   ? fd
@@ -205,7 +205,7 @@ static int layer_folder(const char *store_dir, const char *region) {
 
 int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_fd, char digest[static HASH_HEX_MAX],
                Diag *reterr) {
-        _cleanup_close_ int fd = layer_folder(store_dir, region);
+        _cleanup_close_ int fd = layer_folder(store_dir, "", region);
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r;
@@ -215,6 +215,9 @@ int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_f
                                                   "applied or dropped (events layer.* of 'lethe log')",
                             region);
         r = fd < 0 ? fd : io_read_file(fd, "index", LAYER_INDEX_MAX, &text, &n);
+        if (r == -ENOENT)
+                return diag(reterr, LAYER_E_HALF, "the layer of region %s was being overwritten; fix: lethe apply --drop %s",
+                            region, region);
         if (r < 0)
                 return diag(reterr, r, "the layer of region %s cannot be read: %s", region, strerror(-r));
         r = layer_parse(text, n, ret);
@@ -225,9 +228,9 @@ int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_f
         return r;
 }
 
-int layer_drop(const char *store_dir, const char *region) {
-        _cleanup_free_ char *path = text_printf("%s/layers/%s", store_dir, region);
-        _cleanup_close_ int fd = layer_folder(store_dir, region);
+static int layer_wipe(const char *store_dir, const char *prefix, const char *region) {
+        _cleanup_free_ char *path = text_printf("%s/layers/%s%s", store_dir, prefix, region);
+        _cleanup_close_ int fd = layer_folder(store_dir, prefix, region);
         ScratchWiped said = {0};
         int r;
 
@@ -237,6 +240,14 @@ int layer_drop(const char *store_dir, const char *region) {
         r = scratch_wipe(fd, 1, &(ScratchSum){0}, &said);
         return r < 0 ? r : rmdir(path) < 0 ? -errno
                                            : 0;
+}
+
+int layer_drop(const char *store_dir, const char *region) {
+        return layer_wipe(store_dir, "", region);
+}
+
+int layer_drop_new(const char *store_dir, const char *region) {
+        return layer_wipe(store_dir, LAYER_NEW, region);
 }
 
 int layer_oldest(const char *store_dir, char ret[static REGION_ID_MAX]) {

@@ -372,12 +372,13 @@ static int keep_all(LayerWalk *k, const Grant *g, int scratch, char ret_digest[s
 int layer_keep(const char *store_dir, const char *region, const Grant *g, int scratch, uint64_t began,
                char ret_digest[static HASH_HEX_MAX], size_t *ret_n, Diag *reterr) {
         _cleanup_free_ char *all = text_printf("%s/layers", store_dir),
-                            *path = text_printf("%s/layers/%s", store_dir, region);
+                            *path = text_printf("%s/layers/" LAYER_NEW "%s", store_dir, region),
+                            *whole = text_printf("%s/layers/%s", store_dir, region);
         LayerWalk *k = calloc(1, sizeof(*k));
         int r;
 
         *ret_n = 0;
-        if (!k || !all || !path) {
+        if (!k || !all || !path || !whole) {
                 free(k);
                 return -ENOMEM;
         }
@@ -388,9 +389,11 @@ int layer_keep(const char *store_dir, const char *region, const Grant *g, int sc
                 r = -errno;
         else
                 r = keep_all(k, g, scratch, ret_digest);
+        if (r == 0 && k->layer.n > 0 && rename(path, whole) < 0)
+                r = -errno;
         *ret_n = r == 0 ? k->layer.n : 0;
         if (*ret_n == 0 && k->out >= 0)
-                layer_drop(store_dir, region);
+                layer_drop_new(store_dir, region);
         closep(&k->out);
         layer_deinit(&k->layer);
         free(k);

@@ -20,10 +20,12 @@
 #define LAYER_DEPTH_MAX 64 /* folders inside each other */
 #define LAYER_KEPT_MAX 64  /* kept layers of a store; the oldest is dropped for a further one */
 #define LAYER_VOLUMES_MAX 64
+#define LAYER_NEW ".new-" /* prefix of the folder's name until the layer is complete */
 
 enum {
         LAYER_E_BOUND = 1, /* the layer is beyond a bound: it is not kept; message names the bound */
         LAYER_E_NONE,      /* no layer of the region is kept */
+        LAYER_E_HALF, /* a drop was killed: another drop finishes */
         LAYER_E_DAMAGED,   /* the index is no text of layer_text() */
         LAYER_E_REFUSED,   /* entries cannot be applied: the message names the first */
 };
@@ -79,6 +81,8 @@ int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_f
                Diag *reterr);
 /* Overwrites and removes a kept layer. Returns 0, LAYER_E_NONE, -errno. */
 int layer_drop(const char *store_dir, const char *region);
+/* The same for a layer that was not read to its end, because of an error or the supervisor's death. */
+int layer_drop_new(const char *store_dir, const char *region);
 /* The oldest kept layer, when there are more than LAYER_KEPT_MAX; else "". Returns 0 or -errno. */
 int layer_oldest(const char *store_dir, char ret[static REGION_ID_MAX]);
 

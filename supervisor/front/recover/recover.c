@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "prefork/groups.h"
+#include "layer/layer.h"
 #include "invoke/receipt.h"
 #include "invoke/callbacks.h"
 #include "engine/engine.h"
@@ -162,6 +163,8 @@ static int recover_clear(Store *s, const RegionRow *row, TeardownEvidence *ret, 
                         return diag(reterr, e, "region %s: control group cannot be removed: %s", row->region,
                                     strerror(-e));
         }
+        if (e == 0 && (e = layer_drop_new(store_dir(s), row->region)) == LAYER_E_NONE)
+                e = 0;
         return e == 0 ? recover_remove_scratch(s, row, reterr) : e;
 }
 

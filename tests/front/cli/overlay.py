@@ -208,8 +208,14 @@ def an_apply_that_was_killed_is_finished():  # A-16
     with open(os.path.join(SRC, ".lethe-apply-" + region), "w") as f:
         f.write("half")
     same(diff(region)["a"]["state"], "done")
+    os.mkdir(os.path.join(SRC, "n"), 0o700)
     same(lethe("apply", region).code, 0)
     same({p.decode(): v[1] for p, v in tree(SRC).items()}, {"a": b"2\n", "b": b"2\n", "d": b"f\n", "n": None, "n/f": b"3\n"})
+    region = layered("echo 3 > a")
+    os.unlink(os.path.join(LAYERS, region, "index"))  # a drop that was killed
+    check(b"was being overwritten" in lethe("diff", region).err, region)
+    same(lethe("apply", region).code, 0)
+    same(os.listdir(LAYERS), [])
 
 
 @case
