@@ -1,4 +1,6 @@
 /* Runs: CLI. A kept layer becomes real, or is dropped. */
+#include "cli/cmd-apply.h"
+
 #include "cli/actions.h"
 #include "cli/region-selector.h"
 #include "layer/layer.h"
@@ -30,6 +32,7 @@ typedef struct ApplyCall {
         RegionId region;
         Layer layer;
         int kept;
+        bool quiet;
         char digest[HASH_HEX_MAX];
 } ApplyCall;
 
@@ -60,7 +63,7 @@ static int apply_end(ApplyCall *c, const char *type, size_t applied) {
         if (r == EXIT_OK && left == 0 && (e = layer_drop(store_dir(c->store), c->region)) != 0)
                 return cli_fail("apply", EXIT_NOT, "the layer of region %s cannot be overwritten: %s", c->region,
                                 strerror(e < 0 ? -e : ENOENT));
-        if (r != EXIT_OK)
+        if (r != EXIT_OK || c->quiet)
                 return r;
         if (c->o.json)
                 return cli_print("apply", EXIT_OK, json_pack("{s:i, s:s, s:o, s:o, s:o}", "version", 1, "region", c->region,
@@ -155,6 +158,22 @@ static int apply_do(ApplyCall *c, int argc, char **argv) {
         return cli_fail("apply", EXIT_NOT, "%s; %zu path%s applied, the rest is kept",
                         *d.text ? d.text : strerror(-e), applied,
                         applied == 1 ? " is" : "s are");
+}
+
+int apply_after_run(const char *store, const char *region, const char *policy_or_null) {
+        _cleanup_(apply_call_deinit) ApplyCall c = {.o = {.store = store}, .kept = -1, .quiet = true};
+        Diag d = {0};
+        int r;
+
+        c.o.value['P'] = policy_or_null;
+        snprintf(c.region, sizeof(c.region), "%s", region);
+        if ((r = with_store("apply", &c.o, STORE_WRITE, &c.store)) != EXIT_OK)
+                return r;
+        r = layer_open(store_dir(c.store), c.region, &c.layer, &c.kept, c.digest, &d);
+        if (r != 0)
+                return r == LAYER_E_NONE ? EXIT_OK
+                                         : cli_fail("apply", EXIT_NOT, "%s", *d.text ? d.text : strerror(-r));
+        return apply_do(&c, 0, NULL);
 }
 
 int cmd_apply(int argc, char **argv) {

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/path-lookup.h"
 #include "base/watchdog.h"
+#include "cli/cmd-apply.h"
 #include "cli/cli.h"
 #include "cli/cmd-map.h"
 #include "cli/front.h"
@@ -45,7 +46,9 @@ static const char help[] =
         "  --name NAME           a name for the region, for other verbs\n"
         "  --exec PROGRAM        a program instead of a skill; all words behind PROGRAM are its arguments\n"
         "  -v, --volume SRC:DST[:ro|rw|overlay]\n"
-        "                        a file or folder of the host, read-only unless rw is said\n"
+        "                        a file or folder of the host, read-only unless rw is said; with overlay written\n"
+        "                        to a layer of the run's own (lethe diff, lethe apply)\n"
+        "  --apply success       after exit code 0, apply what was written above folders with overlay\n"
         "  -e, --env NAME[=VALUE]\n"
         "                        a variable of the environment; NAME alone passes the caller's on\n"
         "  --env-file FILE       variables, a line for each: NAME=VALUE, or NAME\n"
@@ -113,7 +116,7 @@ static const char help_map[] =
 enum {
         RUN_STORE = 256, RUN_ANCHOR, RUN_RECEIPT, RUN_POLICY_FILE, RUN_EXEC, RUN_DRY_RUN, RUN_JSON, RUN_QUIET,
         RUN_VERBOSE, RUN_SOCKET, RUN_NO_SERVE, RUN_PROMOTE, RUN_FOREIGN, RUN_PROFILE, RUN_JOBS, RUN_FROM, RUN_TEXT,
-        RUN_TTY, RUN_NO_TTY, RUN_POLICY, RUN_HERE, RUN_ENV_FILE, RUN_ACCEPTED,
+        RUN_TTY, RUN_NO_TTY, RUN_APPLY, RUN_POLICY, RUN_HERE, RUN_ENV_FILE, RUN_ACCEPTED,
         RUN_OPTIONS = 256
 };
 
@@ -125,6 +128,7 @@ static const struct option options[] = {
         OPTION_FLAG("no-serve", RUN_NO_SERVE), OPTION_FLAG("foreign", RUN_FOREIGN), OPTION_FLAG("help", 'h'),
         OPTION("jobs", RUN_JOBS), OPTION("from", RUN_FROM), OPTION_FLAG("text", RUN_TEXT),
         {"here", optional_argument, NULL, RUN_HERE}, OPTION("profile", RUN_PROFILE), OPTION("env-file", RUN_ENV_FILE),
+        OPTION("apply", RUN_APPLY),
         OPTION_FLAG("rm", RUN_ACCEPTED), OPTION_FLAG("init", RUN_ACCEPTED), OPTION_FLAG("interactive", 'i'),
         OPTION_FLAG("tty", 't'), OPTION_FLAG("no-tty", RUN_NO_TTY), OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
         OPTION("name", RUN_POLICY), OPTION("memory", RUN_POLICY), OPTION("timeout", RUN_POLICY),
@@ -166,6 +170,7 @@ typedef struct RunCommand {
         char *path; /* of the store, owned */
         json_t *profile;       /* owned: for --dry-run; or NULL */
         char folder[PATH_MAX]; /* the caller's; "": not to be had */
+        RegionId region;       /* with --apply: the invocation's, once there is a region */
 } RunCommand;
 
 static const char *cmd_run_value(const RunCommand *c, int option) {
@@ -458,6 +463,10 @@ static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                                         "policy");
         if (!cli_run_is_map() && (cmd_run_value(c, RUN_JOBS) || cmd_run_value(c, RUN_FROM) || cmd_run_value(c, RUN_TEXT)))
                 return cmd_run_wrong(c, "--jobs, --from and --text go with 'lethe map'");
+        if (cmd_run_value(c, RUN_APPLY) && (strcmp(cmd_run_value(c, RUN_APPLY), "success") != 0 || cli_run_is_turn() ||
+                                            cli_run_is_map() || c->ask.foreign))
+                return cmd_run_wrong(c, "--apply takes success: the layers are applied after exit code 0; and goes with "
+                                        "'lethe run' alone, without --foreign");
         if (cli_run_is_map() && (c->run.receipt || c->ask.request.name || c->ask.foreign))
                 return cmd_run_wrong(c, "--receipt, --name and --foreign do not go with map: the lines have a region each, and a "
                                         "daemon looks the skill up");
@@ -542,6 +551,13 @@ static int cmd_run_lines(RunCommand *c, int signals) {
         return map_run(&m, &c->through, &c->ask, c->exec, &c->run, signals);
 }
 
+static void cmd_run_begun(void *userdata, const char *region) {
+        RunCommand *c = userdata;
+
+        if (!*c->region) /* later ones are regions below */
+                snprintf(c->region, sizeof(c->region), "%s", region);
+}
+
 static int cmd_run_once(RunCommand *c, int signals) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_policy_ Policy *policy = NULL;
@@ -557,7 +573,7 @@ static int cmd_run_once(RunCommand *c, int signals) {
         if (cli_run_is_map() && !dry_run)
                 return cmd_run_lines(c, signals);
         /* with --foreign: a daemon decides about its folders alone */
-        if (!dry_run && !policy_file && !cmd_run_value(c, RUN_NO_SERVE) && !c->ask.foreign &&
+        if (!dry_run && !policy_file && !cmd_run_value(c, RUN_NO_SERVE) && !cmd_run_value(c, RUN_APPLY) && !c->ask.foreign &&
             (e = serve_client_run(&c->through, &c->ask, c->exec, &c->run, c->path, cmd_run_value(c, RUN_SOCKET),
                                   signals)) >= 0)
                 return e;
@@ -588,6 +604,10 @@ static int cmd_run_once(RunCommand *c, int signals) {
         watchdog_wait_end(&anchor_waits);
         watchdog_wait_end(&store_waits);
         front_take_streams();
+        if (cmd_run_value(c, RUN_APPLY)) {
+                c->run.begun = cmd_run_begun;
+                c->run.userdata = c;
+        }
         return run_invocation(&c->run, store, c->path, &grant, signals);
 }
 
@@ -617,6 +637,8 @@ static int cmd_run_command(int argc, char **argv) {
                 cli_wants_json();
         if (code < 0)
                 code = cmd_run_with_signals(&c);
+        if (code == EXIT_OK && *c.region && apply_after_run(c.path, c.region, cmd_run_value(&c, RUN_POLICY_FILE)) != EXIT_OK)
+                code = EXIT_LETHE;
         request_deinit(&c.ask.request);
         serve_client_deinit(&c.through);
         json_decref(c.profile);

@@ -255,6 +255,22 @@ def tier_landlock_refuses():  # A-16
 
 
 @case
+def a_success_is_applied_and_a_failure_is_not():
+    source(a="1\n")
+    options = ("--apply", "success", "-v", SRC + ":/src:overlay", "-w", "/src", "--exec", SH, "-c")
+    r = run(*options, "echo 2 > a; exit 3")
+    same((r.code, tree(SRC)[b"a"][1]), (3, b"1\n"), r)
+    drop(r.receipt["region"])
+    r = run(*options, "echo 2 > a")
+    same((r.code, r.out, tree(SRC)[b"a"][1], os.listdir(LAYERS)), (0, b"", b"2\n", []), r)
+    r = run(*options, "echo 3 > a; mkfifo f")
+    check(r.code == 125 and b"nothing is applied" in r.err, r)
+    same(tree(SRC)[b"a"][1], b"2\n")
+    drop(r.receipt["region"])
+    same(lethe("run", "--apply", "always", "--exec", "/bin/true").code, 125)
+
+
+@case
 def here_is_a_layer_too():
     source(a="1\n")
     r = run("--here=overlay", "--exec", SH, "-c", "echo 2 > a; pwd", cwd=SRC)
