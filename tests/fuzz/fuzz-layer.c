@@ -1,4 +1,5 @@
-/* The index of a kept layer: whatever can be read is written, and read again, as the same text; no path leaves its folder. The same bytes as two texts: their difference. */
+/* The index of a kept layer: an index that can be read is written and read again as the same text, and no path leaves
+ * the folder. The same bytes, cut in two texts: the difference. */
 #include "layer/layer.h"
 #include "layer/lines.h"
 #include "tests/fuzz/fuzz.h"

@@ -179,7 +179,7 @@ int apply_after_run(const char *store, const char *region, const char *policy_or
 int cmd_apply(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION_LAST, OPTION_FLAG("drop", 'd'),
                                                 OPTION("policy", 'P'), {0}};
-        _cleanup_(apply_call_deinit) ApplyCall c = {.o = {.help = help}, .kept = -1};
+        _cleanup_(apply_call_deinit) ApplyCall c = {.o = {.help = help, .must_exist = true}, .kept = -1};
         RegionSelector selector = {0};
         Diag d = {0};
         int r, at;

@@ -13,8 +13,8 @@
 static const char help[] =
         "Usage: lethe diff [OPTIONS] REGION\n"
         "       lethe diff [OPTIONS] --last\n\n"
-        "Shows what a run changed in a folder given with -v SRC:DST:overlay, or with --here=overlay: text files\n"
-        "as a unified diff, other changes as a line that begins with '#'. 'lethe apply REGION' makes it so.\n"
+        "Shows what a run changed in a folder that it had as an overlay (-v SRC:DST:overlay): text files as a\n"
+        "unified diff, other changes as a line that begins with '#'. 'lethe apply REGION' makes it so.\n"
         HELP_REGION
                 HELP_STORE
                         HELP_LAST

@@ -87,7 +87,7 @@ def the_callers_folder(sh):  # A-12
         same((r.code, r.out), (code, out), line, r)
     with open(os.path.join(work, "made"), encoding="utf-8") as f:
         same(f.read(), "kept\n")
-    for line, text in [("--here=overlay --exec true", "--here=overlay: must be ro or rw; a layer"), ("--here=x --exec true", "--here=x: must be ro or rw"), ("--here= --exec true", "must be ro or rw"),
+    for line, text in [("--here=x --exec true", "--here=x: must be ro, rw or overlay"), ("--here= --exec true", "must be ro, rw or overlay"),
                        ("--here --here=rw --exec true", "twice")]:
         r = sh("cd work && lethe run " + line)
         check(r.code == 125 and text in r.err, line, r)
@@ -208,7 +208,7 @@ def a_profile_is_options_with_a_name(sh):  # A-14
     for text, said in (('{"version":1,"options":{"memory":"x"}}', 'bad.json#/options/memory: --memory'), ('{"version":2,"options":{}}', "bad.json#/version: must be 1"), ('{"version":1}', "bad.json#/options: must be"),
                        ('{"version":1,"options":{"policy":"x"}}', "bad.json#/options/policy: no option that a profile may have"), ('{"version":1,"options":{"memory":["1m"]}}', "#/options/memory: volume, env and connect alone"),
                        ('{"version":1,"options":{"env":[1]}}', "#/options/env/0: must be a text"), ('{"version":1,"options":{"proc":"yes"}}', "#/options/proc: must be true"), ('{"version":1,"options":{},"more":1}', "bad.json#/more: no such field"),
-                       ("[]", "must be an object"), ("{", "bad.json: "), ('{"version":1,"options":{"here":"overlay"}}', "#/options/here: --here=overlay"), (" " * 70000, "bad.json: ")):
+                       ("[]", "must be an object"), ("{", "bad.json: "), ('{"version":1,"options":{"here":"x"}}', "#/options/here: --here=x"), (" " * 70000, "bad.json: ")):
         make("config/lethe/profiles/bad.json", text, 0o644)
         r = sh("lethe run --profile bad --exec true", **where)
         check(r.code == 125 and said in r.err and at in r.err, text[:60], r)

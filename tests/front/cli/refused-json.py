@@ -12,9 +12,9 @@ from tap import DIR, ENV, LETHE, case, check, lethe, main, same  # noqa: E402
 REGION = "01" + "a" * 24
 # What each verb could be asked for, were there a store with something in it.
 ASKED = {
-    "audit": ["", "regions"], "canon": ["list", "show issues x", "history issues x"], "capacity": [""],
+    "apply": [REGION, REGION + " a", "--drop " + REGION], "audit": ["", "regions"], "canon": ["list", "show issues x", "history issues x"], "capacity": [""],
     "ccs": ["show x", "show x --turn 1", "history x", "diff x 0 1", "list", "turn x", "decide x", "store x"], "certificate": [REGION, "--key", "--verify nowhere"],
-    "checkpoint": [""], "compact": [""], "context": [""], "digest": ["run", "passes", "why memory x"], "doctor": [""], "export": ["out"],
+    "checkpoint": [""], "compact": [""], "context": [""], "diff": [REGION], "digest": ["run", "passes", "why memory x"], "doctor": [""], "export": ["out"],
     "kernel": ["status", "show agent", "patch agent {} --base 1", "diff agent 1 2", "log agent"], "log": ["", "--region " + REGION],
     "memory": ["list", "load memory x", "search word", "history memory x", "view memory x", "refs", "restore memory x", "delete memory x", "working get"],
     "object": ["show " + REGION, "list", "history " + REGION, "why " + REGION, "cycle " + REGION, "run --due", "input %s x" % REGION, "end " + REGION, "verify " + REGION, "graph " + REGION,

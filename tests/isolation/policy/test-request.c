@@ -40,7 +40,7 @@ static const struct {
         {"volume", "/etc:", "SOURCE:TARGET", REQUEST_E_BAD},
         {"volume", "/etc:ro", "SOURCE:TARGET", REQUEST_E_BAD},
         {"volume", "/etc:data", "absolute", REQUEST_E_BAD},
-        {"volume", "/etc:/data:rx", "\"rx\" is neither ro nor rw", REQUEST_E_BAD},
+        {"volume", "/etc:/data:rx", "\"rx\" is neither ro, rw, overlay", REQUEST_E_BAD},
         {"volume", "/etc:/a/../b", "\"..\"", REQUEST_E_BAD},
         {"volume", "/etc:/", "mounted over", REQUEST_E_BAD},
         {"volume", "/etc:/lethe", "Lethe's own", REQUEST_E_BAD},
