@@ -13,8 +13,8 @@
 static const char help[] =
         "Usage: lethe diff [OPTIONS] REGION\n"
         "       lethe diff [OPTIONS] --last\n\n"
-        "Shows what a run changed in a folder that it had as an overlay (-v SRC:DST:overlay): text files as a\n"
-        "unified diff, other changes as a line that begins with '#'. 'lethe apply REGION' makes it so.\n"
+        "Shows the changes of a run in a folder of an overlay (-v SRC:DST:overlay): text files as a unified diff,\n"
+        "other changes as a line that begins with '#'. 'lethe apply REGION' makes the changes.\n"
         HELP_REGION
                 HELP_STORE
                         HELP_LAST
@@ -56,7 +56,7 @@ static int diff_json(const Layer *l, const int *roots, const char *digest) {
                                                     "digest", digest, "entries", list));
 }
 
-/* Bytes of a region: on a terminal nothing of them commands it; elsewhere the diff is exact. */
+/* Bytes of a region: shown without control characters on a terminal, exact elsewhere. */
 static void diff_put(const char *text, size_t n) {
         static int terminal = -1;
 
@@ -104,7 +104,7 @@ static void diff_told(const LayerEntry *e, const char *why) {
         putchar('\n');
 }
 
-/* What the file is in the source; *ret NULL: there is no text of it. */
+/* The file in the source; *ret NULL: no text. */
 static int diff_read(int folder, const char *name, char **ret, size_t *ret_n) {
         _cleanup_close_ int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         int r = fd < 0 ? -errno : io_read_all(fd, TEXT_MAX, ret, ret_n);
