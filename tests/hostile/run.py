@@ -315,9 +315,10 @@ class Attacker:
 
     @staticmethod
     def is_never_prepared(row):
-        """What the daemon is not asked for, because it is not text, and what no pool has."""
+        """A row that the daemon is not asked for, because its words are no text, or that no pool has: a region with a terminal of its own is one."""
         text = str(row.args).encode("ascii", "backslashreplace").decode()
-        return bool(re.search("--policy|multipass|--no-serve", str(row.opts)) or "\\udc" in text or (row.skill or {}).get("release"))
+        return bool(re.search("--policy|multipass|--no-serve", str(row.opts)) or "\\udc" in text or (row.skill or {}).get("release")
+                    or (row.tty and "--no-tty" not in str(row.opts)))
 
     def region_row_once(self, row):
         if row.check == "planted-before":
