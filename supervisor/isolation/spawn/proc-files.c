@@ -135,7 +135,7 @@ bool proc_files_has(const char *path) {
 int proc_files(const Budget *b, unsigned cpus, const char *region, ProcFile ret[static PROC_FILES_MAX]) {
         int n = 0;
 
-        static_assert(ARRAY_SIZE(fixed) + ARRAY_SIZE(made) <= PROC_FILES_MAX);
+        static_assert(ARRAY_SIZE(fixed) + ARRAY_SIZE(made) <= PROC_FILES_MAX, "all files");
         for (size_t i = 0; i < ARRAY_SIZE(fixed) + ARRAY_SIZE(made); i++) {
                 const char *path = i < ARRAY_SIZE(fixed) ? fixed[i].path : made[i - ARRAY_SIZE(fixed)];
                 Buf text = {0};
