@@ -215,6 +215,10 @@ int net_range_parse(const char *text, ProxyNet *ret, Diag *reterr) {
         return 0;
 }
 
+bool net_prefix_same(const uint8_t *a, const uint8_t *b, unsigned prefix) {
+        return memcmp(a, b, prefix / 8) == 0 && (prefix % 8 == 0 || (a[prefix / 8] ^ b[prefix / 8]) >> (8 - prefix % 8) == 0);
+}
+
 const char *net_range_format(const ProxyNet *r, char out[static NET_RANGE_TEXT_MAX]) {
         char address[INET6_ADDRSTRLEN];
 

@@ -35,4 +35,6 @@ const ProxyRule *net_rule_find(const ProxyRule *rules, size_t n, const ProxyRule
 /* "10.0.0.0/8", "fd00::/8", or one address. Returns 0 or TERMS_E_BAD. */
 int net_range_parse(const char *text, ProxyNet *ret, Diag *reterr);
 #define NET_RANGE_TEXT_MAX 64
+/* Whether the first `prefix` bits of both addresses are the same. */
+bool net_prefix_same(const uint8_t *a, const uint8_t *b, unsigned prefix);
 const char *net_range_format(const ProxyNet *r, char out[static NET_RANGE_TEXT_MAX]);

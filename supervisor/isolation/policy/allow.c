@@ -89,10 +89,8 @@ int allow_merge(Merge *m, const Limits *l, const char *rule, bool closed) {
 }
 
 static bool allow_range_covers(const ProxyNet *wide, const ProxyNet *narrow) {
-        if (wide->v6 != narrow->v6 || wide->prefix > narrow->prefix || memcmp(wide->addr, narrow->addr, wide->prefix / 8) != 0)
-                return false;
-        return wide->prefix % 8 == 0 ||
-               (wide->addr[wide->prefix / 8] ^ narrow->addr[wide->prefix / 8]) >> (8 - wide->prefix % 8) == 0;
+        return wide->v6 == narrow->v6 && wide->prefix <= narrow->prefix &&
+               net_prefix_same(wide->addr, narrow->addr, wide->prefix);
 }
 
 /* A private address is kept if the region above has the address, or the row names the address. */

@@ -1,6 +1,7 @@
 #include "proxy/address.h"
 
 #include "base/util.h"
+#include "manifest/net-name.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -45,15 +46,9 @@ static const AddressRange address_ipv6[] = {
         {8, {0xff}},                    /* multicast */
 };
 
-static bool address_in(const uint8_t *addr, const uint8_t *range, unsigned prefix) {
-        if (memcmp(addr, range, prefix / 8) != 0)
-                return false;
-        return prefix % 8 == 0 || ((addr[prefix / 8] ^ range[prefix / 8]) >> (8 - prefix % 8)) == 0;
-}
-
 static bool address_in_any(const uint8_t *addr, const AddressRange *list, size_t n) {
         for (size_t i = 0; i < n; i++)
-                if (address_in(addr, list[i].addr, list[i].prefix))
+                if (net_prefix_same(addr, list[i].addr, list[i].prefix))
                         return true;
         return false;
 }
@@ -66,7 +61,7 @@ bool address_is_private(const ProxyAddress *a) {
 
 bool address_is_named(const ProxyAddress *a, const ProxyNet *nets, size_t n) {
         for (size_t i = 0; i < n; i++)
-                if (nets[i].v6 == a->v6 && address_in(a->addr, nets[i].addr, nets[i].prefix))
+                if (nets[i].v6 == a->v6 && net_prefix_same(a->addr, nets[i].addr, nets[i].prefix))
                         return true;
         return false;
 }
@@ -94,7 +89,7 @@ static bool address_inner(const ProxyAddress *a, ProxyAddress *ret) {
         if (a->v6 && memcmp(a->addr, none, sizeof(none)) == 0)
                 return false; /* ::1 and :: hold no IPv4 address */
         for (size_t i = 0; a->v6 && i < ARRAY_SIZE(forms); i++)
-                if (address_in(a->addr, forms[i].addr, forms[i].prefix)) {
+                if (net_prefix_same(a->addr, forms[i].addr, forms[i].prefix)) {
                         *ret = (ProxyAddress){};
                         memcpy(ret->addr, a->addr + forms[i].prefix / 8, 4);
                         return true;

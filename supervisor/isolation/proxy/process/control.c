@@ -1,5 +1,6 @@
 /* Runs: lethe-proxy. Messages of the supervisor, and to the supervisor. */
 #include "base/clock.h"
+#include "base/io.h"
 #include "proxy/process/state.h"
 
 #include <errno.h>
@@ -43,21 +44,14 @@ static _noreturn_ void control_close(void) {
 
 void control_read(void) {
         static uint8_t packet[PROXY_PACKET_MAX + 1] __attribute__((aligned(8)));
-        char control[CMSG_SPACE(sizeof(int))];
-        struct iovec iov = {packet, sizeof(packet)};
-        struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-        ssize_t n = recvmsg(proxy.control, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        const struct cmsghdr *c;
         ProxyHead head;
-        int fd = -1;
+        int fd;
+        ssize_t n = io_receive_fd(proxy.control, 0, packet, sizeof(packet), &fd);
 
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        if (n == -EAGAIN || n == -EINTR || n == -ETIMEDOUT)
                 return;
-        if (n < (ssize_t)sizeof(head) || m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+        if (n < (ssize_t)sizeof(head))
                 proxy_die();
-        c = CMSG_FIRSTHDR(&m);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(&fd, CMSG_DATA(c), sizeof(fd));
         memcpy(&head, packet, sizeof(head));
         if (head.size == (size_t)n && head.kind == PROXY_OPEN)
                 control_open(packet, (size_t)n, fd);

@@ -1,5 +1,6 @@
 /* Runs: lethe-proxy. The start, and the loop. */
 #include "base/clock.h"
+#include "base/io.h"
 #include "proxy/process/state.h"
 
 #include <errno.h>
@@ -107,16 +108,10 @@ static _noreturn_ void proxy_serve(void) {
 
 /* Receives the control channel of a new lethe-proxy, or -1: the supervisor is gone. */
 static int proxy_next(void) {
-        char byte, control[CMSG_SPACE(sizeof(int))];
-        struct iovec iov = {&byte, 1};
-        struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-        ssize_t n = TEMP_FAILURE_RETRY(recvmsg(PROXY_FD_CONTROL, &m, MSG_CMSG_CLOEXEC));
-        const struct cmsghdr *c = n == 1 ? CMSG_FIRSTHDR(&m) : NULL;
-        int fd = -1;
+        char byte;
+        int fd;
 
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-        return fd;
+        return io_receive_fd(PROXY_FD_CONTROL, -1, &byte, 1, &fd) == 1 ? fd : -1;
 }
 
 static void proxy_launch(void) {
