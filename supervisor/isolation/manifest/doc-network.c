@@ -1,4 +1,4 @@
-/* The members of a document that are about hosts by name (schema/manifest.md, schema/policy.md). */
+/* The members of a document about addresses, and about hosts by name (schema/manifest.md, schema/policy.md). */
 #include "base/size.h"
 #include "manifest/doc.h"
 
@@ -7,13 +7,63 @@
 #define NET_BYTES_MOST (UINT64_C(1) << 50)
 #define NET_TIME_MOST_USEC (UINT64_C(30) * 24 * 3600 * 1000000)
 #define NET_CONNECTIONS_MOST 1000000000
+#define NET_ADDRESSES_MOST 64
+
+/* The rows of an array. */
+typedef struct NetRows {
+        size_t most, size;
+        /* False after a fault: the row does not count. *ret_text, lent: the row for a message. */
+        bool (*read)(Doc *d, const Node *at, void *ret, const char **ret_text);
+        bool (*same)(const void *a, const void *b); /* NULL: a row may stand there twice */
+} NetRows;
+
+/* Owned; NULL: no array, or no memory. */
+static void *doc_net_rows(Doc *d, const Node *v, const NetRows *rows, size_t *ret_n) {
+        char *list;
+        size_t n = 0;
+
+        if (!doc_array(d, v, rows->most) || !(list = doc_rows(d, v, rows->size)))
+                return NULL;
+        for (size_t i = 0; i < json_array_size(v->v); i++) {
+                const Node *at = ITEM(v, i);
+                char *row = list + n * rows->size;
+                const char *text;
+
+                if (!rows->read(d, at, row, &text))
+                        continue;
+                for (size_t k = 0; rows->same && k < n; k++)
+                        if (rows->same(list + k * rows->size, row))
+                                doc_fault(d, at, "twice", "\"%s\" stands there twice", text);
+                n++;
+        }
+        *ret_n = n;
+        return list;
+}
+
+static bool doc_connect(Doc *d, const Node *at, void *ret, const char **ret_text) {
+        Diag message = {0};
+
+        return doc_string(d, at, 1, 128, ret_text) &&
+               doc_judge(d, net_parse(*ret_text, ret, &message), at, "address", &message);
+}
+
+static bool doc_same_connect(const void *a, const void *b) {
+        return net_same(a, b);
+}
+
+void doc_connects(Doc *d, const Node *v, NetGrant **ret, size_t *ret_n) {
+        static const NetRows rows = {NET_ADDRESSES_MOST, sizeof(NetGrant), doc_connect, doc_same_connect};
+
+        *ret = doc_net_rows(d, v, &rows, ret_n);
+}
 
 /* "HOST:PORT", or {"name": "HOST:PORT", "plain": true}. */
-static bool doc_allow(Doc *d, const Node *v, NetName *ret) {
+static bool doc_allow(Doc *d, const Node *v, void *row, const char **ret_text) {
         const bool object = json_is_object(v->v);
         const Node *name = object ? MEMBER(v, "name") : v;
         _cleanup_free_ char *text = NULL;
         bool plain = false;
+        NetName *ret = row;
         Diag message = {0};
         const char *s;
 
@@ -29,52 +79,33 @@ static bool doc_allow(Doc *d, const Node *v, NetName *ret) {
                 d->no_memory = true;
                 return false;
         }
-        return doc_judge(d, net_name_parse(text, ret, &message), name, "host-name", &message);
+        if (!doc_judge(d, net_name_parse(text, ret, &message), name, "host-name", &message))
+                return false;
+        *ret_text = ret->text;
+        return true;
+}
+
+static bool doc_same_allow(const void *a, const void *b) {
+        return net_name_same(a, b);
 }
 
 void doc_allows(Doc *d, const Node *v, NetName **ret, size_t *ret_n) {
-        NetName *list;
-        size_t n = 0;
+        static const NetRows rows = {PROXY_RULES_MAX, sizeof(NetName), doc_allow, doc_same_allow};
 
-        if (!doc_array(d, v, PROXY_RULES_MAX))
-                return;
-        list = doc_rows(d, v, sizeof(*list));
-        if (!list)
-                return;
-        for (size_t i = 0; i < json_array_size(v->v); i++) {
-                const Node *at = ITEM(v, i);
+        *ret = doc_net_rows(d, v, &rows, ret_n);
+}
 
-                if (!doc_allow(d, at, &list[n]))
-                        continue;
-                for (size_t k = 0; k < n; k++)
-                        if (net_name_same(&list[k], &list[n]))
-                                doc_fault(d, at, "twice", "\"%s\" stands there twice", list[n].text);
-                n++;
-        }
-        *ret = list;
-        *ret_n = n;
+static bool doc_range(Doc *d, const Node *at, void *ret, const char **ret_text) {
+        Diag message = {0};
+
+        return doc_string(d, at, 1, NET_RANGE_TEXT_MAX, ret_text) &&
+               doc_judge(d, net_range_parse(*ret_text, ret, &message), at, "address", &message);
 }
 
 void doc_ranges(Doc *d, const Node *v, ProxyNet **ret, size_t *ret_n) {
-        ProxyNet *list;
-        size_t n = 0;
+        static const NetRows rows = {PROXY_NETS_MAX, sizeof(ProxyNet), doc_range, NULL};
 
-        if (!doc_array(d, v, PROXY_NETS_MAX))
-                return;
-        list = doc_rows(d, v, sizeof(*list));
-        if (!list)
-                return;
-        for (size_t i = 0; i < json_array_size(v->v); i++) {
-                const Node *at = ITEM(v, i);
-                Diag message = {0};
-                const char *s;
-
-                if (doc_string(d, at, 1, NET_RANGE_TEXT_MAX, &s) &&
-                    doc_judge(d, net_range_parse(s, &list[n], &message), at, "address", &message))
-                        n++;
-        }
-        *ret = list;
-        *ret_n = n;
+        *ret = doc_net_rows(d, v, &rows, ret_n);
 }
 
 void doc_net_budget(Doc *d, const Node *network, ProxyBudget *ret) {

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CONNECTS_MAX 64
 #define POINTER_MAX 512
 
 /* Appends a key, if there is room. */
@@ -265,32 +264,6 @@ bool doc_file(Doc *d, const Node *v, char **ret_path, bool *ret_write) {
                 return false;
         *ret_write = doc_word(d, access, WORDS("read", "write"), &word) && word == 1;
         return true;
-}
-
-void doc_connects(Doc *d, const Node *v, NetGrant **ret, size_t *ret_n) {
-        NetGrant *list;
-        size_t n = 0;
-
-        if (!doc_array(d, v, CONNECTS_MAX))
-                return;
-        list = doc_rows(d, v, sizeof(*list));
-        if (!list)
-                return;
-        for (size_t i = 0; i < json_array_size(v->v); i++) {
-                const Node *at = ITEM(v, i);
-                Diag message = {0};
-                const char *s;
-
-                if (!doc_string(d, at, 1, 128, &s) ||
-                    !doc_judge(d, net_parse(s, &list[n], &message), at, "address", &message))
-                        continue;
-                for (size_t k = 0; k < n; k++)
-                        if (net_same(&list[k], &list[n]))
-                                doc_fault(d, at, "twice", "\"%s\" stands there twice", s);
-                n++;
-        }
-        *ret = list;
-        *ret_n = n;
 }
 
 void doc_words(Doc *d, const Node *v, const char *const *words, size_t most, unsigned *ret) {

@@ -6,30 +6,35 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A program inside the skill's folder, `path` relative to the folder: the file must exist and be executable. */
-int merge_skill_program(char ***argv, const Skill *s, const char *path, Diag *reterr) {
-        _cleanup_free_ char *plain = NULL, *rooted = NULL, *inside = NULL;
-        const BundleFile *f;
-        const char *shown = DIAG_QUOTED(path);
-        int r;
+int merge_skill_file(const Skill *s, const char *path, const char *said, const BundleFile **ret, char **ret_inside,
+                     Diag *reterr) {
+        _cleanup_free_ char *rooted = text_printf("/%s", path), *plain = NULL;
+        int r = rooted ? path_normalise(rooted, &plain, reterr) : -ENOMEM;
 
-        if (!(rooted = text_printf("/%s", path)))
-                return -ENOMEM;
-        r = path_normalise(rooted, &plain, reterr);
-        if (r)
+        if (r != 0)
                 return r < 0 ? r
                              : diag(reterr, GRANT_E_USAGE,
-                                    "entry \"%s\": must name a file in the skill's folder, without \"..\"", shown);
-        f = bundle_find(&s->bundle, plain + 1);
+                                    "%s: must name a file in the skill's folder, without \"..\"", said);
+        *ret = bundle_find(&s->bundle, plain + 1);
+        *ret_inside = text_printf(REGION_SKILL_DIR "%s", plain);
+        return *ret_inside ? 0 : -ENOMEM;
+}
+
+/* A program inside the skill's folder, `path` relative to the folder: the file must exist and be executable. */
+int merge_skill_program(char ***argv, const Skill *s, const char *path, Diag *reterr) {
+        _cleanup_free_ char *said = text_printf("entry \"%s\"", DIAG_QUOTED(path)), *inside = NULL;
+        const BundleFile *f;
+        int r = said ? merge_skill_file(s, path, said, &f, &inside, reterr) : -ENOMEM;
+
+        if (r != 0)
+                return r;
         if (!f)
-                return diag(reterr, GRANT_E_NOT_FOUND, "entry \"%s\": no such file in %s", shown, s->dir);
+                return diag(reterr, GRANT_E_NOT_FOUND, "%s: no such file in %s", said, s->dir);
         if (!f->link && !f->executable)
                 return diag(reterr, GRANT_E_NOT_EXECUTABLE,
-                            "entry \"%s\": not executable; make it so (chmod +x), or name its interpreter in "
-                            "lethe.json: \"entry\": {\"main\": [\"python3\", \"/skill%s\"]}",
-                            shown, plain);
-        if (!(inside = text_printf(REGION_SKILL_DIR "%s", plain)))
-                return -ENOMEM;
+                            "%s: not executable; make it so (chmod +x), or name its interpreter in "
+                            "lethe.json: \"entry\": {\"main\": [\"python3\", \"%s\"]}",
+                            said, inside);
         return strv_add(argv, inside);
 }
 

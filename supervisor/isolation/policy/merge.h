@@ -51,7 +51,11 @@ const char *merge_where(const Merge *m, const Limits *l, const char *what, char 
 #define WHERE(m, l, what) merge_where((m), (l), (what), (char[512]){0}) /* valid until the end of the block */
 /* The program and arguments of an entry, in the form of Grant.argv. Returns 0, GRANT_E_*, -ENOMEM. */
 int merge_entry(const Skill *s, const ManifestEntry *e, char ***ret_argv, Diag *reterr);
-/* The same for the file `path` of the skill, relative to the skill's folder. */
+/* A file of the skill, `path` relative to the skill's folder: its row in the bundle (NULL: there is none), and its path
+ * in the region, owned. said: the path for messages. Returns 0, GRANT_E_USAGE, -ENOMEM. */
+int merge_skill_file(const Skill *s, const char *path, const char *said, const BundleFile **ret, char **ret_inside,
+                     Diag *reterr);
+/* merge_entry() for the file `path` of the skill, relative to the skill's folder. */
 int merge_skill_program(char ***argv, const Skill *s, const char *path, Diag *reterr);
 /* The same for a skill without entries: a file that is not executable gets its interpreter, by the line "#!", else by
  * the extension. */

@@ -165,25 +165,18 @@ int merge_script_missing(const Skill *s, const char *shown, Diag *reterr) {
 }
 
 int merge_script(char ***argv, const Skill *s, const char *path, Diag *reterr) {
-        _cleanup_free_ char *plain = NULL, *rooted = NULL, *inside = NULL;
         const char *shown = DIAG_QUOTED(path);
+        _cleanup_free_ char *said = text_printf("\"%s\"", shown), *inside = NULL;
         const BundleFile *f;
         int r;
 
         /* the path in the region names the file, too */
         if (path_is_under(path, REGION_SKILL_DIR))
                 path += strlen(REGION_SKILL_DIR);
-        if (!(rooted = text_printf("/%s", path)))
-                return -ENOMEM;
-        r = path_normalise(rooted, &plain, reterr);
-        if (r)
-                return r < 0 ? r
-                             : diag(reterr, GRANT_E_USAGE,
-                                    "\"%s\": must name a file in the skill's folder, without \"..\"", shown);
-        f = bundle_find(&s->bundle, plain + 1);
+        r = said ? merge_skill_file(s, path, said, &f, &inside, reterr) : -ENOMEM;
+        if (r != 0)
+                return r;
         if (!f)
                 return merge_script_missing(s, shown, reterr);
-        if (!(inside = text_printf(REGION_SKILL_DIR "%s", plain)))
-                return -ENOMEM;
         return script_interpreter(s, f, argv, reterr) ?: strv_add(argv, inside);
 }
