@@ -19,7 +19,6 @@ static bool take_born(Ahead *a) {
         int notify = -1;
         StatusRecord r;
 
-
         if (recv(s->status, &r, sizeof(r), MSG_PEEK | MSG_DONTWAIT) != sizeof(r) ||
             (r.kind != STATUS_BORN && r.kind != STATUS_LISTENING))
                 return false;

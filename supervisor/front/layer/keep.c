@@ -205,7 +205,7 @@ static int keep_content(LayerWalk *k, int folder, const char *name, const struct
         return r;
 }
 
-/* What is no folder in the layer. base: what the source has there, or NULL. */
+/* A file, link or other path of the layer that is no folder. base: of the same path in the source, or NULL. */
 static int keep_leaf(LayerWalk *k, const KeepFolder *f, const char *name, const struct stat *st,
                      const struct stat *base,
                      bool replaced) {

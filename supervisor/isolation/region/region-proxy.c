@@ -148,7 +148,7 @@ static int proxy_lost(RegionProxy *p) {
         return -EPIPE;
 }
 
-/* One message. Returns 1, -EAGAIN, -EPIPE. */
+/* Takes a message. Returns 1, -EAGAIN, -EPIPE. */
 static int proxy_take(RegionProxy *p, Denials *denials, bool *ret_denied) {
         union {
                 ProxyHead head;

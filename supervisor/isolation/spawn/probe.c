@@ -66,7 +66,7 @@ uint64_t probe_user_limit(const char *name) {
         return (uint64_t)MAX(probe_read_number(path, 0), 0LL);
 }
 
-/* What a package put there for everybody. No pattern that a folder with keys, users or host names could have. */
+/* Folders that packages put into /etc for everybody. No pattern fits a folder with keys, users or host names. */
 bool probe_is_shown_etc(const char *name) {
         static const char *const shown[] = {"fonts", "ImageMagick-6", "ImageMagick-7", "java-*-openjdk", "libreoffice",
                                             "chromium", "chromium.d", "ghostscript", "texmf", "R", "mime.types"};

@@ -159,7 +159,7 @@ void conn_looked_up(ProxyConn *c) {
                 return;
         }
         lookup_own_addresses();
-        /* One refused address refuses the name: an answer that mixes public and private addresses is an attack or a
+        /* A refused address refuses the name: an answer that mixes public and private addresses is an attack or a
          * mistake, and the part that is used would depend on luck. */
         for (size_t i = 0; i < c->n_list; i++)
                 if (!address_is_allowed(&c->list[i], &proxy.own, proxy.nets, proxy.n_nets)) {

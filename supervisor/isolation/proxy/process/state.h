@@ -44,7 +44,7 @@ typedef struct ConnSide {
         bool watched, gone; /* gone: closed by the peer, no longer in the epoll set */
 } ConnSide;
 
-/* One direction of a tunnel. */
+/* A direction of a tunnel. */
 typedef struct ConnFlow {
         int pipe[2];
         size_t n; /* bytes in the pipe */

@@ -108,7 +108,7 @@ static int tunnel_body(ProxyConn *c) {
         return 0;
 }
 
-/* One direction. Returns false when the connection has to end. */
+/* Moves the bytes of a direction. Returns false when the connection has to end. */
 static bool tunnel_move(ConnSide *from, ConnSide *to, ConnFlow *f, bool up) {
         for (size_t moved = 0; moved < TURN && !f->shut;) {
                 ssize_t n = 0;
