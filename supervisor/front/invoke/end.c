@@ -155,15 +155,16 @@ static const char *end_layer_trouble(int e, const Diag *d) {
 /* No process of the region runs, and nothing of its scratch is overwritten yet. */
 static void end_keep_layer(Run *run) {
         Region *r = &run->region;
-        const uint64_t began = (clock_real_usec() - (clock_mono_usec() - r->go_usec)) * 1000;
         char digest[HASH_HEX_MAX];
         RegionId oldest = "";
+        uint64_t began;
         Diag d = {};
         size_t n;
         int e, k;
 
         if (!layer_wanted(r->grant) || r->go_usec == 0 || r->budget.scratch < 0 || run->store.failed)
                 return;
+        began = (clock_real_usec() - (clock_mono_usec() - r->go_usec)) * 1000;
         e = layer_keep(store_dir(run->store.db), r->id, r->grant, r->budget.scratch, began, digest, &n, &d);
         if (e != 0) {
                 log_warning("region %s: its layer is not kept: %s", r->id, end_layer_trouble(e, &d));
