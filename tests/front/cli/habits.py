@@ -120,7 +120,7 @@ def each_option_of_other_tools_has_an_answer():  # A-15
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "..", "..", "..", "supervisor", "front", "cli", "other-tools.def"), encoding="utf-8") as f:
         rows = re.findall(r'^OTHER\("([^"]+)",\s*"([^"]+)"\)$', f.read(), re.M)
-    with open(os.path.join(here, "..", "..", "..", "supervisor", "front", "cli", "cmd-run.c"), encoding="utf-8") as f:  # as getopt knows them
+    with open(os.path.join(here, "..", "..", "..", "supervisor", "front", "cli", "cmd-run-options.c"), encoding="utf-8") as f:  # as getopt knows them
         own = set(re.findall(r'OPTION(?:_FLAG)?\("([a-z-]+)"|{"([a-z-]+)", optional', f.read()))
     own = {a or b for a, b in own}
     exact, beginnings = {k: v for k, v in rows if not k.endswith("*")}, [(k[:-1], v) for k, v in rows if k.endswith("*")]
