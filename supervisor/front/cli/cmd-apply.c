@@ -2,14 +2,17 @@
 #include "cli/cmd-apply.h"
 
 #include "cli/actions.h"
+#include "cli/layer-gone.h"
 #include "cli/region-selector.h"
 #include "layer/layer.h"
 #include "policy/merge.h"
 #include "policy/policy.h"
+#include "scrub/kept.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/file.h>
 
 static const char help[] =
         "Usage: lethe apply [OPTIONS] REGION [PATH…]\n"
@@ -60,7 +63,7 @@ static int apply_end(ApplyCall *c, const char *type, size_t applied) {
         const size_t left = drop ? 0 : c->layer.n, dropped = c->layer.n - left;
         int r = apply_record(c, type, applied, left), e;
 
-        if (r == EXIT_OK && left == 0 && (e = layer_drop(store_dir(c->store), c->region)) != 0)
+        if (r == EXIT_OK && left == 0 && (e = kept_drop(store_dir(c->store), LAYER_SHELF, c->region, c->kept)) != 0)
                 return cli_fail("apply", EXIT_NOT, "the layer of region %s cannot be overwritten: %s", c->region,
                                 strerror(e < 0 ? -e : ENOENT));
         if (r != EXIT_OK || c->quiet)
@@ -169,7 +172,7 @@ int apply_after_run(const char *store, const char *region, const char *policy_or
         snprintf(c.region, sizeof(c.region), "%s", region);
         if ((r = with_store("apply", &c.o, STORE_WRITE, &c.store)) != EXIT_OK)
                 return r;
-        r = layer_open(store_dir(c.store), c.region, &c.layer, &c.kept, c.digest, &d);
+        r = layer_open(store_dir(c.store), c.region, LOCK_EX, &c.layer, &c.kept, c.digest, &d);
         if (r != 0)
                 return r == LAYER_E_NONE ? EXIT_OK
                                          : cli_fail("apply", EXIT_NOT, "%s", *d.text ? d.text : strerror(-r));
@@ -195,7 +198,9 @@ int cmd_apply(int argc, char **argv) {
                                                                   : selector_region("apply", c.store, &selector, c.region);
         if (r != EXIT_OK)
                 return r;
-        r = layer_open(store_dir(c.store), c.region, &c.layer, &c.kept, c.digest, &d);
+        r = layer_open(store_dir(c.store), c.region, LOCK_EX, &c.layer, &c.kept, c.digest, &d);
+        if (r == LAYER_E_NONE)
+                layer_gone(c.store, c.region, &d);
         if (r == LAYER_E_HALF || (r == LAYER_E_DAMAGED && c.o.value['d'])) /* a killed drop is finished by any apply */
                 return apply_end(&c, "layer.dropped", 0);
         if (r != 0)

@@ -1,5 +1,6 @@
 /* Runs: CLI. The layer that a region wrote above a folder (`-v SRC:DST:overlay`): as a unified diff, or as a list. */
 #include "base/io.h"
+#include "cli/layer-gone.h"
 #include "cli/region-selector.h"
 #include "cli/with-store.h"
 #include "layer/layer.h"
@@ -9,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/file.h>
 
 static const char help[] =
         "Usage: lethe diff [OPTIONS] REGION\n"
@@ -204,7 +206,9 @@ int cmd_diff(int argc, char **argv) {
                                                                                                        : selector_region("diff", s, &selector, region);
         if (r != EXIT_OK)
                 return r;
-        r = layer_open(store_dir(s), region, &l, &kept, digest, &d);
+        r = layer_open(store_dir(s), region, LOCK_SH, &l, &kept, digest, &d);
+        if (r == LAYER_E_NONE)
+                layer_gone(s, region, &d);
         if (r != 0)
                 return cli_refuse("diff", EXIT_NOT, r == LAYER_E_NONE ? "no_layer" : "failed", "%s",
                                   *d.text ? d.text : strerror(-r));

@@ -121,6 +121,10 @@ int cmd_doctor(int argc, char **argv) {
         probe_trial(&report, store && stat(store, &st) == 0 ? store : NULL, &namespaces, &landlock);
         tier = namespaces ? tier_name(TIER_NAMESPACES) : landlock ? tier_name(TIER_LANDLOCK) : NULL;
         runs = doctor_run(&report, store, landlock && !namespaces) && runs;
+        if (store)
+                doctor_layers(&report, store);
+        if (namespaces && runs)
+                doctor_overlay(&report, store);
         if (!runs)
                 tier = NULL;
         if (runs && o.value['p'])

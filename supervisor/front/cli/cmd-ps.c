@@ -4,6 +4,8 @@
 #include "base/size.h"
 #include "cli/with-store.h"
 #include "engine/engine.h"
+#include "layer/layer.h"
+#include "scrub/kept.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -53,39 +55,50 @@ static void ps_print_text(const RegionRow *r, bool orphan) {
                duration_format(now > since ? now - since : 0, age), r->supervisor_pid, pid, orphan ? "  orphan" : "");
 }
 
-static int ps_print_any(const RegionFacts *f, bool json, uint64_t now) {
-        char since[CLOCK_TEXT_MAX], age[SIZE_TEXT_MAX], how[64];
+/* NULL: the store keeps no layer of the region. */
+static const KeptFolder *ps_layer(const KeptList *layers, const char *region) {
+        for (size_t i = 0; i < layers->n; i++)
+                if (strcmp(layers->folders[i].region, region) == 0)
+                        return &layers->folders[i];
+        return NULL;
+}
+
+static int ps_print_any(const RegionFacts *f, const KeptList *layers, bool json, uint64_t now) {
+        const KeptFolder *layer = ps_layer(layers, f->id);
+        char since[CLOCK_TEXT_MAX], age[SIZE_TEXT_MAX], bytes[SIZE_TEXT_MAX], how[64];
 
         if (json)
                 return cli_print_item(json_pack(
-                        "{s:i, s:s, s:{s:s, s:s}, s:s, s:s, s:b, s:b, s:s*, s:o, s:s*, s:s*}", "version", 1, "region",
+                        "{s:i, s:s, s:{s:s, s:s}, s:s, s:s, s:b, s:b, s:s*, s:o, s:s*, s:s*, s:o*}", "version", 1, "region",
                         f->id, "skill", "name", f->skill, "digest", f->digest, "tier", f->tier, "since",
                         clock_format(f->allocated_usec, since), "alive", f->ended == 0, "orphan", f->orphan, "outcome",
                         *f->outcome ? f->outcome : NULL, "exit_code",
                         f->exit_code >= 0 ? json_integer(f->exit_code) : json_null(), "name", *f->name ? f->name : NULL,
-                        "parent", *f->parent ? f->parent : NULL));
+                        "parent", *f->parent ? f->parent : NULL, "layer_bytes", layer ? json_u64(layer->bytes) : NULL));
         snprintf(how, sizeof(how), f->exit_code > 0 ? "%s %d" : "%s",
                  f->orphan       ? "orphan"
                  : f->ended == 0 ? "alive"
                                  : f->outcome,
                  f->exit_code);
-        printf("%-26s  %-24s  %-10s  %10s  %-20s  %s\n", f->id, f->skill, f->tier,
+        printf("%-26s  %-24s  %-10s  %10s  %-20s  %s%s%s\n", f->id, f->skill, f->tier,
                duration_format(now > f->allocated_usec ? now - f->allocated_usec : 0, age), how,
-               *f->name ? f->name : "-");
+               *f->name ? f->name : "-", layer ? "  layer " : "", layer ? size_format(layer->bytes, bytes) : "");
         return 0;
 }
 
 /* Only signed entries are listed. */
 static int ps_print_all(Store *s, Txn *t, bool json) {
         const uint64_t now = clock_real_usec();
+        _cleanup_kept_list_ KeptList layers = {0};
         _cleanup_history_ History h = {0};
         Diag d = {0};
         int r = history_read(t, &(HistoryQuery){0}, &h, &d);
 
+        kept_list(store_dir(s), LAYER_SHELF, &layers); /* else none is shown */
         if (r == 0 && !json)
                 printf("%-26s  %-24s  %-10s  %10s  %-20s  %s\n", "REGION", "SKILL", "TIER", "AGE", "END", "NAME");
         for (size_t i = 0; r == 0 && i < h.n; i++)
-                r = ps_print_any(h.regions[i], json, now);
+                r = ps_print_any(h.regions[i], &layers, json, now);
         return r != 0 ? with_store_failed("ps", s, r, &d) : cli_done("ps", EXIT_OK);
 }
 

@@ -16,6 +16,10 @@ void doctor_surroundings(ProbeReport *r);
 bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone);
 /* Starts a lethe-proxy, and asks for a refused host. */
 void doctor_proxy(ProbeReport *r);
+/* The layers that the store keeps, beside the policy. */
+void doctor_layers(ProbeReport *r, const char *store);
+/* A trial run that writes above a folder (-v SRC:DST:overlay), and runs above the caller's folder and home. */
+void doctor_overlay(ProbeReport *r, const char *store_or_null);
 /* `lethe doctor --programs`: a small job of each class of programs, in a region: whether it runs here, with which
  * options, or what to install. Takes some seconds for each program that is there. */
 void doctor_programs(ProbeReport *r, const char *store);

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "layer/layer.h"
+#include "invoke/keep-layer.h"
 #include "scrub/teardown.h"
 #include "store/blocked-time.h"
 
@@ -148,46 +148,12 @@ static void end_leave_out_waits(const Run *run, TeardownEvidence *e) {
         e->usec -= MIN(e->store_wait_usec, e->usec);
 }
 
-static const char *end_layer_trouble(int e, const Diag *d) {
-        return *d->text ? d->text : strerror(e < 0 ? -e : EIO);
-}
-
-/* No process of the region runs, and nothing of its scratch is overwritten yet. */
-static void end_keep_layer(Run *run) {
-        Region *r = &run->region;
-        char digest[HASH_HEX_MAX];
-        RegionId oldest = "";
-        uint64_t began;
-        Diag d = {};
-        size_t n;
-        int e, k;
-
-        if (!layer_wanted(r->grant) || r->go_usec == 0 || r->budget.scratch < 0 || run->store.failed)
-                return;
-        began = (clock_real_usec() - (clock_mono_usec() - r->go_usec)) * 1000;
-        e = layer_keep(store_dir(run->store.db), r->id, r->grant, r->budget.scratch, began, digest, &n, &d);
-        if (e != 0) {
-                log_warning("region %s: its layer is not kept: %s", r->id, end_layer_trouble(e, &d));
-                e = record_layer_lost(run->store.db, r, end_layer_trouble(e, &d), &d);
-        } else if (n > 0) {
-                k = layer_oldest(store_dir(run->store.db), oldest);
-                if (k == 0 && *oldest && (k = layer_drop(store_dir(run->store.db), oldest)) != 0)
-                        *oldest = 0;
-                if (k < 0)
-                        log_warning("an older layer cannot be dropped: %s", strerror(-k));
-                e = record_layer(run->store.db, r, digest, n, oldest, &d);
-                r->layer_paths = n;
-        }
-        if (e != 0)
-                run_store_trouble(run, "the store cannot record the region's layer", e, &d);
-}
-
 RunStep end_clear(Run *run) {
         Region *r = &run->region;
         Diag d = {};
         int e;
 
-        end_keep_layer(run);
+        run_keep_layer(run);
         e = teardown_clear(r, &run->evidence, &d);
 
         if (e > 0)

@@ -326,20 +326,17 @@ int record_left(Store *s, const Region *r, const TeardownEvidence *evidence, con
                             reterr);
 }
 
-int record_layer(Store *s, const Region *r, const char *digest, size_t paths, const char *dropped, Diag *reterr) {
-        _cleanup_json_ json_t *kept = json_pack("{s:s, s:o}", "digest", digest, "paths", json_u64(paths)),
-                              *gone = json_pack("{s:s}", "reason", "as many layers are kept as may be");
-        _cleanup_txn_ Txn *t = NULL;
-        int e = !kept || !gone ? -ENOMEM : store_begin(s, true, &t, reterr);
-
-        e = e ?: engine_event(t, r->id, "layer.kept", kept, NULL);
-        if (e == 0 && *dropped)
-                e = engine_event(t, dropped, "layer.dropped", gone, NULL);
-        return store_code(e ?: store_commit(TAKE_PTR(t), reterr));
+int record_layer_kept(Store *s, const Region *r, const char *digest, size_t paths, Diag *reterr) {
+        return record_event(s, r, "layer.kept", json_pack("{s:s, s:o}", "digest", digest, "paths", json_u64(paths)), reterr);
 }
 
-int record_layer_lost(Store *s, const Region *r, const char *why, Diag *reterr) {
-        return record_event(s, r, "layer.dropped", json_pack("{s:s}", "reason", why), reterr);
+int record_layer_dropped(Store *s, const char *region, const char *why, Diag *reterr) {
+        _cleanup_json_ json_t *fields = json_pack("{s:s}", "reason", why);
+        _cleanup_txn_ Txn *t = NULL;
+        int e = fields ? store_begin(s, true, &t, reterr) : -ENOMEM;
+
+        e = e ?: engine_event(t, region, "layer.dropped", fields, NULL);
+        return store_code(e ?: store_commit(TAKE_PTR(t), reterr));
 }
 
 /* Proposals of the region, or of the callback's owner, count after exit code 0 alone (I-78). A breach has its

@@ -41,10 +41,10 @@ int record_discard(Store *s, const Region *r, Diag *reterr);
 /* region.left: the kernel does not let the region die, and the supervisor stops waiting. The row stays. Returns as
  * record_fault(). */
 int record_left(Store *s, const Region *r, const TeardownEvidence *evidence, const char *why, Diag *reterr);
-/* layer.kept: the layer's digest, and the number of its paths; dropped: the older layer that had to go, or "". */
-int record_layer(Store *s, const Region *r, const char *digest, size_t paths, const char *dropped, Diag *reterr);
-/* layer.dropped, with the reason: the region's layer is beyond a bound. */
-int record_layer_lost(Store *s, const Region *r, const char *why, Diag *reterr);
+/* layer.kept: the layer's digest, and the number of its paths. */
+int record_layer_kept(Store *s, const Region *r, const char *digest, size_t paths, Diag *reterr);
+/* layer.dropped, with the reason: the layer is beyond a bound, or beyond the policy. region: of the layer. */
+int record_layer_dropped(Store *s, const char *region, const char *why, Diag *reterr);
 /* In one transaction: region.cancelled and region.denied where they apply, the dispatch's writes to memory or
  * memory.discarded (dispatch.h), slot.written or slot.discarded, region.released, invocation.ended. Sets the positions
  * in r. dispatch: the region's, or NULL; object: as for record_start(), whose outcome comes last. ret_rest: as in

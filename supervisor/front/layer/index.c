@@ -1,11 +1,9 @@
 #include "layer/layer.h"
 
-#include "base/dirents.h"
 #include "base/io.h"
-#include "scrub/scratch.h"
+#include "scrub/kept.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -194,29 +192,25 @@ int layer_parse(const char *text, size_t n, Layer *ret) {
         return 0;
 }
 
-static int layer_folder(const char *store_dir, const char *prefix, const char *region) {
-        _cleanup_free_ char *path = text_printf("%s/layers/%s%s", store_dir, prefix, region);
-        int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-
-        return !path ? -ENOMEM : fd >= 0   ? fd
-                         : errno == ENOENT ? -ENOENT
-                                           : -errno;
-}
-
-int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_fd, char digest[static HASH_HEX_MAX],
-               Diag *reterr) {
-        _cleanup_close_ int fd = layer_folder(store_dir, "", region);
+int layer_open(const char *store_dir, const char *region, int lock, Layer *ret, int *ret_fd,
+               char digest[static HASH_HEX_MAX], Diag *reterr) {
         _cleanup_free_ char *text = NULL;
         size_t n;
-        int r;
+        int fd = kept_open(store_dir, LAYER_SHELF, region, lock), r;
 
+        *digest = 0;
         if (fd == -ENOENT)
                 return diag(reterr, LAYER_E_NONE, "no layer of region %s is kept: it changed nothing, or its layer was "
                                                   "applied or dropped (events layer.* of 'lethe log')",
                             region);
-        r = fd < 0 ? fd : io_read_file(fd, "index", LAYER_INDEX_MAX, &text, &n);
+        if (fd < 0)
+                return diag(reterr, fd, "the layer of region %s cannot be opened: %s", region,
+                            fd == -EBUSY ? "another lethe works with it" : strerror(-fd));
+        *ret_fd = fd;
+        r = io_read_file(fd, "index", LAYER_INDEX_MAX, &text, &n);
         if (r == -ENOENT)
-                return diag(reterr, LAYER_E_HALF, "the layer of region %s was being overwritten; fix: lethe apply --drop %s",
+                return diag(reterr, LAYER_E_HALF, "the layer of region %s was being overwritten; fix: lethe apply --drop "
+                                                  "%s",
                             region, region);
         if (r < 0)
                 return diag(reterr, r, "the layer of region %s cannot be read: %s", region, strerror(-r));
@@ -224,47 +218,5 @@ int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_f
         if (r == LAYER_E_DAMAGED || (r == 0 && strcmp(ret->region, region) != 0))
                 return diag(reterr, LAYER_E_DAMAGED, "the index of the layer of region %s is damaged", region);
         hash_hex(text, n, digest);
-        *ret_fd = r == 0 ? TAKE_FD(fd) : -1;
         return r;
-}
-
-static int layer_wipe(const char *store_dir, const char *prefix, const char *region) {
-        _cleanup_free_ char *path = text_printf("%s/layers/%s%s", store_dir, prefix, region);
-        _cleanup_close_ int fd = layer_folder(store_dir, prefix, region);
-        ScratchWiped said = {0};
-        int r;
-
-        if (fd < 0 || !path)
-                return fd == -ENOENT ? LAYER_E_NONE : fd < 0 ? fd
-                                                             : -ENOMEM;
-        r = scratch_wipe(fd, 1, &(ScratchSum){0}, &said);
-        return r < 0 ? r : rmdir(path) < 0 ? -errno
-                                           : 0;
-}
-
-int layer_drop(const char *store_dir, const char *region) {
-        return layer_wipe(store_dir, "", region);
-}
-
-int layer_drop_new(const char *store_dir, const char *region) {
-        return layer_wipe(store_dir, LAYER_NEW, region);
-}
-
-int layer_oldest(const char *store_dir, char ret[static REGION_ID_MAX]) {
-        _cleanup_free_ char *path = text_printf("%s/layers", store_dir);
-        _cleanup_closedir_ DIR *all = path ? opendir(path) : NULL;
-        const struct dirent *e;
-        RegionId oldest = "";
-        size_t n = 0;
-
-        if (!all)
-                return path ? -errno : -ENOMEM;
-        while ((e = readdir(all)))
-                if (region_id_valid(e->d_name)) { /* an id begins with its time */
-                        n++;
-                        if (!*oldest || strcmp(e->d_name, oldest) < 0)
-                                memcpy(oldest, e->d_name, sizeof(oldest));
-                }
-        strcpy(ret, n > LAYER_KEPT_MAX ? oldest : "");
-        return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/dirents.h"
 #include "base/io.h"
 #include "schema/launch.h"
+#include "scrub/kept.h"
 #include "scrub/wipe.h"
 
 #include <errno.h>
@@ -371,30 +372,22 @@ static int keep_all(LayerWalk *k, const Grant *g, int scratch, char ret_digest[s
 
 int layer_keep(const char *store_dir, const char *region, const Grant *g, int scratch, uint64_t began,
                char ret_digest[static HASH_HEX_MAX], size_t *ret_n, Diag *reterr) {
-        _cleanup_free_ char *all = text_printf("%s/layers", store_dir),
-                            *path = text_printf("%s/layers/" LAYER_NEW "%s", store_dir, region),
-                            *whole = text_printf("%s/layers/%s", store_dir, region);
         LayerWalk *k = calloc(1, sizeof(*k));
         int r;
 
         *ret_n = 0;
-        if (!k || !all || !path || !whole) {
-                free(k);
+        if (!k)
                 return -ENOMEM;
-        }
-        *k = (LayerWalk){.out = -1, .began = began, .left = g->budget.scratch_bytes, .reterr = reterr};
+        *k = (LayerWalk){.began = began, .left = g->budget.scratch_bytes, .reterr = reterr};
         snprintf(k->layer.region, sizeof(k->layer.region), "%s", region);
-        if ((mkdir(all, 0700) < 0 && errno != EEXIST) || mkdir(path, 0700) < 0 ||
-            (k->out = open(path, FOLDER_FLAGS)) < 0)
-                r = -errno;
-        else
-                r = keep_all(k, g, scratch, ret_digest);
-        if (r == 0 && k->layer.n > 0 && rename(path, whole) < 0)
-                r = -errno;
+        k->out = kept_begin(store_dir, LAYER_SHELF, region);
+        r = k->out < 0 ? k->out : keep_all(k, g, scratch, ret_digest);
+        if (r == 0 && k->layer.n > 0)
+                r = kept_complete(store_dir, LAYER_SHELF, region, k->out, g->budget.scratch_bytes - k->left);
         *ret_n = r == 0 ? k->layer.n : 0;
-        if (*ret_n == 0 && k->out >= 0)
-                layer_drop_new(store_dir, region);
         closep(&k->out);
+        if (*ret_n == 0)
+                kept_drop_new(store_dir, LAYER_SHELF, region);
         layer_deinit(&k->layer);
         free(k);
         return r;

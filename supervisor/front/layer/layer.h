@@ -4,7 +4,7 @@
  *  STORE/layers/REGION/index    a line for each changed path (layer_parse())
  *  STORE/layers/REGION/N        the content of the file whose entry has the number N
  *
- * until the layer is applied to the folders or dropped. Then its files are overwritten. */
+ * until the layer is applied to the folders or dropped (scrub/kept.h). Then its files are overwritten. */
 #pragma once
 
 #include "base/buf.h"
@@ -18,9 +18,8 @@
 #define LAYER_ENTRIES_MAX 100000
 #define LAYER_INDEX_MAX (64U << 20)
 #define LAYER_DEPTH_MAX 64 /* folders inside each other */
-#define LAYER_KEPT_MAX 64  /* kept layers of a store; the oldest is dropped for a further one */
 #define LAYER_VOLUMES_MAX 64
-#define LAYER_NEW ".new-" /* prefix of the folder's name until the layer is complete */
+#define LAYER_SHELF "layers" /* of scrub/kept.h */
 
 enum {
         LAYER_E_BOUND = 1, /* the layer is beyond a bound: it is not kept; message names the bound */
@@ -75,17 +74,10 @@ int layer_keep(const char *store_dir, const char *region, const Grant *g, int sc
 int layer_text(const Layer *l, Buf *ret);
 int layer_parse(const char *text, size_t n, Layer *ret);
 
-/* Opens a kept layer: *ret_fd its folder, owned; digest: of the index. Returns 0, LAYER_E_NONE, LAYER_E_DAMAGED,
- * -errno. */
-int layer_open(const char *store_dir, const char *region, Layer *ret, int *ret_fd, char digest[static HASH_HEX_MAX],
-               Diag *reterr);
-/* Overwrites and removes a kept layer. Returns 0, LAYER_E_NONE, -errno. */
-int layer_drop(const char *store_dir, const char *region);
-/* The same for a layer that was not read to its end, because of an error or the supervisor's death. */
-int layer_drop_new(const char *store_dir, const char *region);
-/* The oldest kept layer, when there are more than LAYER_KEPT_MAX; else "". Returns 0 or -errno. */
-int layer_oldest(const char *store_dir, char ret[static REGION_ID_MAX]);
-
+/* Opens a kept layer: *ret_fd its folder, owned, open for LAYER_E_HALF and LAYER_E_DAMAGED, too; lock: as for
+ * kept_open(); digest: of the index. Returns 0, LAYER_E_NONE, LAYER_E_HALF, LAYER_E_DAMAGED, -errno. */
+int layer_open(const char *store_dir, const char *region, int lock, Layer *ret, int *ret_fd,
+               char digest[static HASH_HEX_MAX], Diag *reterr);
 typedef enum LayerState {
         LAYER_READY,
         LAYER_DONE,     /* the path is already as in the layer */

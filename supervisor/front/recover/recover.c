@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "prefork/groups.h"
 #include "layer/layer.h"
+#include "scrub/kept.h"
 #include "invoke/receipt.h"
 #include "invoke/callbacks.h"
 #include "engine/engine.h"
@@ -163,8 +164,10 @@ static int recover_clear(Store *s, const RegionRow *row, TeardownEvidence *ret, 
                         return diag(reterr, e, "region %s: control group cannot be removed: %s", row->region,
                                     strerror(-e));
         }
-        if (e == 0 && (e = layer_drop_new(store_dir(s), row->region)) == LAYER_E_NONE)
-                e = 0;
+        if (e == 0) {
+                e = kept_drop_new(store_dir(s), LAYER_SHELF, row->region);
+                e = e == KEPT_E_NONE || e == -EBUSY ? 0 : e; /* kept_list() drops the rest of a maker that still dies */
+        }
         return e == 0 ? recover_remove_scratch(s, row, reterr) : e;
 }
 

@@ -21,6 +21,7 @@ typedef struct GrantMember {
 /* The rights, which equal grants have in common; further rights are arrays of structs. */
 static const GrantMember grant_rights[] = {
         VALUE(client), VALUE(budget), VALUE(min_tier), VALUE(tier), VALUE(uids), VALUE(max_regions), VALUE(session_idle_usec),
+        VALUE(layers),
         VALUE(max_of_skill), TEXT(skill_name), TEXT(skill_digest), TEXT(skill_dir), TEXT(skill_folder),
         TEXT(program), TEXT(program_copy), TEXT(program_link), TEXT(program_end), TEXT(workdir), TEXT(interpreter),
         VALUE(program_granted), VALUE(program_loose), LIST(preload), LIST(sub_skills), LIST(resources),

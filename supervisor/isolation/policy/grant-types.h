@@ -80,6 +80,7 @@ typedef struct Grant {
         char **reads, **writes; /* slot names, NULL-terminated */
         json_t *slots;        /* object name -> JSON Schema that the manifest defines; may be NULL */
         uint64_t max_regions;   /* policy: regions alive at once in the store; 0: no limit */
+        KeepPolicy layers;      /* policy: layers that the store keeps */
         UidRange uids;          /* policy: user ids of the host for regions, where the supervisor is root */
         uint64_t max_of_skill;  /* policy: regions of this skill alive at once; 0: no separate limit */
         Trace trace;          /* of the invocation, when the caller is traced; TRACEPARENT is in env */

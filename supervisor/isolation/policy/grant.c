@@ -253,6 +253,7 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
                 return r;
         g.program_loose = !s && (q->program.loose || (q->program.link_loose && g.min_tier == TIER_LANDLOCK));
         g.max_regions = p->max_regions;
+        g.layers = p->layers;
         g.uids = p->region_uids;
         g.max_of_skill = s ? policy_concurrency(p, s->md.name) : 0;
         *ret = g;

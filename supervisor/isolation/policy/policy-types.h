@@ -71,6 +71,11 @@ typedef struct PoolPolicy {
         uint64_t idle_usec;      /* waiting time before a region is given up */
 } PoolPolicy;
 
+/* What the store keeps of dead regions (scrub/kept.h). */
+typedef struct KeepPolicy {
+        uint64_t number, age_usec, bytes; /* at most; the oldest is dropped first */
+} KeepPolicy;
+
 /* A user, besides the supervisor's own, that `lethe serve` serves. */
 typedef struct ClientPolicy {
         uid_t uid;
@@ -121,6 +126,7 @@ typedef struct Policy {
         UidRange region_uids;
         PoolPolicy pools;
         ObjectsPolicy objects;
+        KeepPolicy layers;       /* what regions wrote above folders of the host (front/layer) */
         ClientPolicy *clients;
         size_t n_clients;
         DigestPolicy *digest;    /* n_digest 0: a pass does nothing by itself */

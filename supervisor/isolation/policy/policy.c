@@ -23,6 +23,10 @@
 #define POLICY_MAX_SESSIONS_STANDARD 512
 #define POLICY_POOL_MEMORY_STANDARD (256ULL << 20)
 #define POLICY_POOL_IDLE_STANDARD 300000000ULL
+#define POLICY_LAYERS_MOST 1000
+#define POLICY_LAYERS_STANDARD 64
+#define POLICY_LAYERS_AGE_STANDARD (720 * 3600000000ULL)
+#define POLICY_LAYERS_BYTES_STANDARD (4ULL << 30)
 #define SYSTEM_POLICY "/etc/lethe/policy.json"
 
 static void policy_limits_deinit(Limits *l) {
@@ -181,7 +185,7 @@ static void policy_read_numbers(Doc *d, const Node *v, uint64_t least, uint64_t 
 }
 
 /* A size or a time, in the form of the given member of a budget, and never "none". */
-static void policy_read_budget_member(Doc *d, const Node *v, const char *member, uint64_t *ret) {
+static void policy_read_budget_member(Doc *d, const Node *v, const char *member, const char *rule, uint64_t *ret) {
         Diag message = {0};
 
         for (size_t i = 0; v->v && i < BUDGET_FIELDS; i++) {
@@ -189,7 +193,7 @@ static void policy_read_budget_member(Doc *d, const Node *v, const char *member,
 
                 f.may_be_none = false;
                 if (strcmp(f.name, member) == 0)
-                        doc_judge(d, budget_parse_json(&f, v->v, ret, &message), v, "pool", &message);
+                        doc_judge(d, budget_parse_json(&f, v->v, ret, &message), v, rule, &message);
         }
 }
 
@@ -202,8 +206,18 @@ static void policy_read_pool(Doc *d, const Node *v, Policy *p) {
                 doc_fault(d, v, "required",
                           "\"skills\" is required: for which ones regions are prepared, and how many");
         policy_read_numbers(d, skills, 0, POLICY_POOL_MOST, true, p);
-        policy_read_budget_member(d, MEMBER(v, "memory"), "memory", &p->pools.memory_bytes);
-        policy_read_budget_member(d, MEMBER(v, "idle"), "wall", &p->pools.idle_usec);
+        policy_read_budget_member(d, MEMBER(v, "memory"), "memory", "pool", &p->pools.memory_bytes);
+        policy_read_budget_member(d, MEMBER(v, "idle"), "wall", "pool", &p->pools.idle_usec);
+}
+
+static void policy_read_layers(Doc *d, const Node *v, KeepPolicy *ret) {
+        static const DurationRule age = {3600000000ULL, 87600 * 3600000000ULL, "layers-age", "1h to 87600h"};
+
+        if (!doc_fields(d, v, WORDS("keep", "age", "bytes")))
+                return;
+        doc_count(d, MEMBER(v, "keep"), 1, POLICY_LAYERS_MOST, &ret->number);
+        doc_duration(d, MEMBER(v, "age"), &age, &ret->age_usec);
+        policy_read_budget_member(d, MEMBER(v, "bytes"), "scratch", "layers", &ret->bytes);
 }
 
 static void policy_read_client_skills(Doc *d, const Node *v, ClientPolicy *c) {
@@ -303,7 +317,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
 
         doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions",
                                "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds",
-                               "objects"));
+                               "objects", "layers"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         policy_read_limits(d, j, &p->limits);
         doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
@@ -314,6 +328,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         policy_read_clients(d, MEMBER(j, "clients"), p);
         policy_read_digest(d, MEMBER(j, "digest"), p);
         policy_read_objects(d, MEMBER(j, "objects"), &p->objects);
+        policy_read_layers(d, MEMBER(j, "layers"), &p->layers);
         policy_read_skills(d, MEMBER(j, "skills"), p);
 }
 
@@ -326,7 +341,8 @@ static Policy *policy_new(const char *text, size_t n) {
         *p = (Policy){.max_regions = POLICY_MAX_REGIONS_STANDARD,
                       .max_sessions = POLICY_MAX_SESSIONS_STANDARD,
                       .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD},
-                      .objects = policy_objects_standard()};
+                      .objects = policy_objects_standard(),
+                      .layers = {POLICY_LAYERS_STANDARD, POLICY_LAYERS_AGE_STANDARD, POLICY_LAYERS_BYTES_STANDARD}};
         snprintf(p->ref, sizeof(p->ref), "sha256:%s", hash_hex(text, n, hex));
         return p;
 }

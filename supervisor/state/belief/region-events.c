@@ -122,7 +122,8 @@ int region_events_next(RegionEvents *e, uint64_t *ret_seq, Bytes *ret_entry, jso
                 if (o) {
                         const json_t *type = json_object_get(o, "type");
 
-                        e->over = json_text_is(type, "invocation.ended") || json_text_is(type, "region.refused");
+                        e->over = !e->beyond_end &&
+                                  (json_text_is(type, "invocation.ended") || json_text_is(type, "region.refused"));
                         *ret_o = o;
                         return 0;
                 }

@@ -16,6 +16,7 @@ typedef struct RegionEvents {
         char region[REGION_ID_MAX];
         uint64_t size;  /* of the ledger */
         uint64_t first; /* number of the region's first event */
+        bool beyond_end; /* set by the caller: events after the end of the invocation are given, too */
         bool over;      /* the last event was given */
 } RegionEvents;
 #define REGION_EVENTS_NULL ((RegionEvents){0})

@@ -3,6 +3,7 @@
 
 usage: overlay.py LETHE root|user
 """
+import fcntl
 import json
 import os
 import shutil
@@ -194,6 +195,39 @@ def beyond_a_bound_nothing_is_kept():  # A-16
     drop(region)
     region = layered("for f in 1 2 3; do truncate -s 50m $f; done", "--scratch", "100m", "--file-size", "60m")  # holes count
     same(lethe("diff", region).code, 1)
+    same(lethe("verify").code, 0)
+
+
+@case
+def by_policy_the_oldest_goes_and_diff_says_so():  # A-16
+    source(a="1\n")
+    path = os.path.join(DIR, "keep.policy")
+    with open(path, "w") as f:
+        json.dump({"version": 1, "layers": {"keep": 2, "bytes": "1m"}}, f)
+    regions = [layered("echo %d > a" % i, "--policy", path) for i in (7, 8, 9)]
+    same(sorted(os.listdir(LAYERS)), sorted(regions[1:]))
+    dropped = [e for e in log("--type", "layer.dropped") if e["region"] == regions[0]]
+    same([e["reason"] for e in dropped], ["number"])
+    for verb in ("diff", "apply"):
+        r = lethe(verb, regions[0])
+        check(r.code == 1 and b"was dropped at" in r.err and b"(number)" in r.err, r)
+    r = lethe("ps", "-a", "--json")
+    kept = {e["region"]: e.get("layer_bytes") for e in map(json.loads, r.out.splitlines())}
+    same([kept[r] for r in regions], [None, 2, 2])
+    big = layered("head -c 1048576 /dev/zero > b", "--policy", path)  # the newest stays, whatever it has
+    same(os.listdir(LAYERS), [big])
+    same([e["reason"] for e in log("--type", "layer.dropped") if e["region"] in regions[1:]], ["number", "bytes"])
+    checks = [c for c in json.loads(lethe("doctor", "--json").out)["checks"] if c["name"] in ("layers", "overlay")]
+    check(checks[0]["value"].startswith("1 of at most 64 kept, 1 MiB") and checks[1]["status"] == "ok" and checks[1]["value"].startswith("works above"), checks)
+    with subprocess.Popen(["/bin/sleep", "1000"], pass_fds=[lock := os.open(os.path.join(LAYERS, big), os.O_RDONLY)]) as p:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        r = lethe("apply", big)
+        check(r.code == 1 and b"another lethe works with it" in r.err, r)
+        p.kill()
+    os.close(lock)
+    same(lethe("apply", big).code, 0)  # the positive control
+    r = lethe("diff", big)
+    check(r.code == 1 and b"was applied at" in r.err, r)
     same(lethe("verify").code, 0)
 
 

@@ -26,6 +26,12 @@ static const Document documents[] = {
         AT("files", "[{\"path\":\"/\",\"access\":\"read\"},{\"path\":\"/srv/../srv-not\",\"access\":\"read\"}]", "/files/1/path"),
         AT("files", "[{\"path\":\"/nowhere/at/all\",\"access\":\"write\"}]", NULL),
         AT("max_regions", "1", NULL),
+        /* */
+        AT("layers", "{}", NULL),
+        AT("layers", "{\"keep\": 1, \"age\": \"1h\", \"bytes\": \"1g\"}", NULL),
+        AT("layers", "{\"keep\": 0}", "/layers/keep"),
+        BEYOND("layers", "{\"age\": \"1m\"}", "/layers/age"),
+        BEYOND("layers", "{\"bytes\": \"none\"}", "/layers/bytes"),
         /* I-85 */
         AT("max_sessions", "1", NULL),
         AT("max_sessions", "100000", NULL),
