@@ -11,17 +11,24 @@ import time
 PIECE = 1 << 20
 TOTAL = 256 << 20
 CONNECTIONS = 300
+EXCHANGES = 3000
+SMALL = 100
 
 
 def _server():
-    """A process that sends TOTAL bytes to whoever sends a byte, and closes what is closed; its pid and port."""
+    """A process that sends TOTAL bytes to whoever sends a byte, answers each SMALL bytes with as many, and closes what is closed; its pid and port."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
     data = os.memfd_create("bench")
     os.truncate(data, PIECE)
 
     def one(s):
         with s:
-            if not s.recv(1):
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            first = s.recv(SMALL)
+            if len(first) != 1:
+                while first:
+                    s.sendall(first)
+                    first = s.recv(SMALL)
                 return
             for _ in range(TOTAL // PIECE):
                 sent = 0
@@ -78,6 +85,17 @@ def _bytes(port, through):
         return TOTAL / (time.perf_counter() - began)
 
 
+def _exchanges(port, through):
+    with _dial(port, through) as s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        began = time.perf_counter()
+        for _ in range(EXCHANGES):
+            s.sendall(bytes(SMALL))
+            if len(s.recv(SMALL, socket.MSG_WAITALL)) != SMALL:
+                raise SystemExit("the tunnel ended early")
+        return EXCHANGES / (time.perf_counter() - began)
+
+
 def _connections(port, through):
     began = time.perf_counter()
     for _ in range(CONNECTIONS):
@@ -88,16 +106,17 @@ def _connections(port, through):
 
 
 def proxy(args, work):
-    """Bytes and connections a second, direct and through lethe-proxy, in turns; the median of the ratios."""
+    """Bytes, small exchanges and connections a second, direct and through lethe-proxy, in turns; the median of the ratios."""
     server, port = _server()
     process, channel, through = _proxy(args.build, port)
     rows = []
     try:
-        for name, measure, unit in (("bytes", _bytes, 1e6), ("connections", _connections, 1)):
+        for name, title, measure, unit in (("bytes", "MB a second", _bytes, 1e6), ("exchanges", "exchanges a second", _exchanges, 1),
+                                           ("connections", "connections a second", _connections, 1)):
             turns = [(measure(port, None), measure(port, through)) for _ in range(max(3, args.n // 20))]
             direct, tunnel = (statistics.median(t[i] for t in turns) / unit for i in (0, 1))
             ratio = statistics.median(t[1] / t[0] for t in turns)
-            print("%-24s %10.0f direct  %10.0f through lethe-proxy  ratio %.2f" % ("MB a second" if name == "bytes" else "connections a second", direct, tunnel, ratio))
+            print("%-24s %10.0f direct  %10.0f through lethe-proxy  ratio %.2f" % (title, direct, tunnel, ratio))
             rows.append({"name": name, "direct": direct, "proxy": tunnel, "ratio": round(ratio, 3)})
     finally:
         channel.close()

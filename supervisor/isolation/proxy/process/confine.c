@@ -93,8 +93,6 @@ static const int confine_calls[] = {
         SCMP_SYS(readv),
         SCMP_SYS(writev),
         SCMP_SYS(close),
-        SCMP_SYS(splice),
-        SCMP_SYS(pipe2),
         SCMP_SYS(fcntl),
         SCMP_SYS(openat),
         SCMP_SYS(open),

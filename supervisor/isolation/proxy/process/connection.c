@@ -24,7 +24,6 @@ static ProxyConn *conn_new(int fd) {
         }
         c->client = (ConnSide){.conn = c, .fd = fd};
         c->server = (ConnSide){.conn = c, .fd = -1};
-        c->up.pipe[0] = c->up.pipe[1] = c->down.pipe[0] = c->down.pipe[1] = -1;
         c->out.max = c->head.max = HTTP_HEAD_MAX * 2;
         c->began = clock_mono_usec();
         c->deadline = c->began + REQUEST_USEC;
@@ -273,10 +272,7 @@ static void conn_request_socks(ProxyConn *c) {
 static void conn_tunnel(ProxyConn *c) {
         c->state = CONN_TUNNEL;
         c->deadline = proxy.budget.usec > 0 ? c->began + proxy.budget.usec : UINT64_MAX;
-        if (!tunnel_open(c)) {
-                conn_end(c, PROXY_WHY_UNREACHED);
-                return;
-        }
+        tunnel_open(c);
         tunnel_pump(c);
 }
 
@@ -374,6 +370,7 @@ static void conn_step(ProxyConn *c, ConnSide *s) {
 }
 
 void conn_event(ProxyConn *c, ConnSide *s, uint32_t events) {
+        s->ready |= (events & ~(uint32_t)EPOLLOUT) != 0;
         if (events & (EPOLLERR | EPOLLHUP)) {
                 const bool client = s == &c->client;
 

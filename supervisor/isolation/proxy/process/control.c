@@ -36,6 +36,7 @@ static _noreturn_ void control_close(void) {
         for (ProxyConn *c = proxy.conns; c; c = c->next_conn)
                 if (c->state != CONN_OVER)
                         conn_end(c, PROXY_WHY_ENDED);
+        tunnel_wipe();
         proxy.sums.head = (ProxyHead){PROXY_SUMS, sizeof(proxy.sums)};
         /* ENDs that the supervisor has not read may fill the channel; the supervisor reads now, or is gone. */
         send(proxy.control, &proxy.sums, sizeof(proxy.sums), MSG_NOSIGNAL);

@@ -14,7 +14,7 @@
 
 #define EVENTS 64
 #define TICK_MS 250
-#define FILES_MAX (32 + 6 * PROXY_CONNECTIONS_MAX + 64)
+#define FILES_MAX (32 + 2 * PROXY_CONNECTIONS_MAX + 64)
 
 Proxy proxy = {.control = PROXY_FD_CONTROL, .epoll = -1, .listener = -1};
 

@@ -6,7 +6,7 @@
  *   connection.c  the life of a connection: request -> look-up -> connect -> hello -> tunnel
  *   answer.c    the answers to a region
  *   lookup.c    names become addresses (c-ares)
- *   tunnel.c    bytes of a connection, both ways, by splice(2) */
+ *   tunnel.c    bytes of a connection, both ways */
 #pragma once
 
 #include "base/util.h"
@@ -42,12 +42,14 @@ typedef struct ConnSide {
         int fd;
         uint32_t events;    /* as epoll has them */
         bool watched, gone; /* gone: closed by the peer, no longer in the epoll set */
+        bool ready;         /* in a tunnel: there may be bytes, or the end, to read */
 } ConnSide;
 
+typedef struct TunnelPiece TunnelPiece;
 /* A direction of a tunnel. */
 typedef struct ConnFlow {
-        int pipe[2];
-        size_t n; /* bytes in the pipe */
+        TunnelPiece *piece;   /* bytes that wait to be sent; or NULL */
+        size_t n, sent; /* bytes of the piece; of these, sent */
         bool end, shut;
         uint64_t bytes;
 } ConnFlow;
@@ -135,9 +137,11 @@ void answer_connected(ProxyConn *c);
 void answer_refused(ProxyConn *c, ProxyWhy why, const char *rule);
 
 /* tunnel.c */
-bool tunnel_open(ProxyConn *c);
+void tunnel_open(ProxyConn *c);
 /* Keeps the part of `in` that belongs to the request's body. Returns false for a broken body. */
 bool tunnel_frame(ProxyConn *c);
 void tunnel_close(ProxyConn *c);
+/* Overwrites the bytes that passed through, when no tunnel is open. */
+void tunnel_wipe(void);
 /* Moves bytes without waiting. */
 void tunnel_pump(ProxyConn *c);

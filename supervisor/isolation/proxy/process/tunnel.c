@@ -1,28 +1,63 @@
-/* Runs: lethe-proxy. The bytes of a connection, both ways. They go from socket to socket through a pipe, and are never
- * copied into the process; a plain request's body alone is read, to find the end of the body. A side that does not read
- * holds back a single connection. */
+/* Runs: lethe-proxy. The bytes of a connection, both ways: read into a piece of memory, and sent. A copy of a large warm
+ * piece takes less processor time than splice(2), which handles each page by itself; and pipes are limited for each user,
+ * hence for all regions together. A side that does not read holds back a single connection. */
 #include "proxy/process/state.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define PIECE (256 * 1024)
-#define TURN (4 * PIECE) /* bytes of a direction before the turn of another connection */
+#define PIECE (1U << 20)
+#define SMALL 65536
+#define LARGE_MAX 8      /* pieces of PIECE bytes at once; more connections that wait to send have SMALL ones */
+#define TURN (2 * PIECE) /* bytes of a direction before the turn of another connection */
 
-bool tunnel_open(ProxyConn *c) {
-        if (pipe2(c->up.pipe, O_CLOEXEC | O_NONBLOCK) < 0 || pipe2(c->down.pipe, O_CLOEXEC | O_NONBLOCK) < 0)
-                return false;
-        fcntl(c->down.pipe[1], F_SETPIPE_SZ, PIECE); /* or as the kernel made it */
-        return true;
+/* Bytes on their way. */
+struct TunnelPiece {
+        size_t size, used; /* used: the most bytes that were ever in the piece */
+        uint8_t bytes[];
+};
+
+static TunnelPiece *tunnel_spare; /* PIECE bytes, warm, for the next read */
+static unsigned tunnel_n_large;
+
+static TunnelPiece *tunnel_take_piece(void) {
+        const size_t size = tunnel_n_large < LARGE_MAX ? PIECE : SMALL;
+        TunnelPiece *p = TAKE_PTR(tunnel_spare);
+
+        if (!p && (p = malloc(sizeof(*p) + size))) {
+                *p = (TunnelPiece){.size = size};
+                tunnel_n_large += size == PIECE;
+        }
+        return p;
+}
+
+static void tunnel_free_piece(TunnelPiece *p) {
+        if (!p)
+                return;
+        tunnel_n_large -= p->size == PIECE;
+        explicit_bzero(p->bytes, p->used);
+        free(p);
+}
+
+static void tunnel_give_piece(TunnelPiece **piece) {
+        if (*piece && !tunnel_spare && (*piece)->size == PIECE)
+                tunnel_spare = TAKE_PTR(*piece);
+        tunnel_free_piece(TAKE_PTR(*piece));
+}
+
+void tunnel_open(ProxyConn *c) {
+        c->client.ready = c->server.ready = true;
 }
 
 void tunnel_close(ProxyConn *c) {
-        for (int i = 0; i < 2; i++) {
-                closep(&c->up.pipe[i]);
-                closep(&c->down.pipe[i]);
-        }
+        tunnel_give_piece(&c->up.piece);
+        tunnel_give_piece(&c->down.piece);
+}
+
+void tunnel_wipe(void) {
+        tunnel_free_piece(TAKE_PTR(tunnel_spare));
 }
 
 /* The bytes that the region's budget still has; at most `most`. */
@@ -108,38 +143,53 @@ static int tunnel_body(ProxyConn *c) {
         return 0;
 }
 
+/* Reads a piece. Returns false when the connection has to end. */
+static bool tunnel_read(ConnSide *from, ConnFlow *f, bool up) {
+        size_t room = tunnel_room(PIECE);
+        ssize_t n;
+
+        if (room == 0 || !(f->piece = f->piece ?: tunnel_take_piece()))
+                return false;
+        room = MIN(room, f->piece->size);
+        n = TEMP_FAILURE_RETRY(recv(from->fd, f->piece->bytes, room, MSG_DONTWAIT));
+        /* A closed peer gives no events any more, and is read to its end. */
+        from->ready = n > 0 && ((size_t)n == room || from->gone);
+        if (n < 0)
+                return errno == EAGAIN;
+        f->end = n == 0;
+        f->sent = 0;
+        f->n = (size_t)n;
+        f->piece->used = MAX(f->piece->used, f->n);
+        tunnel_count(f, up, f->n);
+        return true;
+}
+
 /* Moves the bytes of a direction. Returns false when the connection has to end. */
 static bool tunnel_move(ConnSide *from, ConnSide *to, ConnFlow *f, bool up) {
-        for (size_t moved = 0; moved < TURN && !f->shut;) {
-                ssize_t n = 0;
+        bool good = true;
 
-                if (f->n == 0 && !f->end) {
-                        const size_t room = tunnel_room(PIECE);
-
-                        if (room == 0)
-                                return false;
-                        n = splice(from->fd, NULL, f->pipe[1], NULL, room, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-                        if (n < 0 && errno != EAGAIN && errno != EINTR)
-                                return false;
-                        f->end = n == 0;
-                        f->n = n > 0 ? (size_t)n : 0;
-                        tunnel_count(f, up, f->n);
-                        if (n < 0)
-                                return true;
-                }
+        for (size_t moved = 0; good && moved < TURN && !f->shut && (f->n > 0 || from->ready || from->gone);) {
+                if (f->n == 0 && !f->end)
+                        good = tunnel_read(from, f, up);
+                if (!good || (f->n == 0 && !f->end))
+                        break;
                 if (f->n > 0) {
-                        n = splice(f->pipe[0], NULL, to->fd, NULL, f->n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-                        if (n < 0)
-                                return errno == EAGAIN || errno == EINTR;
-                        f->n -= (size_t)n;
-                        moved += (size_t)n;
+                        const size_t before = f->sent;
+                        bool gone = false, all = tunnel_send(to->fd, f->piece->bytes, f->n, &f->sent, &gone);
+
+                        moved += f->sent - before;
+                        if (!all)
+                                return !gone;
+                        f->n = 0;
                 }
-                if (f->end && f->n == 0) {
+                if (f->end) {
                         shutdown(to->fd, SHUT_WR);
                         f->shut = true;
                 }
         }
-        return true;
+        if (f->n == 0)
+                tunnel_give_piece(&f->piece);
+        return good;
 }
 
 static uint32_t tunnel_wants(const ConnFlow *in, const ConnFlow *out) {
