@@ -43,9 +43,13 @@ packages_for() {
         test)
                 echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux nodejs \
                         busybox tmux vim less procps stress-ng strace libsqlite3-dev libasan8 libubsan1 clang-format clang-tidy clang shellcheck git bash zsh fish man-db \
-                        chromium-headless-shell prometheus
+                        chromium-headless-shell prometheus python3-pip python3-venv python3-requests
                 # Node.js from elsewhere than Debian brings npm along, and does not go with Debian's.
                 command -v npm >/dev/null || echo npm
+                ;;
+        programs)
+                # LETHE_TEST_PROGRAMS=1
+                echo libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui chromium default-jdk-headless golang-go rustc ruby pandoc ffmpeg imagemagick sqlite3
                 ;;
         fuzz)
                 echo clang libclang-rt-dev

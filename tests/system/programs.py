@@ -2,7 +2,7 @@
 """Programs from Debian's packages, unchanged, in regions: as they are called, with the options that a user would give. TAP.
 
 A row of PROGRAMS is a case: a program that is not installed is none. The large ones (an office program, a browser, compilers of Go, Rust and Java) are asked
-for by the environment: LETHE_TEST_PROGRAMS=1, and then have to be installed.
+for by the environment: LETHE_TEST_PROGRAMS=1, and then have to be installed (scripts/setup programs).
 
 usage: programs.py LETHE root|user
 """

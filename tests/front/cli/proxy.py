@@ -5,7 +5,6 @@ usage: proxy.py LETHE root|user
 
 The names are of an /etc/hosts that the test's own mount namespace has.
 """
-import ctypes
 import hashlib
 import http.server
 import io
@@ -16,19 +15,11 @@ import ssl
 import subprocess
 import sys
 import tarfile
-import tempfile
 import threading
 
-if os.environ.get("LETHE_OWN_NAMESPACES") != "1":
-    os.environ["LETHE_OWN_NAMESPACES"] = "1"
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    os.execvp("unshare", ["unshare", *user, "--mount", "--", sys.executable, *sys.argv])
-with tempfile.NamedTemporaryFile("w") as hosts:
-    hosts.write("127.0.0.1 localhost\n127.0.0.1 web.test\n127.0.0.1 git.test\n10.0.0.1 private.test\n")
-    hosts.flush()
-    os.chmod(hosts.name, 0o644)
-    if ctypes.CDLL(None).mount(hosts.name.encode(), b"/etc/hosts", None, 4096, None) != 0:
-        raise OSError("no /etc/hosts of the test's own")
+from own_hosts import own_hosts
+
+own_hosts("127.0.0.1 localhost\n127.0.0.1 web.test\n127.0.0.1 git.test\n10.0.0.1 private.test\n")
 
 from account import use  # noqa: E402
 

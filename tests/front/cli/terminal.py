@@ -12,7 +12,6 @@ import re
 import select
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import time
@@ -21,6 +20,7 @@ from account import use
 
 use(sys.argv[2])
 
+from screen import Tmux  # noqa: E402
 from tap import DIR, ENV, LETHE, add, ask_daemon, check, lethe, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 SECONDS = 120  # only against hanging
@@ -311,26 +311,6 @@ def the_evidence_names_its_buffers(run):  # A-6
     same(t.end()[0], 0)
     teardown = t.ended()["teardown"]
     check(teardown["grade"] == "cleared_kernel" or "terminal_buffers" in teardown["not_covered"], teardown)
-
-
-class Tmux:
-    """A real terminal, with a shell in it."""
-
-    def __init__(self):
-        self.at = os.path.join(DIR, "tmux")
-        self("-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "25", "/bin/sh")
-
-    def __call__(self, *argv):
-        p = subprocess.run(["tmux", "-S", self.at, *argv], env=dict(ENV, TERM="xterm", PS1="$ ", SHELL="/bin/sh"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-        same((p.returncode, p.stderr), (0, ""), argv)
-        return p.stdout
-
-    def keys(self, *keys):
-        self("send-keys", *keys)
-
-    def until(self, text):
-        wait_for(lambda: text in self("capture-pane", "-p"), "%r on the screen: %r" % (text, self("capture-pane", "-p")), SECONDS)
-        return self("capture-pane", "-p")
 
 
 def in_tmux(*_):  # A-6
