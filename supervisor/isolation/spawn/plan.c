@@ -318,7 +318,7 @@ static int plan_add_ahead(Plan *p, const PlanInput *in) {
 void plan_not_ahead(Plan *p) {
         if (!(p->spec.flags & LAUNCH_AHEAD))
                 return;
-        p->spec.flags &= (uint8_t)~LAUNCH_AHEAD;
+        p->spec.flags &= (uint16_t)~LAUNCH_AHEAD;
         p->spec.n_argv = p->spec.n_env = 0;
         p->spec.search = "";
 }

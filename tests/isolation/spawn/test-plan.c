@@ -94,6 +94,19 @@ Test(plan, proc_and_network_add_their_own) {
         plan_deinit(&p);
 }
 
+/* a region that is executed after all keeps its network. */
+Test(plan, not_ahead_keeps_the_other_flags) {
+        Grant g = grant();
+        Plan p;
+
+        g.network = NETWORK_LOOPBACK;
+        p = plan(&g, TIER_NAMESPACES, false, true);
+        p.spec.flags |= LAUNCH_AHEAD;
+        plan_not_ahead(&p);
+        cr_assert(!(p.spec.flags & LAUNCH_AHEAD) && p.spec.flags & LAUNCH_LOOPBACK);
+        plan_deinit(&p);
+}
+
 /* names of descriptors stand there only where the supervisor is told of their opens. */
 Test(plan, names_of_descriptors_need_reports) {
         Grant g = grant();
