@@ -213,7 +213,7 @@ static int launch_take_entries(LaunchReader *r, LaunchSpec *s) {
                 e->target = launch_take_text(r);
                 e->source = launch_take_text(r);
                 if (e->kind == 0 || e->kind >= LAUNCH_KIND_END || (e->flags & ~LAUNCH_ENTRY_ALL) ||
-                    e->target[0] != '/' || e->tree < -1 || e->tree >= (int)s->n_trees ||
+                    (e->flags & (LAUNCH_TTY | LAUNCH_DEVICE)) == LAUNCH_TTY || e->target[0] != '/' || e->tree < -1 || e->tree >= (int)s->n_trees ||
                     (e->tree >= 0 && e->kind != LAUNCH_BIND))
                         r->bad = true;
         }

@@ -40,10 +40,13 @@ enum {
         LAUNCH_AHEAD = 1 << 7, /* with LAUNCH_LATER: the program is an interpreter, started before the words (below) */
         LAUNCH_BINDER = 1 << 8, /* no region: the worker makes detached mounts of the host's tree (main.c) */
         LAUNCH_LOOPBACK = 1 << 9, /* a network namespace of the region's own: lo is set up; no Landlock rules for TCP */
-        LAUNCH_TERMINAL = 1 << 10, /* standard input is a terminal that becomes the program's controlling terminal */
+        /* the worker makes a terminal (STATUS_TERMINAL) in place of the three standard streams: it becomes the program's
+         * controlling terminal */
+        LAUNCH_TERMINAL = 1 << 10,
+        LAUNCH_TERMINALS = 1 << 11, /* a devpts of the region's own at /dev/pts, with TERMINALS_MAX terminals at most */
         LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST | LAUNCH_ZYGOTE | LAUNCH_TEMPLATE |
                      LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD | LAUNCH_BINDER | LAUNCH_LOOPBACK |
-                     LAUNCH_TERMINAL,
+                     LAUNCH_TERMINAL | LAUNCH_TERMINALS,
 };
 
 typedef enum LaunchKind {
@@ -64,8 +67,9 @@ enum {
         LAUNCH_OWN = 1 << 4, /* with LAUNCH_TEMPLATE: for the region's own worker: granted, or in the scratch */
         LAUNCH_IN_PROC = 1 << 5, /* FILE: its target is below /proc, and stands there instead of the kernel's */
         LAUNCH_OVERLAY = 1 << 6, /* BIND: a folder, read-only below a layer of the region's own in its scratch */
+        LAUNCH_TTY = 1 << 7,     /* with LAUNCH_DEVICE: requests to a terminal (ioctl) are allowed, too */
         LAUNCH_ENTRY_ALL = LAUNCH_WRITE | LAUNCH_OPTIONAL | LAUNCH_DEVICE | LAUNCH_FOLLOW | LAUNCH_OWN |
-                           LAUNCH_IN_PROC | LAUNCH_OVERLAY,
+                           LAUNCH_IN_PROC | LAUNCH_OVERLAY | LAUNCH_TTY,
 };
 
 typedef struct LaunchEntry {

@@ -71,6 +71,8 @@
 #define REGION_WORK_DIR "/work"    /* private scratch; working folder and HOME */
 #define REGION_TMP_DIR "/tmp"      /* the same scratch file system */
 #define REGION_FD_DIR "/dev/fd"
+#define TERMINALS_DIR "/dev/pts"
+#define TERMINALS_MAX 16 /* of a region: each is about 40 KiB of the kernel's memory, in no budget */
 #define REGION_LETHE_DIR "/lethe"  /* shims: bin/lethe-slot, python/, node/ */
 #define REGION_PATH "/usr/local/bin:/usr/bin:/bin" /* of the host; behind the shims' bin in PATH */
 #define REGION_PIPE_IN_FD 3        /* the region reads answers here */

@@ -20,6 +20,8 @@ typedef enum StatusKind {
         STATUS_BORN,
         /* before STATUS_BORN: a = port. A socket that listens at 127.0.0.1 of the region's own network comes along */
         STATUS_LISTENING,
+        /* before STATUS_BORN, with LAUNCH_TERMINAL: the master of the terminal of the standard streams comes along */
+        STATUS_TERMINAL,
         STATUS_READY, /* the worker waits for spawn_go(). The seccomp notification descriptor comes along */
         /* b = errno of execve (ELIBACC: the program exists, its named interpreter does not): 127 for ENOENT,
          * ENOTDIR and ELIBACC, else 126; no code of the skill ran */

@@ -46,6 +46,7 @@ typedef struct LandlockPath {
         (READ_RIGHTS | LL_WRITE_FILE | LL_TRUNCATE | LL_REMOVE_DIR | LL_REMOVE_FILE | LL_MAKE_DIR | LL_MAKE_REG |      \
          LL_MAKE_SOCK | LL_MAKE_FIFO | LL_MAKE_SYM | LL_REFER)
 #define DEVICE_RIGHTS (LL_READ_FILE | LL_WRITE_FILE | LL_TRUNCATE)
+#define TTY_RIGHTS (DEVICE_RIGHTS | LL_IOCTL_DEV)
 
 /* The rights known to each ABI: a ruleset with an unknown right is refused. */
 static uint64_t landlock_fs_rights(int abi) {
@@ -70,6 +71,13 @@ static int landlock_add_rule(int ruleset, uint64_t handled, const char *path, ui
         return syscall(SYS_landlock_add_rule, ruleset, LL_RULE_PATH, &rule, 0) < 0 ? -errno : 0;
 }
 
+static uint64_t landlock_bind_rights(const LaunchEntry *b) {
+        return b->flags & LAUNCH_TTY      ? TTY_RIGHTS
+               : b->flags & LAUNCH_DEVICE ? DEVICE_RIGHTS
+               : b->flags & (LAUNCH_WRITE | LAUNCH_OVERLAY) ? WRITE_RIGHTS
+                                                            : READ_RIGHTS;
+}
+
 /* Inside the private root all files may be read; writing is for the scratch, granted files and devices. */
 static int landlock_add_inside(Worker *w, int ruleset, uint64_t handled) {
         static const char *const scratch[] = {"/work", "/tmp"};
@@ -77,13 +85,14 @@ static int landlock_add_inside(Worker *w, int ruleset, uint64_t handled) {
 
         for (size_t i = 0; e == 0 && i < 2; i++)
                 e = landlock_add_rule(ruleset, handled, scratch[i], WRITE_RIGHTS);
+        if (e == 0 && w->spec.flags & LAUNCH_TERMINALS)
+                e = landlock_add_rule(ruleset, handled, TERMINALS_DIR, TTY_RIGHTS);
         for (size_t i = 0; e == 0 && i < w->spec.n_entries; i++) {
                 const LaunchEntry *b = &w->spec.entries[i];
 
                 if (b->kind != LAUNCH_BIND || !(b->flags & (LAUNCH_WRITE | LAUNCH_OVERLAY | LAUNCH_DEVICE)))
                         continue;
-                e = landlock_add_rule(ruleset, handled, b->target,
-                                      b->flags & LAUNCH_DEVICE ? DEVICE_RIGHTS : WRITE_RIGHTS);
+                e = landlock_add_rule(ruleset, handled, b->target, landlock_bind_rights(b));
                 if (e == -ENOENT && (b->flags & LAUNCH_OPTIONAL))
                         e = 0;
         }
@@ -102,10 +111,7 @@ static int landlock_add_host(Worker *w, int ruleset, uint64_t handled) {
                 if (b->kind != LAUNCH_BIND)
                         continue;
                 w->progress->detail = (int)i;
-                e = landlock_add_rule(ruleset, handled, b->source,
-                             b->flags & LAUNCH_DEVICE  ? DEVICE_RIGHTS
-                             : b->flags & LAUNCH_WRITE ? WRITE_RIGHTS
-                                                       : READ_RIGHTS);
+                e = landlock_add_rule(ruleset, handled, b->source, landlock_bind_rights(b));
                 if (e == -ENOENT && (b->flags & LAUNCH_OPTIONAL))
                         e = 0;
         }

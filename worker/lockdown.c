@@ -21,6 +21,7 @@ static const StepRow setup[] = {
         {STEP_SCRATCH, step_scratch},
         {STEP_BIND, step_bind},
         {STEP_PROC, step_proc},
+        {STEP_TERMINALS, step_terminals},
         {STEP_PIVOT, step_pivot},               /* the host's tree is gone, the private root read-only */
         {STEP_WORKDIR, step_workdir},
         {STEP_CAPABILITIES, step_capabilities}, /* last of the steps that need a capability */

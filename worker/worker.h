@@ -47,7 +47,7 @@ typedef struct Worker {
 /* A step returns 0 or -errno. The list is in lockdown.c. */
 typedef int StepFn(Worker *w);
 StepFn step_signals, step_priority, step_oom, step_wait_maps, step_identity, step_lifeline, step_objects, step_hostname, step_loopback;
-StepFn step_root, step_scratch, step_bind, step_proc, step_pivot, step_workdir;
+StepFn step_root, step_scratch, step_bind, step_proc, step_terminals, step_pivot, step_workdir;
 StepFn step_capabilities, step_no_new_privs, step_landlock;
 StepFn step_fork, step_zygote; /* of a template: step_zygote instead of the fork */
 StepFn step_pid_namespace;     /* of a template */

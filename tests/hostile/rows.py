@@ -101,6 +101,11 @@ DESCRIPTORS = [
     Row("tty-inject-own", "A-6", program="tty-inject", control="tty", tty=True),
     Row("tty-linux", "CVE-2023-28100", opts="--no-tty", control="tty", tty=True),
     Row("tty-steal", "CVE-2017-5226", opts="--no-tty", control="tty", tty=True),
+    Row("tty-seize", "A-6", control="tty", tty=True, denial=("ioctl", "request 0x540e.*")),
+    Row("tty-other", "A-4", opts="--no-tty --terminals", control="tty", tty=True, tiers=NS_ONLY),
+    Row("tty-many", "A-4", "100", opts="--terminals --nofile 300", tiers=NS_ONLY),
+    Row("tty-fill", "A-4", "100", opts="--terminals --nofile 300", tiers=NS_ONLY),
+    Row("tty-late", "A-6", "./late 400", control_args="{base}/late 400", control="late", slow=0.8, check="nothing-late", tty=True, tiers=NS_ONLY),
 ]
 
 PROCESSES = [

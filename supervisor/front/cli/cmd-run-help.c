@@ -39,6 +39,7 @@ const char cmd_run_help[] =
         "  --connect HOST:PORT   allow TCP connections to the address\n"
         "  --tier TIER           namespaces or landlock: require exactly the tier\n"
         "  --proc                give the region a /proc of its own processes\n"
+        "  --terminals           let the region make terminals, for script, tmux, expect (-t does so, too)\n"
         "  --discipline NAME     zero, multipass, multipass:N or none: how memory is overwritten\n"
         "  --socket PATH         where 'lethe serve' is looked for\n"
         "  --no-serve            do not look for a daemon\n"

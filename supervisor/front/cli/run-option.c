@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/owner.h"
 #include "manifest/vocabulary.h"
+#include "policy/request.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ typedef struct Profile {
 
 /* Options that say what a region may have; the others are of a single run. */
 static bool profile_may_have(const char *option) {
-        static const char *const words[] = {"volume", "env", "workdir", "here", "network", "connect", "tier", "proc",
+        static const char *const words[] = {"volume", "env", "workdir", "here", "network", "connect", "tier", "proc", "terminals",
                                             "discipline", "entry"};
 
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
@@ -125,15 +126,15 @@ static bool profile_may_have(const char *option) {
 }
 
 static int profile_take(const Profile *p, const char *option, const json_t *value) {
-        const bool list = json_is_array(value), proc = strcmp(option, "proc") == 0;
+        const bool list = json_is_array(value), flag = request_option_is_flag(option);
         int r = 0;
 
         if (!profile_may_have(option))
                 return diag(p->reterr, RUN_OPTION_E_FILE, "%s#/options/%s: no option that a profile may have", p->path,
                             DIAG_QUOTED(option));
-        if (proc ? !json_is_true(value) : !list && !json_text(value))
+        if (flag ? !json_is_true(value) : !list && !json_text(value))
                 return diag(p->reterr, RUN_OPTION_E_FILE, "%s#/options/%s: must be %s", p->path, DIAG_QUOTED(option),
-                            proc ? "true" : "a text without NUL, or an array of such texts");
+                            flag ? "true" : "a text without NUL, or an array of such texts");
         if (list && (json_array_size(value) > PROFILE_LIST_MAX ||
                      (strcmp(option, "volume") != 0 && strcmp(option, "env") != 0 && strcmp(option, "connect") != 0)))
                 return diag(p->reterr, RUN_OPTION_E_FILE,
@@ -144,10 +145,10 @@ static int profile_take(const Profile *p, const char *option, const json_t *valu
         for (size_t i = 0; r == 0 && i < (list ? json_array_size(value) : 1); i++) {
                 const json_t *one = list ? json_array_get(value, i) : value;
 
-                if (!proc && !json_text(one))
+                if (!flag && !json_text(one))
                         return diag(p->reterr, RUN_OPTION_E_FILE, "%s#/options/%s/%zu: must be a text without NUL", p->path,
                                     DIAG_QUOTED(option), i);
-                r = p->take(p->userdata, option, proc ? NULL : json_text(one), p->reterr);
+                r = p->take(p->userdata, option, flag ? NULL : json_text(one), p->reterr);
                 if (r > 0)
                         diag_prefix(p->reterr, "%s#/options/%s", p->path, DIAG_QUOTED(option));
         }

@@ -13,17 +13,17 @@
 
 enum { TOLD_WORKER = 1, TOLD_STORE = 2, TOLD_STOP = 4 };
 
-/* STATUS_BORN alone is taken, with the listening sockets before it; another record is left to the loop. */
+/* STATUS_BORN alone is taken, with the descriptors before it; another record is left to the loop. */
 static bool take_born(Ahead *a) {
         Spawned *s = &a->run->region.spawned;
         int notify = -1;
         StatusRecord r;
 
         if (recv(s->status, &r, sizeof(r), MSG_PEEK | MSG_DONTWAIT) != sizeof(r) ||
-            (r.kind != STATUS_BORN && r.kind != STATUS_LISTENING))
+            (r.kind != STATUS_BORN && r.kind != STATUS_LISTENING && r.kind != STATUS_TERMINAL))
                 return false;
-        if (r.kind == STATUS_LISTENING)
-                return spawn_take_listener(s) == 0;
+        if (r.kind != STATUS_BORN)
+                return spawn_take_early(s) == 0;
         a->born = spawn_status(s, &r, &notify, &a->scratch) == 1;
         if (a->born)
                 a->scratch = run_scratch(s, a->scratch);

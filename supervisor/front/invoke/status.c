@@ -94,7 +94,9 @@ void run_born(Run *run, int scratch, bool attached) {
                 return;
         }
         region_budget_scratch(&r->budget, scratch, r->spawned.tier == TIER_LANDLOCK);
-        if (scratch < 0)
+        if (r->spawned.terminal >= 0 && (e = region_io_take_terminal(&r->io, TAKE_FD(r->spawned.terminal))) < 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the region's terminal: %s", strerror(-e));
+        else if (scratch < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the scratch cannot be measured: %s", strerror(errno));
         else if (!attached && r->grant->discipline != DISCIPLINE_NONE && (e = status_attach(run, &d)) != 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EPIPE));
@@ -199,6 +201,7 @@ void run_on_status(void *userdata, short revents) {
                 case STATUS_BORN:
                         run_born(run, run_scratch(&r->spawned, scratch), false);
                         break;
+                case STATUS_TERMINAL:
                 case STATUS_LISTENING: /* taken by spawn_status() */
                         break;
                 case STATUS_READY:

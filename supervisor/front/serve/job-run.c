@@ -40,13 +40,13 @@ static int job_run_check_args(const json_t *args, Diag *reterr) {
 }
 
 static int job_run_check_options(const json_t *options, Diag *reterr) {
-        static const char rule[] = "an array of [name, value], the value a string without NUL, or null for proc and tty";
+        static const char rule[] = "an array of [name, value], the value a string without NUL, or null for proc, terminals and tty";
 
         if (options && !json_is_array(options))
                 return job_run_bad(reterr, "options", "an array of [name, value]");
         for (size_t i = 0; i < json_array_size(options); i++) {
                 const json_t *o = json_array_get(options, i), *value = json_array_get(o, 1);
-                const bool flag = json_text_is(json_array_get(o, 0), "proc") || json_text_is(json_array_get(o, 0), "tty");
+                const bool flag = request_option_is_flag(json_text(json_array_get(o, 0)) ?: "");
 
                 if (json_array_size(o) != 2 || !json_text(json_array_get(o, 0)) ||
                     !(json_text(value) || json_is_null(value)))

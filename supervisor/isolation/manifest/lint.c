@@ -181,6 +181,8 @@ json_t *skill_exposure(const Skill *skill) {
         exposure_add_budgets(&s, m);
         if (m->proc)
                 exposure_add(&s, 5, "a /proc of the region's processes");
+        if (m->terminals)
+                exposure_add(&s, 5, "terminals of the region's own");
         if (m->min_tier == TIER_LANDLOCK)
                 exposure_add(&s, 10, "would run without namespaces");
         if (!m->report_paths)

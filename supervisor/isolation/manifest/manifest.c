@@ -200,7 +200,7 @@ static void manifest_read_fields(Doc *d, const Node *j, const SkillFolder *folde
         size_t word = 0;
 
         doc_fields(d, j, WORDS("$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files",
-                               "network", "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound", "grace",
+                               "network", "environment", "proc", "terminals", "min_tier", "on_denial", "report", "cancel_bound", "grace",
                                "teardown", "lineage", "key_scope", "sections", "resources", "release", "sub_skills",
                                "notes", "canon", "memory", "gates", "warm", "embodiment", "commit",
                                "session"));
@@ -214,6 +214,7 @@ static void manifest_read_fields(Doc *d, const Node *j, const SkillFolder *folde
         manifest_read_network(d, MEMBER(j, "network"), m);
         manifest_read_environment(d, MEMBER(j, "environment"), m);
         doc_bool(d, MEMBER(j, "proc"), &m->proc);
+        doc_bool(d, MEMBER(j, "terminals"), &m->terminals);
         doc_tier(d, MEMBER(j, "min_tier"), &m->min_tier);
         if (doc_word(d, MEMBER(j, "on_denial"), WORDS("continue", "end"), &word))
                 m->on_denial = word == 1 ? DENIAL_END : DENIAL_CONTINUE;

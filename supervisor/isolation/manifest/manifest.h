@@ -41,7 +41,7 @@ typedef struct Manifest {
         NetGrant *connects;
         size_t n_connects;
         char **env;          /* NAME=VALUE */
-        bool proc;
+        bool proc, terminals;
         Tier min_tier;       /* 0: not given */
         DenialMode on_denial;
         bool report_paths;   /* default true */

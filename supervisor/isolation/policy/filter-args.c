@@ -184,7 +184,7 @@ const FilterRow filter_rows[] = {
         {"ioctl", 0, 1, {MASK(1, INT & ~1U, 0x5450)}}, /* FIONCLEX, FIOCLEX */
         {"ioctl", 0, 1, {IS(1, 0x5452)}},              /* FIOASYNC */
         {"ioctl", 0, 1, {IS(1, 0x802C542A)}},          /* TCGETS2 */
-        /* The region's own terminal: modes, flow, the foreground group, size. Never TIOCSTI, TIOCSCTTY, TIOCSETD, TIOCLINUX
+        /* The region's own terminal: modes, flow, the foreground group, size. Never TIOCSTI, TIOCSETD, TIOCLINUX, TIOCCONS
          * or another request. */
         {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5402)}},             /* TCSETS */
         {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5403)}},             /* TCSETSW */
@@ -197,6 +197,11 @@ const FilterRow filter_rows[] = {
         {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x5429)}},             /* TIOCGSID */
         {"ioctl", WHEN_TERMINAL, 1, {IS(1, 0x402C542B)}},         /* TCSETS2 */
         {"ioctl", WHEN_TERMINAL, 1, {MASK(1, INT & ~1U, 0x402C542C)}}, /* TCSETSW2, TCSETSF2 */
+        /* A new terminal in the region's own devpts. As the controlling terminal without theft: the kernel's argument 1. */
+        {"ioctl", WHEN_TERMINALS, 1, {IS(1, 0x80045430)}},        /* TIOCGPTN */
+        {"ioctl", WHEN_TERMINALS, 1, {IS(1, 0x40045431)}},        /* TIOCSPTLCK */
+        {"ioctl", WHEN_TERMINALS, 1, {IS(1, 0x5441)}},            /* TIOCGPTPEER */
+        {"ioctl", WHEN_TERMINALS, 2, {IS(1, 0x540E), ZERO(2)}},   /* TIOCSCTTY */
         {"ioctl", 0, 1, {IS(1, 0x80086601)}},          /* FS_IOC_GETFLAGS */
         {"ioctl", 0, 1, {IS(1, 0x40049409)}},          /* FICLONE: cp tries it */
         /* No leases and no dnotify: a lease on a shared file would hold up the host. */

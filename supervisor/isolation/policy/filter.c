@@ -47,7 +47,8 @@ void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_i
                 .host_files = g->n_files > 0,
                 .tables = filter_sees_tables(),
                 .watches = tier == TIER_NAMESPACES && objects_limited,
-                .terminal = g->terminal,
+                .terminal = g->terminal || g->terminals,
+                .terminals = grant_has_terminals(g, tier),
                 .notify_frees = g->discipline == DISCIPLINE_MULTIPASS,
         };
 }
@@ -64,7 +65,8 @@ unsigned filter_when(const FilterInput *in) {
                (in->network == NETWORK_CONNECT ? WHEN_INET : 0) |
                (addresses ? WHEN_INET | WHEN_UDP | WHEN_ADDRESSES : WHEN_NO_ADDRESSES) |
                (in->tables ? WHEN_TABLES : 0) | (in->notify_frees ? WHEN_FREES : WHEN_NO_FREES) |
-               (in->watches ? WHEN_WATCHES : 0) | (in->terminal ? WHEN_TERMINAL : 0);
+               (in->watches ? WHEN_WATCHES : 0) | (in->terminal ? WHEN_TERMINAL : 0) |
+               (in->terminals ? WHEN_TERMINALS : 0);
 }
 
 static void filter_release(scmp_filter_ctx *ctx) {

@@ -24,6 +24,7 @@ typedef struct FilterInput {
         /* a thread may have a private table of descriptors: the kernel lets other processes look into the table */
         uint8_t tables;
         uint8_t terminal;      /* the region has a terminal of its own */
+        uint8_t terminals;     /* the region may make terminals, in a devpts of its own */
         uint8_t notify_frees;  /* calls that return memory or data of files are notified (discipline multipass) */
 } FilterInput;
 
@@ -88,6 +89,7 @@ enum {
         WHEN_CONNECTS = 1 << 15, /* no connect is notified */
         WHEN_LOOPBACK = 1 << 16,
         WHEN_TERMINAL = 1 << 17,
+        WHEN_TERMINALS = 1 << 18,
         WHEN_TABLES = 1 << 14,   /* a thread may have a private table of descriptors */
 };
 typedef struct FilterRow {

@@ -50,6 +50,7 @@ typedef struct Grant {
         bool network_closed;  /* --network none: regions below have no network either */
         bool proc;            /* mount /proc: own processes, generated files */
         bool terminal;        /* -t: a pseudo terminal of the region's own in place of the three standard streams */
+        bool terminals;       /* the region may make terminals; see grant_has_terminals() */
         DenialMode on_denial;
         bool report_paths;    /* path denials are reported too (a notification for each open) */
         uint64_t cancel_bound_usec;

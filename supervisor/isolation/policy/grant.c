@@ -198,6 +198,7 @@ static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         g->slots = json_incref(m->slots);
         g->proc = m->proc || q->proc;
         g->terminal = q->terminal;
+        g->terminals = m->terminals || q->terminals;
         g->on_denial = m->on_denial;
         g->report_paths = m->report_paths;
         g->cancel_bound_usec = m->cancel_bound_usec ?: CANCEL_BOUND_STANDARD_USEC;

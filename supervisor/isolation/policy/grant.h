@@ -10,6 +10,10 @@
 const char *limit_by_name(LimitBy by); /* "default", "option", "manifest", "policy", "region_above" */
 
 void grant_deinit(Grant *g);
+/* Whether the region has a devpts of its own, and may make terminals there. */
+static inline bool grant_has_terminals(const Grant *g, Tier tier) {
+        return tier == TIER_NAMESPACES && (g->terminal || g->terminals);
+}
 /* The beginning of each skill's environment: NAME=VALUE, NULL-terminated. */
 extern const char *const grant_usual_env[];
 /* Memory of the budget that is kept from the region's own processes: the largest memory of a release callback, which

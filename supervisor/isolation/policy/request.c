@@ -234,6 +234,15 @@ static int request_set_grace(RunRequest *r, const char *value, Diag *reterr) {
         return 0;
 }
 
+static const struct {
+        const char *option;
+        size_t at; /* of a bool in RunRequest */
+} request_flags[] = {
+        {"proc", offsetof(RunRequest, proc)},
+        {"terminals", offsetof(RunRequest, terminals)},
+        {"tty", offsetof(RunRequest, terminal)},
+};
+
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
                 if (strcmp(option, budget_fields[i].option) == 0)
@@ -287,15 +296,19 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
         }
         if (strcmp(option, "grace") == 0)
                 return request_set_grace(r, value, reterr);
-        if (strcmp(option, "proc") == 0) {
-                r->proc = true;
-                return 0;
-        }
-        if (strcmp(option, "tty") == 0) {
-                r->terminal = true;
-                return 0;
-        }
+        for (size_t i = 0; i < ARRAY_SIZE(request_flags); i++)
+                if (strcmp(option, request_flags[i].option) == 0) {
+                        *(bool *)((char *)r + request_flags[i].at) = true;
+                        return 0;
+                }
         return diag(reterr, REQUEST_E_BAD, "--%s: no such option", DIAG_QUOTED(option));
+}
+
+bool request_option_is_flag(const char *option) {
+        for (size_t i = 0; i < ARRAY_SIZE(request_flags); i++)
+                if (strcmp(option, request_flags[i].option) == 0)
+                        return true;
+        return false;
 }
 
 bool request_option_is_plain(const char *option) {

@@ -35,6 +35,7 @@ typedef struct RunRequest {
         Tier tier;           /* --tier: exactly this tier; 0: the machine's best tier */
         bool proc;           /* --proc */
         bool terminal;       /* -t, --tty */
+        bool terminals;      /* --terminals */
         bool grace_said;     /* --grace; 0: none */
         uint64_t grace_usec;
         bool discipline_said; /* --discipline, with passes as in Grant */
@@ -43,13 +44,14 @@ typedef struct RunRequest {
 } RunRequest;
 
 /* Sets an option by its long name without dashes: memory timeout cpu-time pids-limit nofile file-size scratch
- * output-limit volume env workdir here (MODE:FOLDER) grace network connect allow entry exec tier proc discipline name.
- * value is NULL for proc; exec:
- * beside a skill. -v: the
- * source is looked up and resolved now. Returns 0, REQUEST_E_*, -errno. An unknown option is REQUEST_E_BAD. */
+ * output-limit volume env workdir here (MODE:FOLDER) grace network connect allow entry exec tier discipline name, and
+ * the flags, with value NULL. exec: beside a skill. -v: the source is looked up and resolved now. Returns 0,
+ * REQUEST_E_*, -errno. An unknown option is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);
 /* Whether the option names no file, address or variable, and can only choose from the skill's own or reduce a right. */
 bool request_option_is_plain(const char *option);
+/* Whether the option has no value: proc terminals tty. */
+bool request_option_is_flag(const char *option);
 /* --exec PROGRAM: with a slash a path, else searched in the PATH of the region. Finds the program in the volumes and
  * the working folder given before, computes the digest, and finds an existing copy. */
 int request_exec(RunRequest *r, const char *program, Diag *reterr);

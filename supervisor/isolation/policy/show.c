@@ -176,6 +176,7 @@ static json_t *show_common(const Grant *g) {
             json_put(o, "embodiment", json_string(embodiment_words[g->embodiment])) < 0 ||
             json_put(o, "commit", json_string(commit_words[g->commit])) < 0 ||
             (g->raised && json_object_set(o, "raised", g->raised) < 0) ||
+            (g->terminals && json_put(o, "terminals", json_true()) < 0) ||
             json_put(o, "sections", show_sections(g)) < 0 || json_put(o, "resources", show_list(g->resources)) < 0 ||
             json_put(o, "release", show_releases(g)) < 0 || json_put(o, "sub_skills", show_list(g->sub_skills)) < 0 ||
             (g->session && json_put(o, "session", show_session(g)) < 0) ||
@@ -369,8 +370,9 @@ static int show_add_grant(Buf *b, const Grant *g) {
         r = r ?: show_add_list(b, "slots read", g->reads);
         r = r ?: show_add_list(b, "slots written", g->writes);
         r = r ?: show_add_region(b, g);
-        r = r ?: buf_printf(b, "%-14s%s\n%-14s%s, reported: %s\n", "/proc", g->proc ? "own processes only" : "none",
-                            "denials", g->on_denial == DENIAL_END ? "end the region" : "go on",
+        r = r ?: buf_printf(b, "%-14s%s\n%-14s%s\n%-14s%s, reported: %s\n", "/proc",
+                            g->proc ? "own processes only" : "none", "terminals",
+                            g->terminal || g->terminals ? "own" : "none", "denials", g->on_denial == DENIAL_END ? "end the region" : "go on",
                             g->report_paths ? "calls and paths" : "calls");
         return r ? r : show_add_reductions(b, g);
 }

@@ -287,16 +287,28 @@ static int io_open_pipes(RegionIo *io) {
                        : 0;
 }
 
-static int io_open_terminal(RegionIo *io) {
-        int e = region_terminal_open(&io->out.from, &io->region_in);
-
+/* The worker replaces the three descriptors by the terminal. */
+static int io_open_terminal(RegionIo *io, const int *streams) {
         io->terminal = true;
-        if (e < 0)
-                return e;
-        io->in.to = fcntl(io->out.from, F_DUPFD_CLOEXEC, 0);
+        for (int i = 0; i < 3; i++)
+                io->streams[i] = streams ? streams[i] : i;
+        io->region_in = open("/dev/null", O_RDWR | O_CLOEXEC);
         io->region_out = fcntl(io->region_in, F_DUPFD_CLOEXEC, 0);
         io->region_err = fcntl(io->region_in, F_DUPFD_CLOEXEC, 0);
-        return io->in.to < 0 || io->region_out < 0 || io->region_err < 0 ? -errno : 0;
+        return io->region_in < 0 || io->region_out < 0 || io->region_err < 0 ? -errno : 0;
+}
+
+int region_io_take_terminal(RegionIo *io, int master) {
+        int e;
+
+        assert(io->terminal && io->out.from < 0);
+        io->out.from = master;
+        e = io_set_nonblock(master);
+        io->in.to = e < 0 ? -1 : fcntl(master, F_DUPFD_CLOEXEC, 0);
+        if (io->in.to < 0)
+                return e < 0 ? e : -errno;
+        region_io_aim(io, io->streams);
+        return 0;
 }
 
 int region_io_open(RegionIo *io, uint64_t output_max, bool terminal, const RegionFeed *feed, const int *streams) {
@@ -306,7 +318,7 @@ int region_io_open(RegionIo *io, uint64_t output_max, bool terminal, const Regio
         io->in = io->out = io->err = (Relay){.from = -1, .to = -1, .own_copy = -1, .poll_fd = -1};
         io->in.own_to = io->out.own_from = io->err.own_from = true;
         io->in.kind = RELAY_TARGET_NONBLOCK;
-        e = terminal && !feed ? io_open_terminal(io) : io_open_pipes(io);
+        e = terminal && !feed ? io_open_terminal(io, streams) : io_open_pipes(io);
         if (e < 0 || (feed && (e = io_open_feed(io, feed)) < 0)) {
                 region_io_deinit(io);
                 return e;
@@ -314,7 +326,7 @@ int region_io_open(RegionIo *io, uint64_t output_max, bool terminal, const Regio
         if (feed) {
                 io->err.to = streams ? streams[2] : STDERR_FILENO;
                 io_aim_relays(io);
-        } else if (streams != region_io_later)
+        } else if (!terminal && streams != region_io_later)
                 region_io_aim(io, streams);
         return 0;
 }

@@ -45,6 +45,7 @@ typedef struct RegionIo {
         Relay in, out, err;
         int region_in, region_out, region_err; /* the region's ends, closed when the worker has them */
         bool terminal;                         /* in.to and out.from are a terminal's master; err is unused */
+        int streams[3];                        /* of a terminal that is still to come: borrowed */
         bool packets;                          /* standard input is packets of schema/terminal.h */
         uint64_t output_max, output_used;      /* both streams together; used above max is the breach */
 } RegionIo;
@@ -58,10 +59,12 @@ typedef struct RegionFeed {
 
 /* Makes the pipes. streams: standard input, output and error of the invocation, borrowed; NULL: the supervisor's own.
  * feed NULL: all three are relayed. Input from /dev/null gives the region an empty pipe. terminal: a terminal in
- * place of the pipes, without feed. Returns 0 or -errno. */
+ * place of the pipes, without feed: it is not there before region_io_take_terminal(). Returns 0 or -errno. */
 extern const int region_io_later[3]; /* region_io_aim() sets the streams later */
 int region_io_open(RegionIo *io, uint64_t output_max, bool terminal, const RegionFeed *feed_or_null,
                    const int *streams_or_null);
+/* Takes over the master of the region's terminal, made by the worker, also after an error. Returns 0 or -errno. */
+int region_io_take_terminal(RegionIo *io, int master);
 void region_io_aim(RegionIo *io, const int *streams_or_null);
 /* Sets functions as targets of output. NULL leaves a target unchanged. */
 void region_io_to_sinks(RegionIo *io, RegionSink *out, RegionSink *err);

@@ -68,6 +68,16 @@ static bool path_is_in_scratch(Tier tier, const char *path) {
         return tier == TIER_NAMESPACES && (plan_in_scratch(path) || path_is_under(path, "/dev/shm"));
 }
 
+/* The places of the region's terminals. */
+static bool path_names_terminal(const char *path) {
+        return strcmp(path, "/dev/ptmx") == 0 || path_is_under(path, TERMINALS_DIR);
+}
+
+static bool path_is_terminal(const Grant *g, Tier tier, const char *path) {
+        return (grant_has_terminals(g, tier) && path_names_terminal(path)) ||
+               ((g->terminal || grant_has_terminals(g, tier)) && strcmp(path, "/dev/tty") == 0);
+}
+
 static bool path_is_writable(const Grant *g, Tier tier, const char *scratch, const char *path) {
         static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
 
@@ -76,6 +86,8 @@ static bool path_is_writable(const Grant *g, Tier tier, const char *scratch, con
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
                 if (strcmp(path, devices[i]) == 0)
                         return true;
+        if (path_is_terminal(g, tier, path))
+                return true;
         for (size_t i = 0; i < g->n_files; i++)
                 if ((g->files[i].write || g->files[i].overlay) &&
                     path_is_under(path, tier == TIER_NAMESPACES ? g->files[i].target : g->files[i].source))
@@ -169,8 +181,9 @@ static bool path_is_shown(const Grant *g, const char *path) {
 
 PathReach region_path_reach(const Grant *g, Tier tier, const char *scratch, const char *shims, const char *path,
                             bool writes) {
-        bool inside = tier == TIER_LANDLOCK ? path_is_readable_by_rule(g, scratch, shims, path)
-                                            : path_is_shown(g, path);
+        bool inside = path_is_terminal(g, tier, path) ||
+                      (tier == TIER_LANDLOCK ? path_is_readable_by_rule(g, scratch, shims, path)
+                                             : path_is_shown(g, path));
 
         if (!writes)
                 return inside ? PATH_INSIDE : PATH_OUTSIDE;
@@ -194,6 +207,8 @@ bool region_path_is_there(int root, const char *path) {
 char *region_path_allow(const Grant *g, Tier tier, const char *path, bool writes) {
         if (!writes && path_is_under(path, "/proc"))
                 return g->proc || tier != TIER_NAMESPACES ? NULL : strdup("\"proc\": true");
+        if (path_names_terminal(path))
+                return tier != TIER_NAMESPACES ? NULL : strdup("\"terminals\": true");
         if (path_target_check(path, !writes, NULL) != 0)
                 return NULL;
         return denial_allow_file(path, writes);

@@ -76,7 +76,8 @@ bool region_notify_reopen(RegionNotify *n, const char *full) {
         _cleanup_close_ int copy = -1;
         int error;
 
-        if (fd == -1 || n->tier != TIER_NAMESPACES || n->grant->proc || flags & O_PATH)
+        if (fd == -1 || n->tier != TIER_NAMESPACES || n->grant->proc || flags & O_PATH ||
+            (fd == REOPEN_TTY && grant_has_terminals(n->grant, n->tier)))
                 return false;
         copy = fd == REOPEN_TTY ? -ENXIO : region_notify_copy_local((pid_t)q->pid, fd);
         error = copy == -EBADF ? ENOENT : copy == -EREMOTE ? EACCES : copy < 0 ? -copy : reopen_check(copy, flags);

@@ -13,24 +13,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-int region_terminal_open(int *ret_master, int *ret_slave) {
-        _cleanup_close_ int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK), slave = -1;
-        struct termios t;
-
-        if (master < 0 || unlockpt(master) < 0)
-                return -errno;
-        /* by the master: no path of the host is looked up */
-        slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-        if (slave < 0 || tcgetattr(slave, &t) < 0)
-                return -errno;
-        t.c_iflag |= IUTF8; /* an erase takes a whole character */
-        if (tcsetattr(slave, TCSANOW, &t) < 0)
-                return -errno;
-        *ret_master = TAKE_FD(master);
-        *ret_slave = TAKE_FD(slave);
-        return 0;
-}
-
 size_t region_terminal_take(int master, const char *packet, size_t n) {
         TerminalSize size;
 

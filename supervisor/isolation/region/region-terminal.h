@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Makes a terminal of the host's devpts. *ret_master is O_NONBLOCK; the caller owns both. Returns 0 or -errno. */
-int region_terminal_open(int *ret_master, int *ret_slave);
 /* Obeys a packet of schema/terminal.h. Returns the offset of the bytes for the terminal in the packet; n: no bytes. */
 size_t region_terminal_take(int master, const char *packet, size_t n);
 /* Reads what the slave has written, when no process has the slave any more. Returns bytes, 0 at the end, -errno. */

@@ -136,8 +136,8 @@ void evidence_collect(const Region *r, const ScratchWiped *scratch, const VaultW
         for (size_t i = 0; i < r->grant->n_files; i++)
                 writable |= r->grant->files[i].write;
         evidence_judge(ret, writable);
-        if (r->grant->terminal && !ret->kernel.init_on_free && strcmp(ret->grade, "nothing_held") != 0)
-                evidence_add_class(ret, "terminal_buffers"); /* lines typed and printed, of the pseudo terminal */
+        if ((r->grant->terminal || r->grant->terminals) && !ret->kernel.init_on_free && strcmp(ret->grade, "nothing_held") != 0)
+                evidence_add_class(ret, "terminal_buffers"); /* lines typed and printed, of the pseudo terminals */
         if (ret->discipline == DISCIPLINE_NONE) /* no page was counted: the peak is the upper bound */
                 ret->bytes_held = MAX(r->budget.peak_memory_bytes, ret->bytes_held);
 }

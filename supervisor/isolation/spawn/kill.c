@@ -49,6 +49,7 @@ void spawned_deinit(Spawned *s) {
         closep(&s->lifeline);
         for (size_t i = 0; i < LISTEN_MAX; i++)
                 closep(&s->listeners[i]);
+        closep(&s->terminal);
         view_marks_deinit(&s->view);
         free(s->scratch);
         free(s->spec);

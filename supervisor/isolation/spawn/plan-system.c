@@ -85,12 +85,26 @@ static void plan_add_proc(Plan *p, const PlanInput *in) {
 /* Names of descriptors, for stat(2) alone: the supervisor answers an open (region/region-reopen.c). A FIFO, as most of
  * them are. A shell takes the numbers of process substitution from 63 down. */
 static void plan_add_streams(Plan *p) {
-        static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty",
-                                            REGION_FD_DIR "/0", REGION_FD_DIR "/1", REGION_FD_DIR "/2",
+        static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr", REGION_FD_DIR "/0", REGION_FD_DIR "/1", REGION_FD_DIR "/2",
                                             REGION_FD_DIR "/62", REGION_FD_DIR "/63"};
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 plan_add(p, LAUNCH_FIFO, 0, names[i], "");
+}
+
+/* /dev/tty of the host is the controlling terminal of the process that opens it, whatever the process is. The worker
+ * mounts the devpts. */
+static void plan_add_terminals(Plan *p, const PlanInput *in) {
+        const bool streams = in->tier == TIER_NAMESPACES && !in->grant->proc && in->grant->report_paths;
+
+        if (in->grant->terminal || grant_has_terminals(in->grant, in->tier))
+                plan_add(p, LAUNCH_BIND, LAUNCH_FOLLOW | LAUNCH_DEVICE | LAUNCH_TTY, "/dev/tty", "/dev/tty");
+        else if (streams)
+                plan_add(p, LAUNCH_FIFO, 0, "/dev/tty", "");
+        if (!grant_has_terminals(in->grant, in->tier))
+                return;
+        plan_add(p, LAUNCH_FOLDER, 0, TERMINALS_DIR, "");
+        plan_add(p, LAUNCH_LINK, 0, "/dev/ptmx", "pts/ptmx");
 }
 
 void plan_add_system(Plan *p, const PlanInput *in) {
@@ -103,6 +117,7 @@ void plan_add_system(Plan *p, const PlanInput *in) {
                 plan_add_generated(p, in);
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
                 plan_add(p, LAUNCH_BIND, LAUNCH_FOLLOW | LAUNCH_DEVICE, devices[i], devices[i]);
+        plan_add_terminals(p, in);
         if (in->tier != TIER_NAMESPACES)
                 return;
         /* shm_open() and sem_open(): in the scratch, and so in its budget */

@@ -19,6 +19,9 @@ static int plan_check_landlock(const Grant *g, Diag *reterr) {
         if (g->network == NETWORK_LOOPBACK)
                 return diag(reterr, SPAWN_E_TIER, "tier landlock has no network namespace, and so no network of the "
                             "region's own; fix: tier namespaces, or network \"none\"");
+        if (g->terminals)
+                return diag(reterr, SPAWN_E_TIER, "tier landlock has no mounts, and so no terminals of the region's "
+                            "own (\"terminals\", --terminals); fix: tier namespaces, or -t for a single terminal");
         for (size_t i = 0; i < g->n_files; i++) {
                 const FileGrant *f = &g->files[i];
 
@@ -341,7 +344,8 @@ int plan_make(const PlanInput *in, Plan *ret) {
                    (g->proc && in->tier == TIER_NAMESPACES ? LAUNCH_PROC : 0) | (in->later ? LAUNCH_LATER : 0) |
                    (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0) |
                    (in->tier == TIER_NAMESPACES && g->network == NETWORK_LOOPBACK ? LAUNCH_LOOPBACK : 0) |
-                   (g->terminal ? LAUNCH_TERMINAL : 0);
+                   (g->terminal ? LAUNCH_TERMINAL : 0) |
+                   (grant_has_terminals(g, in->tier) ? LAUNCH_TERMINALS : 0);
         if (s->flags & LAUNCH_LOOPBACK)
                 memcpy(s->listen, g->listen, sizeof(s->listen));
         s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : probe_region_id(in->probe);

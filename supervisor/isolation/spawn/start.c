@@ -353,6 +353,7 @@ static int start_one_way(Way way, const SpawnRequest *r, Spawned *ret, Diag *ret
         for (size_t i = 0; i < ARRAY_SIZE(t.fds); i++)
                 t.fds[i] = -1;
         e = plan_tier(r->grant, r->probe, &t.s.tier, reterr);
+        t.s.awaits_terminal = r->grant->terminal;
         e = e ?: start_run(&t, reterr);
         /* Only a try shows this: the namespaces were refused, and the grant allows tier landlock. */
         if (e == SPAWN_E_TIER && t.s.tier == TIER_NAMESPACES && r->grant->tier == 0 &&

@@ -2,14 +2,19 @@
 #include "base/io.h"
 #include "base/proc.h"
 #include "schema/launch.h"
+#include "schema/limits.h"
 #include "spawn/spawn.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <linux/magic.h>
+#include <linux/major.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 static const struct {
@@ -47,14 +52,44 @@ static bool status_keep_listener(Spawned *s, int *fd) {
         return false;
 }
 
-int spawn_take_listener(Spawned *s) {
+/* A master, and in tier namespaces none of the host's devpts: reading and writing it must reach the region alone. */
+static bool status_is_master(int fd, bool own) {
+        struct stat st, host;
+        struct statfs fs;
+        unsigned number;
+
+        if (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(TTYAUX_MAJOR, 2) ||
+            ioctl(fd, TIOCGPTN, &number) < 0)
+                return false;
+        return !own || (fstatfs(fd, &fs) == 0 && fs.f_type == DEVPTS_SUPER_MAGIC &&
+                        (stat(TERMINALS_DIR, &host) < 0 || host.st_dev != st.st_dev));
+}
+
+/* A master of the region's own devpts, or of the host's in tier landlock. Returns false for a wrong record. */
+static bool status_keep_terminal(Spawned *s, int *fd) {
+        if (s->born || !s->awaits_terminal || *fd < 0 || !status_is_master(*fd, s->tier == TIER_NAMESPACES))
+                return false;
+        s->awaits_terminal = false;
+        s->terminal = TAKE_FD(*fd);
+        return true;
+}
+
+static bool status_is_early(const StatusRecord *r) {
+        return r->kind == STATUS_LISTENING || r->kind == STATUS_TERMINAL;
+}
+
+static bool status_keep_early(Spawned *s, const StatusRecord *r, int *fd) {
+        return r->kind == STATUS_LISTENING ? status_keep_listener(s, fd) : status_keep_terminal(s, fd);
+}
+
+int spawn_take_early(Spawned *s) {
         _cleanup_close_ int fd = -1;
         StatusRecord r;
         ssize_t n = io_receive_fd(s->status, 0, &r, sizeof(r), &fd);
 
         if (n < 0)
                 return (int)n;
-        return n == (ssize_t)sizeof(r) && r.kind == STATUS_LISTENING && status_keep_listener(s, &fd) ? 0 : -EPROTO;
+        return n == (ssize_t)sizeof(r) && status_is_early(&r) && status_keep_early(s, &r, &fd) ? 0 : -EPROTO;
 }
 
 int spawn_listener(Spawned *s, const Grant *g, uint16_t port) {
@@ -71,15 +106,16 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
         bool good = n == (ssize_t)sizeof(r) && r.kind >= STATUS_STEP_FAILED && r.kind <= STATUS_ENDED;
 
         *ret_notify = *ret_scratch = -1;
-        if (good && r.kind == STATUS_LISTENING)
-                return status_keep_listener(s, &fd) ? spawn_status(s, ret, ret_notify, ret_scratch) : -EPROTO;
+        if (good && status_is_early(&r))
+                return status_keep_early(s, &r, &fd) ? spawn_status(s, ret, ret_notify, ret_scratch) : -EPROTO;
         if (n == -ECONNRESET || (n == 0 && fd < 0))
                 return 0;
         if (n < 0)
                 return n == -ETIMEDOUT ? -EAGAIN : (int)n;
         /* Once each, with exactly its descriptor: a hostile first process must not slip in more. */
         if (good && r.kind == STATUS_BORN)
-                good = !s->born && (s->tier == TIER_NAMESPACES ? fd >= 0 && status_is_tmpfs(fd) : fd < 0);
+                good = !s->born && !s->awaits_terminal &&
+                       (s->tier == TIER_NAMESPACES ? fd >= 0 && status_is_tmpfs(fd) : fd < 0);
         else if (good && r.kind == STATUS_READY)
                 good = s->born && !s->ready && fd >= 0;
         else if (good)

@@ -21,7 +21,7 @@ from account import use
 use(sys.argv[2])
 
 from screen import Tmux  # noqa: E402
-from tap import DIR, ENV, LETHE, add, ask_daemon, check, lethe, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, add, ask_daemon, check, lethe, main, run as run_plain, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 SECONDS = 120  # only against hanging
 ANSWERED = re.compile(rb"\x1b\[(\d+);(\d+)H\x1b\[6n")
@@ -313,19 +313,63 @@ def the_evidence_names_its_buffers(run):  # A-6
     check(teardown["grade"] == "cleared_kernel" or "terminal_buffers" in teardown["not_covered"], teardown)
 
 
+def it_has_a_name(run):  # A-4 A-6
+    """ttyname(3), and a password that is asked at /dev/tty."""
+    t = run("--exec", "python3", "-c", "import getpass, os\nprint(os.ttyname(0), os.listdir('/dev/pts'))\nprint('got', getpass.getpass('word? '))")
+    t.expect(b"/dev/pts/0 ['0', 'ptmx']")
+    t.expect(b"word? ")
+    t.type(b"secret\r")
+    before = t.expect(b"got secret")
+    check(b"secret" not in before, before)  # no echo
+    same(t.end()[0], 0)
+
+
+MAKES = """import os, pty, subprocess
+print(sorted(os.listdir('/dev/pts')), flush=True)
+subprocess.run(['script', '-qc', 'tty; echo in script', '/tmp/typescript'], check=True)
+pty.spawn(['sh', '-c', 'echo in pty; tty'])
+"""
+
+
+def it_makes_terminals(run):  # A-4
+    t = run("--exec", "python3", "-c", MAKES)
+    t.expect(b"['0', 'ptmx']")
+    t.expect(b"/dev/pts/1\r\nin script")
+    t.expect(b"in pty\r\n/dev/pts/1")
+    same(t.end()[0], 0)
+
+
+def makes_terminals_without_one(*_):  # A-4
+    r = run_plain("--no-serve", "--terminals", "--exec", "python3", "-c", MAKES)
+    same(r.code, 0)
+    for text in (b"['ptmx']", b"/dev/pts/0\r\nin script", b"in pty\r\n/dev/pts/0"):
+        check(text in r.out, r.out)
+    teardown = r.receipt["teardown"]
+    check(teardown["grade"] == "cleared_kernel" or "terminal_buffers" in teardown["not_covered"], teardown)
+
+
+def without_the_grant(*_):  # A-4 A-10
+    """No terminal can be made, and the line that allows it is told."""
+    r = run_plain("--no-serve", "--exec", "python3", "-c", "import os\nfor p in '/dev/ptmx', '/dev/pts', '/dev/tty':\n  try: os.open(p, os.O_RDWR)\n  except OSError as e: print(p, e.errno)")
+    same((r.code, r.out), (0, b"/dev/ptmx 2\n/dev/pts 2\n/dev/tty 6\n"))
+    same([d["allow_with"] for d in r.receipt["denials"] if d["object"] == "/dev/ptmx"], ['"terminals": true'])
+    r = lethe("run", "--no-serve", "--tier", "landlock", "--terminals", "--exec", "true")
+    check(r.code == 125 and b"--terminals" in r.err, r.err)
+
+
 def in_tmux(*_):  # A-6
     """The editor, top, and a region that asks the terminal, changes its sets and margins, and ends: the shell goes on as if nothing had been."""
     screen = Tmux()
     try:
         run = LETHE + " run --no-serve "
-        screen.keys(run + "--exec vim -u NONE /work/x; echo code=$?", "Enter")
+        screen.keys(run + "--exec vim -u NONE /work/x; echo vim=$?", "Enter")
         screen.until("~\n~")
         screen.keys("ihello", "Escape", ":wq", "Enter")
-        screen.until("code=0")
-        screen.keys("clear; " + run + "--proc --exec top; echo code=$?", "Enter")
+        screen.until("vim=0")
+        screen.keys("clear; " + run + "--proc --exec top; echo top=$?", "Enter")
         screen.until("PID")
         screen.keys("q")
-        screen.until("code=0")
+        screen.until("top=0")
         screen.keys("clear; " + run + r"--exec printf '\033[6n\033[c\033[?1049h\033[2;3r\033(0lqk'; echo code=$?; read -r x; echo \"got=$x.\"", "Enter")
         screen.until("code=0")
         screen.keys("lqk", "Enter")
@@ -347,8 +391,9 @@ def without_a_terminal(run):  # A-6
 CASES = [python_has_its_prompt, a_new_size_arrives, job_control, the_editor_and_the_pager, messages_come_after_the_end, what_it_leaves_is_reset,
          late_answers_are_not_typed, a_terminal_that_does_not_answer, colours_ask_nothing, output_counts, a_region_that_never_reads,
          a_terminal_that_takes_nothing, a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back,
-         a_closed_terminal_is_a_cancel, stopped_and_continued, the_evidence_names_its_buffers, in_tmux, without_a_terminal]
-THROUGH_THE_DAEMON = [python_has_its_prompt, a_new_size_arrives, job_control, what_it_leaves_is_reset, output_counts,
+         a_closed_terminal_is_a_cancel, stopped_and_continued, the_evidence_names_its_buffers, it_has_a_name, it_makes_terminals,
+         makes_terminals_without_one, without_the_grant, in_tmux, without_a_terminal]
+THROUGH_THE_DAEMON = [python_has_its_prompt, a_new_size_arrives, job_control, what_it_leaves_is_reset, output_counts, it_has_a_name, it_makes_terminals,
                       a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back, a_closed_terminal_is_a_cancel]
 _daemon = None
 

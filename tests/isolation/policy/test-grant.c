@@ -140,6 +140,7 @@ static const Case cases[] = {
          "\"A=2\"|\"B=x=y\"|\"LANG=de\"|\"HOME=/work\"|\"PATH=/lethe/bin:/usr/local/bin:/usr/bin:/bin\"|\"LETHE_IN=3\""},
         {"workdir", M(""), NULL, {"workdir", "/skill//bin/"}, 0, "\"workdir\":\"/skill/bin\""},
         {"proc", M(""), NULL, {"proc", NULL}, 0, "\"proc\":true"},
+        {"terminals", M(""), NULL, {"terminals", NULL}, 0, "\"terminals\":true"},
         /* The end of a region (I-29..I-32, I-35). */
         {"zero by default", M(""), NULL, {0}, 0, "\"discipline\":\"zero\"|\"passes\":1|\"lineage\":\"events\"|\"key_scope\":\"invocation\"|\"release\":[]"},
         {"what the skill says", M(",\"teardown\":{\"discipline\":\"multipass\"}"), NULL, {0}, 0, "\"discipline\":\"multipass\"|\"passes\":3"},

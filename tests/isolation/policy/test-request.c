@@ -85,6 +85,7 @@ static const struct {
         {"discipline", "multipass:99", "from 1 to 16", REQUEST_E_BAD},
         {"tier", "gvisor", "namespaces or landlock", REQUEST_E_BAD},
         {"proc", NULL, NULL, 0},
+        {"terminals", NULL, NULL, 0},
         {"privileged", "1", "no such option", REQUEST_E_BAD},
 };
 

@@ -124,7 +124,7 @@ Test(launch, what_no_plan_makes_is_refused) {
         REFUSED(s.n_trees = 2000, "more trees than descriptors");
         REFUSED(e.kind = 0, "an entry of no kind");
         REFUSED(e.kind = LAUNCH_KIND_END, "an entry of an unknown kind");
-        REFUSED(e.flags = 0x80, "an entry with an unknown flag");
+        REFUSED(e.flags = LAUNCH_TTY, "a terminal that is no device");
         REFUSED(e.tree = 1, "a tree that was not sent");
         REFUSED(e.tree = -2, "a tree below none");
         REFUSED(e.kind = LAUNCH_LINK, "a link that is a tree");

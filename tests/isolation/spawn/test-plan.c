@@ -122,6 +122,28 @@ Test(plan, names_of_descriptors_need_reports) {
         plan_deinit(&p);
 }
 
+/* a devpts of the region's own where it is granted, and a terminal's requests for /dev/tty alone. */
+Test(plan, terminals_are_the_regions_own) {
+        Grant g = grant();
+        Plan p;
+
+        p = plan(&g, TIER_NAMESPACES, false, true);
+        cr_assert(!(p.spec.flags & LAUNCH_TERMINALS) && !entry(&p, TERMINALS_DIR) && !entry(&p, "/dev/ptmx"));
+        plan_deinit(&p);
+        g.terminals = true;
+        p = plan(&g, TIER_NAMESPACES, false, true);
+        cr_assert((p.spec.flags & LAUNCH_TERMINALS) && !(p.spec.flags & LAUNCH_TERMINAL));
+        cr_assert(entry(&p, TERMINALS_DIR)->kind == LAUNCH_FOLDER && entry(&p, "/dev/ptmx")->kind == LAUNCH_LINK);
+        cr_assert(entry(&p, "/dev/tty")->flags & LAUNCH_TTY);
+        cr_assert(!(entry(&p, "/dev/null")->flags & LAUNCH_TTY));
+        plan_deinit(&p);
+        g.terminals = false;
+        g.terminal = true;
+        p = plan(&g, TIER_LANDLOCK, false, true);
+        cr_assert(!(p.spec.flags & LAUNCH_TERMINALS) && (p.spec.flags & LAUNCH_TERMINAL) && !entry(&p, "/dev/ptmx"));
+        plan_deinit(&p);
+}
+
 /* the same for the same budget, and only identities differ between regions. */
 Test(plan, generated_files_of_proc_are_constant) {
         const Budget a = {.memory_bytes = 64 << 20}, b = {.memory_bytes = 65 << 20};
