@@ -26,6 +26,7 @@ typedef enum StatusKind {
         /* b = errno of execve (ELIBACC: the program exists, its named interpreter does not): 127 for ENOENT,
          * ENOTDIR and ELIBACC, else 126; no code of the skill ran */
         STATUS_EXEC_FAILED,
+        STATUS_EXECUTED, /* with LAUNCH_TELL: execve succeeded */
         STATUS_ENDED, /* a = wait status of the program; usage below; the worker and the region end next */
 } StatusKind;
 

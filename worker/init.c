@@ -93,7 +93,14 @@ int step_init(Worker *w) {
                         return -errno;
                 w->started = LAUNCH_FD_LIFELINE + 1;
         }
-        if (syscall(SYS_close_range, LAUNCH_FD_LIFELINE + 1 + (w->started >= 0), ~0U, 0) < 0)
+        if (w->executed >= 0) {
+                const int at = LAUNCH_FD_LIFELINE + 1 + (w->started >= 0);
+
+                if (dup3(w->executed, at, O_CLOEXEC) < 0)
+                        return -errno;
+                w->executed = at;
+        }
+        if (syscall(SYS_close_range, LAUNCH_FD_LIFELINE + 1 + (w->started >= 0) + (w->executed >= 0), ~0U, 0) < 0)
                 return -errno;
         return init_confine(w->spec.tier == 1);
 }
@@ -166,6 +173,15 @@ static void init_check_start(Worker *w, int status) {
                 w->progress->reported |= WIFEXITED(status) && WEXITSTATUS(status) == 127;
 }
 
+/* The pipe's end alone may also come from a process that failed. */
+static void init_tell_executed(Worker *w) {
+        const StatusRecord r = {.kind = STATUS_EXECUTED};
+
+        w->executed = -1;
+        if (!w->progress->reported && (w->started >= 0 || w->progress->step == STEP_EXEC))
+                report(&r, -1);
+}
+
 void init_run(Worker *w) {
         struct rusage usage;
         int status;
@@ -173,10 +189,14 @@ void init_run(Worker *w) {
 
         sigemptyset(&none);
         while (!init_reap(w, &status, &usage)) {
-                struct pollfd p = {.fd = LAUNCH_FD_LIFELINE}; /* only the writer's end is reported */
+                struct pollfd p[] = {{.fd = LAUNCH_FD_LIFELINE}, {.fd = w->executed}}; /* only writers' ends are reported */
 
-                if (ppoll(&p, 1, NULL, &none) > 0 && (p.revents & (POLLHUP | POLLERR)))
+                if (ppoll(p, 2, NULL, &none) <= 0)
+                        continue;
+                if (p[0].revents & (POLLHUP | POLLERR))
                         init_finish(w);
+                if (p[1].revents)
+                        init_tell_executed(w);
         }
         if (w->started >= 0)
                 init_check_start(w, status);

@@ -47,7 +47,7 @@ static void __attribute__((noreturn)) main_serve_binder(Worker *w) {
 static void main_work(bool forked) {
         static Progress early;
         Worker w = {.progress = &early, .root = -1, .scratch = -1, .program = -1, .started = -1, .hand = -1,
-                    .forked = forked, .work = main_work};
+                    .executed = -1, .forked = forked, .work = main_work};
         int e = spec_read(&w);
 
         if (e < 0)

@@ -2,6 +2,7 @@
 #include "worker/sys.h"
 #include "worker/worker.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,13 +14,35 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+/* Above the descriptors of an order, and of step_descriptors(). */
+static int program_make_tell(int ret_ends[2]) {
+        int low[2];
+
+        if (pipe2(low, O_CLOEXEC) < 0)
+                return -errno;
+        for (size_t i = 0; i < 2; i++) {
+                ret_ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FD_HIGH);
+                close(low[i]);
+        }
+        return ret_ends[0] < 0 || ret_ends[1] < 0 ? -EMFILE : 0;
+}
+
 int step_fork(Worker *w) {
+        int ends[2] = {-1, -1}, e;
+
         /* Tier landlock: orphans of the region become this process's children, for init_reap_all(). */
         if (w->spec.tier == 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 return -errno;
+        if (w->spec.flags & LAUNCH_TELL && (e = program_make_tell(ends)) < 0)
+                return e;
         /* As a zygote makes its children: the C library's fork() does work for threads, not needed here. */
         w->program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-        return w->program < 0 ? -errno : 0;
+        if (w->program < 0)
+                return -errno;
+        w->executed = ends[w->program == 0];
+        if (w->executed >= 0)
+                close(ends[w->program > 0]);
+        return 0;
 }
 
 /* A new session has no controlling terminal: no input can be injected (TIOCSTI), no signal comes from a terminal. Only
@@ -35,7 +58,7 @@ int step_session(Worker *w) {
 
 int step_descriptors(Worker *w) {
         const int keep[] = {LAUNCH_FD_STATUS, LAUNCH_FD_LIFELINE};
-        int *const moved[] = {&w->scratch, &w->started, &w->hand};
+        int *const moved[] = {&w->scratch, &w->started, &w->hand, &w->executed};
         unsigned from = LAUNCH_FD_LIFELINE + 1;
 
         for (size_t i = 0; i < 2; i++)

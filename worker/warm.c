@@ -29,7 +29,6 @@
 
 #define ASKED "LETHE_WARM" /* set by the bootstrap: its next fork() returns in regions */
 #define WORDS_FD 5         /* arguments and environment for the program's process, in place of the status socket */
-#define HAND_HIGH 192      /* above the descriptors of an order */
 
 pid_t warm_libc_fork(void);
 #undef fork
@@ -51,7 +50,7 @@ pid_t warm_libc_fork(void) {
 }
 
 static int warm_move_up(int fd) {
-        int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HAND_HIGH);
+        int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_HIGH);
 
         if (fd >= 0)
                 close(fd);
@@ -118,7 +117,7 @@ static void warm_hand_over(Worker *w) {
 static void warm_work(bool forked) {
         static Progress early;
         Worker w = {.progress = &early, .root = -1, .scratch = -1, .program = -1, .started = -1, .hand = -1,
-                    .forked = forked, .work = warm_work};
+                    .executed = -1, .forked = forked, .work = warm_work};
         int e = sigprocmask(SIG_SETMASK, &signals, NULL) < 0 ? -errno : spec_read(&w);
 
         if (e == 0)

@@ -10,6 +10,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#define FD_HIGH 192 /* above the descriptors of an order */
+
 /* errno stays as it is. */
 static inline void worker_close(const int *fd) {
         int e = errno;
@@ -41,6 +43,7 @@ typedef struct Worker {
         bool forked;   /* from a zygote, with correct signals */
         void (*work)(bool forked); /* a zygote's child goes on there */
         int started;   /* of a warm region: an eventfd, written when the program begins; else -1 */
+        int executed; /* with LAUNCH_TELL: a pipe that execve closes; the first process has the read end; else -1 */
         int hand; /* of a warm region: arguments and environment for the program's process; else -1 */
 } Worker;
 

@@ -83,6 +83,7 @@ int begin_worker(Run *run, Diag *d) {
                 .memory_in_cgroup = r->cgroup.memory,
                 .tasks_in_cgroup = r->cgroup.pids,
                 .spawner = run->options->spawner,
+                .tell = run->options->started && !run->parent,
                 .later = run->start.preparing, /* arguments and environment follow by spawn_words() */
                 .io = {r->io.region_in, r->io.region_out, r->io.region_err, r->region_pipe_in, r->region_pipe_out},
         };

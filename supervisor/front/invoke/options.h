@@ -77,6 +77,9 @@ typedef struct RunOptions {
         bool (*place)(void *userdata, bool on);
         /* a region, the first or one below, was allocated; or NULL */
         void (*begun)(void *userdata, const char *region);
+        /* The program of the first region runs: its start cannot fail any more. No prepared region is taken. NULL:
+         * nobody waits for the start alone. */
+        void (*started)(void *userdata);
         /* Record, output and receipt are complete, and `code` is the later result of run_invocation(): a client can be
          * answered. Only cleaning up follows. NULL: no client waits. */
         void (*over)(void *userdata, int code);

@@ -146,8 +146,9 @@ const json_t *run_memory_ended(const Run *run) {
 /* A prepared Run, or NULL: also when it was recorded ahead and too many regions live; the cold start then reports
  * that. */
 static Run *take_prepared(const RunOptions *o, const Grant *g) {
-        /* Name and object stand in region.allocated, which may be recorded already. A prepared region has pipes. */
-        Run *run = g->name || g->terminal || o->object || !o->prepared ? NULL : o->prepared->take(o->prepared_data, g, o->turn);
+        /* Name and object stand in region.allocated, which may be recorded already. A prepared region has pipes, and reports
+         * no start. */
+        Run *run = g->name || g->terminal || o->object || o->started || !o->prepared ? NULL : o->prepared->take(o->prepared_data, g, o->turn);
         Diag d;
 
         if (run && run->region.ahead && record_taken(run->store.db, &run->region, &d) != 0) {

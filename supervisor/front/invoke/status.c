@@ -215,6 +215,10 @@ void run_on_status(void *userdata, short revents) {
                 case STATUS_EXEC_FAILED:
                         run_not_executed(r, s.b);
                         break;
+                case STATUS_EXECUTED:
+                        if (run->options->started && !run->parent && r->outcome == OUTCOME_NONE)
+                                run->options->started(run->options->userdata);
+                        break;
                 case STATUS_ENDED:
                         status_program_ended(r, &s);
                         break;

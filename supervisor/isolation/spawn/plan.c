@@ -345,7 +345,7 @@ int plan_make(const PlanInput *in, Plan *ret) {
                    (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0) |
                    (in->tier == TIER_NAMESPACES && g->network == NETWORK_LOOPBACK ? LAUNCH_LOOPBACK : 0) |
                    (g->terminal ? LAUNCH_TERMINAL : 0) |
-                   (grant_has_terminals(g, in->tier) ? LAUNCH_TERMINALS : 0);
+                   (grant_has_terminals(g, in->tier) ? LAUNCH_TERMINALS : 0) | (in->tell ? LAUNCH_TELL : 0);
         if (s->flags & LAUNCH_LOOPBACK)
                 memcpy(s->listen, g->listen, sizeof(s->listen));
         s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : probe_region_id(in->probe);

@@ -30,6 +30,7 @@ typedef struct PlanInput {
         bool trees;            /* the supervisor is root and may make detached mounts */
         const struct sock_filter *filter; /* borrowed */
         size_t n_filter;
+        bool tell;             /* of SpawnRequest */
         bool later;            /* argv and env are not known yet: plan_words() */
 } PlanInput;
 

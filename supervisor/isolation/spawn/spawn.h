@@ -33,6 +33,7 @@ typedef struct SpawnRequest {
         bool tasks_in_cgroup;          /* a cgroup will bound tasks: else clone and fork are notified */
         SpawnIo io;
         Spawner *spawner;              /* NULL: lethe-worker is executed */
+        bool tell;  /* STATUS_EXECUTED is wanted */
         bool later; /* argv and env are not known yet: spawn_words() before spawn_go(). Tier namespaces only */
 } SpawnRequest;
 

@@ -305,7 +305,7 @@ static int start_run(Start *t, Diag *reterr) {
                          .program = t->lent.program, .memory_in_cgroup = r->memory_in_cgroup,
                          .tasks_in_cgroup = r->tasks_in_cgroup, .watches = t->s.filter.watches,
                          .cpus = r->grant->proc ? start_cpus() : 0,
-                         .trees = r->probe->root, .later = r->later, .filter = t->filter, .n_filter = t->n_filter};
+                         .trees = r->probe->root, .tell = r->tell, .later = r->later, .filter = t->filter, .n_filter = t->n_filter};
         e = spawn_fails() ? -EIO : plan_make(&in, &t->plan);
         if (e == 0 && r->later) /* before any bind */
                 e = view_mark(&t->plan, &t->s.view);
