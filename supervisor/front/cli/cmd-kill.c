@@ -2,10 +2,10 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "cli/actions.h"
+#include "cli/region-fate.h"
 #include "cli/region-selector.h"
 #include "cli/serve-call.h"
 #include "request/paths.h"
-#include "recover/recover.h"
 #include "schema/serve.h"
 #include "engine/engine.h"
 #include "engine/session.h"
@@ -90,28 +90,6 @@ static int kill_signal_supervisor(Store *s, const RegionRow *row) {
                                 row->supervisor_pid, row->region, strerror(errno));
         }
         return 0;
-}
-
-static int kill_recover(const StoreOptions *o, const char *region) {
-        _cleanup_store_ Store *s = NULL;
-        Diag d = {0};
-        int r = with_store("kill", o, STORE_SUPERVISE, &s);
-
-        if (r != EXIT_OK)
-                return r;
-        r = recover_one(s, region, &d);
-        if (r == 0 || r == RECOVER_E_NONE) /* another process recorded the end, as requested */
-                return EXIT_OK;
-        if (r == RECOVER_E_LEFT)
-                return cli_fail(
-                        "kill", EXIT_NOT,
-                        "region %s: the processes were killed, and wait in the kernel for a file system that does not answer; "
-                        "region.left is recorded, and a start of lethe after the answer records the end",
-                        region);
-        return cli_fail("kill", EXIT_NOT, "%s",
-                        *d.text ? d.text
-                        : r < 0 ? store_strerror(r)
-                                : "the region's supervisor lives again");
 }
 
 static int kill_wait_for_end(Store *s, const char *region, bool *ret_orphan) {
@@ -200,5 +178,5 @@ int cmd_kill(int argc, char **argv) {
         if (r != -ESRCH && !orphan)
                 return r;
         store_free(TAKE_PTR(s)); /* a process has at most one Store for a folder */
-        return kill_recover(&o, region);
+        return region_fate_recover("kill", &o, region);
 }

@@ -23,7 +23,7 @@ static const struct option options[] = {
         OPTION("jobs", RUN_JOBS), OPTION("from", RUN_FROM), OPTION_FLAG("text", RUN_TEXT),
         {"here", optional_argument, NULL, RUN_HERE}, OPTION("profile", RUN_PROFILE), OPTION("env-file", RUN_ENV_FILE),
         OPTION("apply", RUN_APPLY),
-        OPTION_FLAG("rm", RUN_ACCEPTED), OPTION_FLAG("init", RUN_ACCEPTED), OPTION_FLAG("interactive", 'i'),
+        OPTION_FLAG("rm", RUN_RM), OPTION_FLAG("init", RUN_ACCEPTED), OPTION_FLAG("interactive", 'i'), OPTION_FLAG("detach", 'd'),
         OPTION_FLAG("tty", 't'), OPTION_FLAG("no-tty", RUN_NO_TTY), OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
         OPTION("name", RUN_POLICY), OPTION("memory", RUN_POLICY), OPTION("timeout", RUN_POLICY),
         OPTION("cpu-time", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("grace", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
@@ -31,7 +31,7 @@ static const struct option options[] = {
         OPTION("output-limit", RUN_POLICY), OPTION("network", RUN_POLICY), OPTION("connect", RUN_POLICY), OPTION("allow", RUN_POLICY),
         OPTION("tier", RUN_POLICY), OPTION_FLAG("proc", RUN_POLICY), OPTION_FLAG("terminals", RUN_POLICY), OPTION("discipline", RUN_POLICY), {}};
 
-#define RUN_LETTERS (cli_run_is_map() ? "+:hv:e:w:m:itj:" : "+:hv:e:w:m:it")
+#define RUN_LETTERS (cli_run_is_map() ? "+:hv:e:w:m:itj:" : "+:hv:e:w:m:itd")
 
 /* Keeps the option, unless it is of request_option() or not known. */
 static bool run_values_take(RunValues *values, int option, const char *arg) {
@@ -88,7 +88,7 @@ RunValues cmd_run_look_ahead(int argc, char **argv, uint64_t *ret_usec, bool *re
         opterr = 0;
         optind = 0; /* makes getopt reset its state */
         while (index = -1, (o = getopt_long(argc, argv, RUN_LETTERS, options, &index)) != -1 && o != RUN_EXEC) {
-                run_values_take(&f, o == 't' ? RUN_TTY : o == 'h' ? RUN_NO_TTY : o, optarg);
+                run_values_take(&f, o == 't' ? RUN_TTY : o == 'd' ? RUN_DETACH : o == 'h' ? RUN_NO_TTY : o, optarg);
                 *ret_here |= o == RUN_HERE;
                 for (size_t i = 0; i < BUDGET_FIELDS && o == RUN_POLICY && index >= 0 &&
                                    strcmp(options[index].name, "timeout") == 0;
@@ -272,6 +272,9 @@ int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                         return cmd_run_unknown(c, argv);
                 case 'i':
                 case 't':
+                case 'd':
+                        run_values_take(&c->values, o == 'i' ? RUN_INTERACTIVE : o == 't' ? RUN_TTY : RUN_DETACH, NULL);
+                        break;
                 case RUN_ACCEPTED:
                         break;
                 case RUN_ENV_FILE:
@@ -305,7 +308,7 @@ int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                 return e;
         cmd_run_settle(c);
         store = cmd_run_value(c, RUN_STORE);
-        if (terminal_is_child() && (e = cmd_run_take_terminal(c, &d)) != 0)
+        if ((terminal_is_child() || (cmd_run_value(c, RUN_DETACH) && cmd_run_value(c, RUN_TTY))) && (e = cmd_run_take_terminal(c, &d)) != 0)
                 return cmd_run_request_failed(c, NULL, e, &d);
         if (cmd_run_value(c, RUN_JSON) && !cmd_run_value(c, RUN_DRY_RUN))
                 return cmd_run_wrong(c, "--json goes with --dry-run; for the result of a run use --receipt FILE");
@@ -327,6 +330,10 @@ int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                                             cli_run_is_map() || c->ask.foreign))
                 return cmd_run_wrong(c, "--apply takes success: the layers are applied after exit code 0; and goes with "
                                         "'lethe run' alone, without --foreign");
+        if (cmd_run_value(c, RUN_DETACH) && (c->run.receipt || c->ask.foreign || cmd_run_value(c, RUN_APPLY) || cli_run_is_turn() ||
+                                             cli_run_is_map()))
+                return cmd_run_wrong(c, "--detach goes with 'lethe run' alone, without --receipt, --apply and --foreign: 'lethe wait', "
+                                        "'lethe logs' and 'lethe why' have what became of the region");
         if (cli_run_is_map() && (c->run.receipt || c->ask.request.name || c->ask.foreign))
                 return cmd_run_wrong(c, "--receipt, --name and --foreign do not go with map: the lines have a region each, and a "
                                         "daemon looks the skill up");

@@ -7,6 +7,7 @@
 #include "cli/cmd-apply.h"
 #include "cli/cmd-map.h"
 #include "cli/front.h"
+#include "cli/serve-client-detach.h"
 #include "cli/session-host.h"
 #include "cli/terminal.h"
 #include "recover/recover.h"
@@ -83,6 +84,22 @@ static int cmd_run_lines(RunCommand *c, int signals) {
         return map_run(&m, &c->through, &c->ask, c->exec, &c->run, signals);
 }
 
+static int cmd_run_detached(RunCommand *c, int signals) {
+        const char *policy = cmd_run_value(c, RUN_POLICY_FILE), *said = policy ?: getenv("LETHE_POLICY");
+        /* a private daemon has another working folder */
+        _cleanup_free_ char *path = said && *said ? io_absolute(said) : NULL,
+                            *anchor = anchor_said() ? io_absolute(anchor_said()) : NULL;
+        const DetachAsked asked = {.alone = policy || cmd_run_value(c, RUN_NO_SERVE),
+                                   .interactive = cmd_run_value(c, RUN_INTERACTIVE) || cmd_run_value(c, RUN_TTY),
+                                   .remove = cmd_run_value(c, RUN_RM),
+                                   .place = {.store = c->path, .anchor = anchor, .policy = path,
+                                             .socket = cmd_run_value(c, RUN_SOCKET)}};
+
+        if ((said && *said && !path) || (anchor_said() && !anchor))
+                return cli_fail("run", EXIT_LETHE, "%s", strerror(ENOMEM));
+        return serve_client_detach(&c->through, &c->ask, c->exec, &c->run, &asked, signals);
+}
+
 static void cmd_run_begun(void *userdata, const char *region) {
         RunCommand *c = userdata;
 
@@ -104,6 +121,8 @@ static int cmd_run_once(RunCommand *c, int signals) {
                 return cmd_run_at_host(c, signals);
         if (cli_run_is_map() && !dry_run)
                 return cmd_run_lines(c, signals);
+        if (cmd_run_value(c, RUN_DETACH) && !dry_run)
+                return cmd_run_detached(c, signals);
         /* with --foreign: a daemon decides about its folders alone */
         if (!dry_run && !policy_file && !cmd_run_value(c, RUN_NO_SERVE) && !cmd_run_value(c, RUN_APPLY) && !c->ask.foreign &&
             (e = serve_client_run(&c->through, &c->ask, c->exec, &c->run, c->path, cmd_run_value(c, RUN_SOCKET),
@@ -233,7 +252,7 @@ static bool cmd_run_wants_terminal(int argc, char **argv) {
         if (!terminal_is_there())
                 return false;
         f = cmd_run_look_ahead(argc, argv, &usec, &here);
-        return !run_value(&f, RUN_NO_TTY) && !run_value(&f, RUN_DRY_RUN) &&
+        return !run_value(&f, RUN_NO_TTY) && !run_value(&f, RUN_DETACH) && !run_value(&f, RUN_DRY_RUN) &&
                (run_value(&f, RUN_TTY) || (terminal_is_in_front() && !cmd_run_may_go_abroad(&f)));
 }
 

@@ -47,7 +47,7 @@ const char *run_option_of_letter(int letter, const char **ret_option) {
         static const struct {
                 char letter;
                 const char *option;
-        } letters[] = {{'p', "publish"}, {'P', "publish-all"}, {'u', "user"}, {'d', "detach"}, {'l', "label"},
+        } letters[] = {{'p', "publish"}, {'P', "publish-all"}, {'u', "user"}, {'l', "label"},
                        {'a', "attach"}, {'c', "cpu-shares"}, {'s', "settings"}};
 
         for (size_t i = 0; i < ARRAY_SIZE(letters); i++)

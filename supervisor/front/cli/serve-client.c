@@ -257,8 +257,8 @@ static json_t *serve_client_names_store(const char *store) {
         return usual && strcmp(usual, store) == 0 ? NULL : json_true();
 }
 
-static json_t *serve_client_request(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o,
-                            const char *store, const char *policy) {
+json_t *serve_client_request(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o,
+                             const char *store, const char *policy) {
         char cwd[PATH_MAX];
         json_t *args = serve_client_args(a->request.args), *params;
 
@@ -278,20 +278,20 @@ static json_t *serve_client_request(const ServeClient *t, const SkillRequest *a,
 }
 
 /* The daemon ran no program, and the command can run the skill without the daemon. */
-static bool serve_client_must_run_alone(json_int_t code) {
+bool serve_client_must_run_alone(json_int_t code) {
         return code == SERVE_E_OTHER_STORE || code == SERVE_E_REMOTE || code == SERVE_E_STREAMS ||
                code == SERVE_E_STOPPING || code == SERVE_E_NOT_ALLOWED || code == SERVE_E_INVALID_PARAMS ||
                code == SERVE_E_UNKNOWN_METHOD;
 }
 
-static int serve_client_failed(const SkillRequest *a, const char *exec, const RunOptions *o, const char *why) {
+int serve_client_failed(const SkillRequest *a, const char *exec, const RunOptions *o, const char *why) {
         cli_fail(cli_run_verb(), EXIT_LETHE, "%s", why);
         return run_refused(o, a->skill ?: exec, NULL, false, EXIT_LETHE, why);
 }
 
 /* Without the daemon a skill runs with other rights, and with another store: the user is told, except when a store
  * was named (A-65, A-66). */
-static void serve_client_tell_refused(const ServeClient *t, const RunOptions *o, json_int_t code, const char *message) {
+void serve_client_tell_refused(const ServeClient *t, const RunOptions *o, json_int_t code, const char *message) {
         if (o->quiet)
                 return;
         if (code == SERVE_E_NOT_ALLOWED)

@@ -32,4 +32,12 @@ int serve_client_connect(const ServeClient *t, const RunOptions *o, const char *
                          bool *ret_foreign, char **ret_socket);
 /* Arguments as an array of strings, or NULL: out of memory, or an argument is not UTF-8. */
 json_t *serve_client_args(char **args);
+
+/* For serve-client-detach.c: the request of a run with id 1, NULL: an argument cannot be expressed; whether an error's code
+ * leaves the run to this command; what is said then; a failure, with the receipt. */
+json_t *serve_client_request(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o,
+                             const char *store, const char *policy);
+bool serve_client_must_run_alone(json_int_t code);
+void serve_client_tell_refused(const ServeClient *t, const RunOptions *o, json_int_t code, const char *message);
+int serve_client_failed(const SkillRequest *a, const char *exec, const RunOptions *o, const char *why);
 void serve_client_deinit(ServeClient *t);

@@ -4,6 +4,7 @@
 #include "base/owner.h"
 #include "cli/serve-call.h"
 #include "engine/session.h"
+#include "policy/policy.h"
 #include "request/paths.h"
 #include "spawn/find.h"
 
@@ -44,6 +45,54 @@ static int host_serve(const HostPlace *p) {
                 return -ENOENT;
         fd = path_ask(socket);
         return fd >= 0 && host_serves(fd, socket, p->store) ? TAKE_FD(fd) : -ENOENT;
+}
+
+/* A text, or none, in the answer to `ping`. */
+static bool host_has(const json_t *result, const char *member, const char *ours) {
+        const char *its = json_text(json_object_get(result, member));
+
+        return ours && *ours ? its && strcmp(its, ours) == 0 : !its;
+}
+
+/* True when a daemon goes by the same policy and anchor. */
+static bool host_is_like(int fd, const HostPlace *p) {
+        _cleanup_free_ char *policy = NULL;
+        _cleanup_json_ json_t *answer = NULL;
+        const json_t *result;
+
+        if ((!p->policy && policy_place(&policy) < 0) || serve_call(fd, NULL, "ping", json_object(), &answer) != 0)
+                return false;
+        result = json_object_get(answer, "result");
+        return host_has(result, "policy", p->policy ?: policy) && host_has(result, "anchor", p->anchor);
+}
+
+/* A daemon of regions of the store that is like p, or -errno. */
+static int host_of_regions(const HostPlace *p) {
+        _cleanup_store_ Store *s = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        RegionRow *rows = NULL;
+        size_t n = 0;
+        int fd = -ENOENT;
+        Diag d = {};
+
+        if (store_open(p->store, STORE_READ, &s, &d) != 0 || store_begin(s, false, &t, &d) != 0 ||
+            engine_region_list(t, &rows, &n) != 0)
+                return -ENOENT;
+        for (size_t i = n; i > 0 && fd < 0; i--) {
+                const RegionRow *row = &rows[i - 1];
+                char path[STORE_SOCKET_MAX];
+
+                if ((i < n && row->supervisor_lock == rows[i].supervisor_lock) || store_lock_is_free(s, row->supervisor_lock))
+                        continue;
+                store_place_socket(s, row->supervisor_lock, path);
+                fd = path_connect(path);
+                if (fd >= 0 && !host_is_like(fd, p)) {
+                        closep(&fd);
+                        fd = -ENOENT;
+                }
+        }
+        region_rows_free(rows, n);
+        return fd;
 }
 
 /* The host of any living session of the store. */
@@ -147,6 +196,15 @@ static int host_start(const HostPlace *p, int *ret, Diag *reterr) {
 
 int session_host_private(const HostPlace *p, int *ret, Diag *reterr) {
         return host_start(p, ret, reterr);
+}
+
+int session_host_like(const HostPlace *p, int *ret, Diag *reterr) {
+        int fd = host_of_regions(p);
+
+        if (fd < 0)
+                return host_start(p, ret, reterr);
+        *ret = fd;
+        return 0;
 }
 
 int session_host_any(const HostPlace *p, int *ret, Diag *reterr) {

@@ -24,5 +24,8 @@ int session_host_of(const HostPlace *p, const char *session, int *ret, Diag *ret
 /* A connection to a daemon for new sessions of the store: `lethe serve`, the private daemon of a living session, or
  * a new private daemon. Returns as session_host_of(). */
 int session_host_any(const HostPlace *p, int *ret, Diag *reterr);
+/* A connection to a daemon of living regions with the same policy and anchor, or to a new private daemon, for a region
+ * without a client. Returns as session_host_of(). */
+int session_host_like(const HostPlace *p, int *ret, Diag *reterr);
 /* A connection to a new private daemon, which ends with its clients and sessions. Returns as session_host_of(). */
 int session_host_private(const HostPlace *p, int *ret, Diag *reterr);

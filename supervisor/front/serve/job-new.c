@@ -74,6 +74,7 @@ void job_free(Job *j) {
         closep(&j->cancel);
         json_decref(j->id);
         json_decref(j->params);
+        detach_free(j);
         if (j->object)
                 objects_place_free(j->server, j->settled ? NULL : j->object);
         json_decref(j->object);
@@ -167,7 +168,7 @@ static int job_take_streams(Job *j, Client *c, Diag *reterr) {
 
 /* A stream is passed on through a pipe, and may be opened anew so that the stream blocks no other work. */
 static unsigned job_count_fds(const Job *j) {
-        unsigned n = JOB_FDS;
+        unsigned n = json_is_true(json_object_get(j->params, "detach")) ? JOB_FDS + 5 : JOB_FDS; /* input, output */
 
         for (size_t i = 0; i < SERVE_STREAMS; i++)
                 if ((j->streams[i] >= 0 && !j->shared[i]) || j->streamed[i])

@@ -20,7 +20,7 @@
 /* The parameters of each method, for messages. */
 static const char *const job_run_forms[] = {
         [JOB_RUN] = ("{skill: string, or exec: string, or session: string; key?, args?, cwd?, options?, stdio?, stdin?, stream?, "
-                     "receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}"),
+                     "receipt?, verbose?, quiet?, promote?, detach?, interactive?, remove?, store?, names_store?, anchor?, policy?, traceparent?}"),
         [JOB_SESSION_OPEN] = "{skill: string, cwd?: string, options?: array, store?: string, anchor?: string, policy?: string}",
         [JOB_SESSION_CARRY] = "{session: string, section: string, value?: any, key?: string, store?: string}",
         [JOB_SESSION_CLOSE] = "{session: string, erase?: boolean, key?: string, store?: string}",
@@ -91,7 +91,8 @@ int job_check(JobOp op, const json_t *params, Diag *reterr) {
                      {"stdio", RUN, false, false},        {"stream", RUN, false, false},
                      {"receipt", RUN, false, true},       {"verbose", RUN, false, true},
                      {"quiet", RUN, false, true},         {"promote", RUN, false, true},
-                     {"names_store", RUN, false, true},   {"session", RUN | CARRY | CLOSE, true, false},
+                     {"detach", RUN, false, true},        {"interactive", RUN, false, true},
+                     {"remove", RUN, false, true},        {"names_store", RUN, false, true},   {"session", RUN | CARRY | CLOSE, true, false},
                      {"key", RUN | CARRY | CLOSE, true, false}, {"section", CARRY, true, false},
                      {"value", CARRY, false, false},      {"erase", CLOSE, false, true}};
         const char *key, *cwd = json_text(json_object_get(params, "cwd"));
@@ -119,6 +120,13 @@ int job_check(JobOp op, const json_t *params, Diag *reterr) {
                 return job_run_bad(reterr, "skill, exec, session", "given, exactly one of the three");
         if (cwd && *cwd != '/')
                 return job_run_bad(reterr, "cwd", "an absolute path");
+        if (json_is_true(json_object_get(params, "detach"))) {
+                static const char *const others[] = {"stdio", "stream", "stdin", "session"};
+
+                for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+                        if (json_object_get(params, others[i]))
+                                return job_run_bad(reterr, others[i], "left out with detach");
+        }
         if (json_object_get(params, "stdin") && !json_is_string(json_object_get(params, "stdin")))
                 return job_run_bad(reterr, "stdin", "a string");
         return job_run_check_args(json_object_get(params, "args"), reterr)
@@ -154,6 +162,8 @@ static void job_run_begun(void *userdata, const char *region) {
         if (GROW(j->regions, j->n_regions)) /* otherwise `kill` does not find the job by this region's id */
                 memcpy(j->regions[j->n_regions++], region, REGION_ID_MAX);
         pthread_mutex_unlock(&j->lock);
+        if (j->detached && j->n_regions == 1)
+                detach_begun(j, region);
 }
 
 static bool job_run_ordered(void *userdata, struct signalfd_siginfo *ret) {
@@ -200,7 +210,12 @@ static int job_run_check(Job *j) {
 /* Streams not passed by the client: files of the daemon's, in memory, with bytes of the request or for the answer. */
 static int job_run_make_streams(Job *j) {
         const json_t *in = json_object_get(j->params, "stdin");
+        const bool detach = json_is_true(json_object_get(j->params, "detach"));
 
+        if (detach) { /* messages until the start are for the answer */
+                capture_init(&j->captures[2], j->server, j->peer);
+                return detach_new(j);
+        }
         for (size_t i = 1; i < SERVE_STREAMS; i++)
                 if (j->streams[i] < 0 && !j->shared[i] && !j->streamed[i])
                         capture_init(&j->captures[i], j->server, j->peer);
@@ -307,6 +322,14 @@ static int job_run_invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t *
 }
 
 static void job_run_make_answer(Job *j, int code, json_t *refusal) {
+        const bool ran = j->detached && detach_over(j);
+
+        if (ran) {
+                j->result = json_pack("{s:b, s:s?}", "detached", true, "region", j->detached->region);
+                json_decref(refusal);
+                json_decref(TAKE_PTR(j->receipt));
+                return;
+        }
         j->result = json_pack("{s:i, s:o*, s:s?, s:o*}", "exit_code", code, "refusal", refusal, "region",
                               j->n_regions > 0 ? j->regions[0] : NULL, "receipt", TAKE_PTR(j->receipt));
         pthread_mutex_lock(&j->server->answer_lock); /* meanwhile the text is in memory twice */
@@ -329,7 +352,10 @@ static void job_run_capture_line(void *userdata, const char *line, size_t n) {
 /* Log lines of the job go to its standard error. */
 static void job_run_log_to_job(Job *j, LogLevel most) {
         log_to(MAX(j->streams[2], 0), most);
-        log_to_function(j->captures[2].server ? job_run_capture_line : NULL, &j->captures[2].sink);
+        if (j->detached)
+                log_to_function(detach_log_line, j);
+        else
+                log_to_function(j->captures[2].server ? job_run_capture_line : NULL, &j->captures[2].sink);
 }
 
 /* Log lines go to the daemon's standard error again. */
@@ -405,12 +431,15 @@ static void job_run_with_policy(Job *j) {
                 .elsewhere = job_run_param(j, "store") != NULL,
                 .names_store = json_is_true(json_object_get(j->params, "names_store")),
                 .streams = j->streams,
-                .out = j->captures[1].server ? &j->captures[1].sink : NULL,
-                .err = j->captures[2].server ? &j->captures[2].sink : NULL,
-                .ret_receipt = json_is_false(wanted) ? NULL : &j->receipt,
+                .out = j->detached ? &j->detached->out.sink
+                       : j->captures[1].server ? &j->captures[1].sink : NULL,
+                .err = j->detached ? &j->detached->err.sink
+                       : j->captures[2].server ? &j->captures[2].sink : NULL,
+                .ret_receipt = json_is_false(wanted) && !j->detached ? NULL : &j->receipt,
                 .begun = job_run_begun,
                 .place = job_place,
                 .judging = job_judging,
+                .started = j->detached ? detach_started : NULL,
                 .over = job_run_answer_early,
                 .ordered = job_run_ordered,
                 .unwanted = &j->unwanted,

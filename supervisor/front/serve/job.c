@@ -18,7 +18,7 @@ static void job_unqueue(Job *j) {
         j->server->fds_of_queued -= job_queued_fds(j);
 }
 
-static void job_forget(Job *j) {
+void job_forget(Job *j) {
         flow_close(j);
         if (j->client)
                 j->client->n_jobs--;
@@ -378,14 +378,17 @@ void job_told(Job *j) {
 
 int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Server *s = userdata;
-        Job *done, *answered;
+        Job *done, *answered, *started;
         eventfd_t n;
 
         eventfd_read(fd, &n);
         pthread_mutex_lock(&s->lock);
         done = TAKE_PTR(s->done);
         answered = TAKE_PTR(s->answered);
+        started = TAKE_PTR(s->started);
         pthread_mutex_unlock(&s->lock);
+        for (; started; started = started->next_started)
+                detach_tell(started);
         for (; answered; answered = answered->next_answered)
                 job_answer(answered);
         while (done) {

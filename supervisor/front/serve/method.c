@@ -159,6 +159,17 @@ static int method_do_kill(Client *c, const json_t *id, json_t *params, json_t **
         return 0;
 }
 
+static int method_do_attach(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        const char *region, *waits;
+
+        if (json_take(params, "{s:s}", "region", &region) < 0)
+                return method_bad_params(params, "{region: string}", reterr);
+        if (!id || line_queue_peek(&c->out, &waits) > 0)
+                return diag(reterr, SERVE_E_INVALID_REQUEST,
+                            "id: attach has one, and is asked for alone on its connection");
+        return detach_attach(c, id, region, reterr);
+}
+
 static json_t *method_show_job(Job *j) {
         json_t *regions = json_array();
 
@@ -280,6 +291,7 @@ static const Method methods[] = {
         {"cancel", method_do_cancel},
         {"input", method_do_input},
         {"kill", method_do_kill},
+        {"attach", method_do_attach},
         {"ps", method_do_ps, true},
         {"ping", method_do_ping, true},
         {"status", method_do_status, true},

@@ -100,6 +100,8 @@ int other_user_may_run(const Client *c, const json_t *params, Diag *reterr) {
                             DIAG_QUOTED(skill));
         if (other_user_still_may(c->server->policy->policy, c->peer->uid, params, reterr) != 0)
                 return NOT_YOURS;
+        if (json_is_true(json_object_get(params, "detach")))
+                return diag(reterr, NOT_YOURS, "detach: a run of another user than the daemon's own ends with its connection");
         if (json_is_true(json_object_get(params, "promote")))
                 return diag(reterr, NOT_YOURS,
                             "promote: only the daemon's own user and root decide about shared belief");

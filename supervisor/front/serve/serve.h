@@ -53,6 +53,20 @@ typedef struct SharedPolicy {
         unsigned turn;          /* how often the policy was read again before */
 } SharedPolicy;
 
+/* A run that goes on without its client. The thread's, but `input` after the start, which is the front's. */
+typedef struct Detached {
+        struct DetachedSink {
+                RegionSink sink; /* first */
+                struct Detached *of;
+                int kind;        /* OutputKind */
+        } out, err;
+        struct OutputWriter *writer; /* NULL: before the region, and after its end */
+        int input;                   /* the far end of the region's standard input, or -1 */
+        bool started, removes;
+        RegionId region;             /* "": none yet */
+        int error;                   /* of the writer's begin, -errno */
+} Detached;
+
 typedef enum JobOp { JOB_RUN, JOB_SESSION_OPEN, JOB_SESSION_CARRY, JOB_SESSION_CLOSE, JOB_OBJECT } JobOp;
 typedef enum JobState { JOB_QUEUED, JOB_RUNNING, JOB_OVER } JobState;
 
@@ -80,6 +94,8 @@ struct Job {
         struct CognitionProposal *proposal; /* owned, or NULL */
         json_t *id;             /* of the request, owned */
         json_t *params;         /* owned; checked by job_check() */
+        Detached *detached;     /* owned; NULL: the run ends with its client */
+        Job *next_started;
         json_t *object;         /* owned: of JOB_OBJECT, the execution that has begun; else NULL */
         bool settled;           /* the thread's: the execution has an outcome */
         pthread_t thread;       /* the front's, while running */
@@ -237,8 +253,8 @@ struct Server {
         pthread_mutex_t share_lock;  /* for the two members below, and Peer.shared */
         uint64_t shared, shared_foreign;
 
-        pthread_mutex_t lock;   /* for `done`, `answered`, `running` */
-        Job *done, *answered;
+        pthread_mutex_t lock;   /* for `done`, `answered`, `started`, `running` */
+        Job *done, *answered, *started;
         LIST_HEAD(, Job) unread; /* the front's: threads done, answers not yet read */
         Job **running;          /* jobs with a thread */
         _Atomic size_t n_threads; /* written by the front, read by all */
@@ -346,12 +362,25 @@ unsigned job_queued_fds(const Job *j); /* held while queued: its streams, and th
 void job_close_streams(Job *j);
 void job_free(Job *j);
 
+/* detach.c, by the job's thread but for the last three */
+int detach_new(Job *j); /* with its stream of input; 0 or -errno */
+void detach_begun(Job *j, const char *region);
+void detach_started(void *job); /* RunOptions.started */
+void detach_log_line(void *job, const char *line, size_t n);
+/* The region is at its end. True: the program ran, and the client is told so, or was. */
+bool detach_over(Job *j);
+void detach_tell(Job *j); /* the client has its answer, and the job no client any more */
+void detach_free(Job *j);
+/* The method. Returns 0 or SERVE_E_* with a message. */
+int detach_attach(Client *c, const json_t *id, const char *region, Diag *reterr);
+
 /* job.c: the queue, and the order of starts. */
 void jobs_judge_queued(Server *s); /* refuses queued jobs not allowed by the policy in force */
 /* When full, the peer with the most queued jobs loses the last to a peer below its fair share. Returns 0,
  * SERVE_E_BUSY. */
 int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr);
 void job_submit(Job *j);
+void job_forget(Job *j); /* the client gets no answer any more */
 void job_cancel(Job *j, int signo);
 /* Cancels by SIGTERM, and drops all proposals. */
 void job_discard(Job *j);

@@ -93,6 +93,7 @@ static int history_take_ended(RegionFacts *f, const json_t *o) {
         f->reason = reason;
         if (json_is_integer(json_object_get(o, "exit_code")))
                 f->exit_code = (int)json_integer_value(json_object_get(o, "exit_code"));
+        f->signal = (int)json_integer_value(json_object_get(o, "signal"));
         f->hook_end = f->n_released == 0;
         return outcome && reason ? 0 : -ENOMEM;
 }

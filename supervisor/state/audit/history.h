@@ -43,7 +43,7 @@ typedef struct RegionFacts {
         char parent[REGION_ID_MAX]; /* the starting region; "": none */
         char name[SCOPE_NAME_BYTES + 1]; /* given by `lethe run --name`; "" */
         json_t *trace;            /* {"id","parent","span"} of a traced caller; NULL */
-        int exit_code;            /* -1: none */
+        int exit_code, signal;    /* -1, 0: none */
         json_t *by;               /* the operator: host, uid, version; NULL when not recorded */
         json_t *teardown;         /* as recorded in region.released, with all fields; NULL */
         json_t *usage;            /* NULL when not recorded */

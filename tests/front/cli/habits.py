@@ -146,7 +146,7 @@ def each_option_of_other_tools_has_an_answer():  # A-15
         for verb in re.findall(r"(?<![`\w])lethe ([a-z]+)", words):
             check(lethe(verb, "--help").code == 0, option, verb)
     same({v for _, v in rows} - answered, set())
-    for letter, option in (("p", "publish"), ("P", "publish-all"), ("u", "user"), ("d", "detach"), ("l", "label"), ("a", "attach"), ("c", "cpu-shares"), ("s", "settings")):
+    for letter, option in (("p", "publish"), ("P", "publish-all"), ("u", "user"), ("l", "label"), ("a", "attach"), ("c", "cpu-shares"), ("s", "settings")):
         r = lethe("run", "-it" + letter, "--exec", "true")
         words = exact.get(option) or next((v for k, v in beginnings if option.startswith(k)), None)
         check(r.code == 125 and ("-%s (--%s) is no option of run: %s\n" % (letter, option, words)).encode() in r.err, letter, r)
@@ -181,7 +181,7 @@ def the_cookbook_leads_users_of_other_tools():  # A-15
     check(len(pairs) >= 10, pairs)
     for line, want in pairs:
         r = typed("cd first && { %s; } 2>&1 | head -n 1" % line)
-        same(r.out, want + "\n", line, r)
+        same(re.sub(r"\b[0-9a-z]{26}\b", "ID", r.out), re.sub(r"\b[0-9a-z]{26}\b", "ID", want) + "\n", line, r)
 
 
 @either

@@ -139,6 +139,7 @@ def nothing_is_looked_up_with_the_daemons_rights():  # I-3
     bad += [{"skill": "greet", "options": [o]} for o in (["volume", DIR + "/secret:/data/s"], ["env", "LD_PRELOAD=/x"], ["workdir", "/tmp"], ["network", "host"],
                                                          ["connect", "127.0.0.1:1"], ["tier", "landlock"], ["proc", None], ["nonsense", "1"])]
     bad += [{"skill": "greet", "promote": True}]  # G-9: what is believed is for the owner to say
+    bad += [{"skill": "greet", "detach": True}]  # what goes on without its connection is the owner's
     with Daemon():
         seen = len(log("--type", "region.allocated"))
         for params in bad:
@@ -165,6 +166,9 @@ def nobody_reaches_anothers_region():  # I-3
         same([x["uid"] for x in ask_daemon("ps")["runs"]], [ALICE])
         same(ask(ALICE, ("kill", {"region": region}))[0]["result"], {}, "another connection of the same user")
         same(answer(pid, r)["result"]["exit_code"], 143)
+        detached = ask_daemon("run", exec="/bin/sleep", args=["100"], detach=True)["region"]
+        same([word(ask(BOB, (method, {"region": detached}))[0]) for method in ("kill", "attach")], ["no_region", "not_allowed"])
+        same(ask_daemon("kill", region=detached), {})
         for method in ("status", "reload", "stop", "takeover"):
             same(word(ask(BOB, (method, {}))[0]), "not_allowed", method)
         check(ask_daemon("ping")["pid"])
