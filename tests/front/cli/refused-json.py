@@ -22,7 +22,7 @@ ASKED = {
     "metrics": [""], "note": ["list x", "runs", "add x text", "end x"], "pending": ["list", "show 1", "retry", "bind 1 x", "drop 1 --reason r"], "promote": ["x"],
     "prove": ["0"], "ps": [""], "rebuild": [""], "report": ["-o page"], "scope": ["list", "delete x"],
     "session": ["show " + REGION, "list", "carry %s x" % REGION, "carry %s x 1" % REGION, "close " + REGION], "skill": ["list", "show x"],
-    "slot": ["list", "get x", "show x", "history x", "put x 1", "decide x"], "trace": [""], "validate": ["nowhere"], "verify": [""], "why": [REGION, "--session " + REGION],
+    "slot": ["list", "get x", "show x", "history x", "put x 1", "decide x"], "trace": [""], "validate": ["nowhere"], "verify": [""], "wait": [REGION], "why": [REGION, "--session " + REGION],
 }
 # These make a store where there is none, or need none: what they say is looked at with one.
 NEED_NONE = {"doctor", "ps", "capacity", "validate", "metrics"}
