@@ -24,8 +24,9 @@ static const struct {
         const char *interpreter, *folders[10];
 } template_places[] = {
         {"python3", {"/usr/lib/python3/dist-packages", "/usr/lib/python3.*/site-packages",
-                "/usr/lib64/python3.*/site-packages", "/usr/local/lib/python3.*/dist-packages",
-                "/usr/local/lib/python3.*/site-packages", "/usr/local/lib64/python3.*/site-packages"}},
+                "/usr/lib/python3.*/dist-packages", "/usr/lib64/python3.*/site-packages",
+                "/usr/local/lib/python3.*/dist-packages", "/usr/local/lib/python3.*/site-packages",
+                "/usr/local/lib64/python3.*/site-packages"}},
         {"perl", {"/usr/share/perl5", "/usr/share/perl5/*_perl", "/usr/share/perl/*", "/usr/lib/*/perl-base",
                 "/usr/lib/*/perl/*", "/usr/lib/*/perl5/*", "/usr/lib*/perl5", "/usr/lib*/perl5/*_perl",
                 "/usr/local/share/perl*/*", "/usr/local/lib/*/perl/*"}},

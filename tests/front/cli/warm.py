@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Skills with "warm" through a daemon: what a region is, sees and leaves is as with an interpreter that is executed. I-1, I-2, I-3, I-12, I-21."""
+import fnmatch
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -88,6 +90,17 @@ def it_is_what_it_is_when_it_is_executed():
         same(warm().out, cold.out)
     started = [e for e in log("--type", "region.allocated")][-1]
     same(started["start"], "warm", started)
+
+
+@case
+def each_folder_of_the_interpreters_modules_can_be_one_that_root_alone_writes():
+    """With one that cannot, all of `site` runs in each region again: half of what a short region costs where python3-numpy is installed."""
+    source = os.path.join(os.path.dirname(__file__), "../../../supervisor/isolation/spawn/template.c")
+    with open(source, encoding="utf-8") as f:
+        places = re.findall(r'"(/[^"]*)"', f.read().split('{"python3",')[1].split('{"perl",')[0])
+    code = "import site, sys; print('\\n'.join(site.getsitepackages([sys.prefix, sys.exec_prefix])))"
+    for folder in subprocess.run(["/usr/bin/python3", "-I", "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split():
+        check(any(fnmatch.fnmatchcase(folder, place) for place in places), folder + " is none of " + " ".join(places))
 
 
 @case
