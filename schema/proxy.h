@@ -24,7 +24,6 @@
 #include <stdint.h>
 
 #define PROXY_FD_CONTROL 3
-#define PROXY_ARG_LAUNCHER "launcher"
 #define PROXY_PORT 3128    /* of the region's loopback: HTTP and SOCKS5 on one port */
 #define PROXY_NAME_MAX 254 /* a host name and a NUL (RFC 1035 2.3.4) */
 #define PROXY_RULES_MAX 64

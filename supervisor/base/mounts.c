@@ -139,11 +139,18 @@ MountKind mounts_kind_of_device(unsigned major, unsigned minor) {
 }
 
 MountKind mounts_kind_of(pid_t pid, uint64_t number) {
+        static const char *const layered[] = {"overlay"};
         _cleanup_free_ char *text = NULL;
+        MountKind kind;
         size_t n;
 
-        return io_read_file(AT_FDCWD, PROC_PATH("%d/mountinfo", pid), LIST_MAX, &text, &n) < 0
-                       ? MOUNT_UNKNOWN : mounts_kind_in(text, number);
+        if (io_read_file(AT_FDCWD, PROC_PATH("%d/mountinfo", pid), LIST_MAX, &text, &n) < 0)
+                return MOUNT_UNKNOWN;
+        kind = mounts_kind_in(text, number);
+        for (const char *p = text; kind == MOUNT_LOCAL && *p; p += strcspn(p, "\n"), p += *p == '\n')
+                if (strtoull(p, NULL, 10) == number)
+                        return mounts_has_type(p, layered, 1, false) ? MOUNT_LAYERED : kind;
+        return kind;
 }
 
 bool mounts_served_below(const char *path) {

@@ -22,9 +22,9 @@ bool mounts_served_below(const char *path);
 /* The server of a mount's files, by the number of the mount (statx(2), STATX_MNT_ID): the kernel, or a program or
  * machine that may never answer. Unknown: mounts of other namespaces and without a place (pipes, sockets, memory
  * files). */
-typedef enum MountKind { MOUNT_UNKNOWN, MOUNT_LOCAL, MOUNT_SERVED } MountKind;
+typedef enum MountKind { MOUNT_UNKNOWN, MOUNT_LOCAL, MOUNT_SERVED, MOUNT_LAYERED } MountKind;
 MountKind mounts_kind(uint64_t number);
 /* The same by the device of the file system (stx_dev of statx(2)), whose server is the same in every namespace. */
 MountKind mounts_kind_of_device(unsigned major, unsigned minor);
-/* The same as the process pid sees the mounts. */
+/* The same as the process pid sees the mounts, and MOUNT_LAYERED for overlayfs, whose lower folder may be served. */
 MountKind mounts_kind_of(pid_t pid, uint64_t number);

@@ -1380,7 +1380,7 @@ class Copy:
                     raise SystemExit(f"{name} does not hold: {old}")
                 with open(path, "w", encoding="utf-8") as f:
                     f.write(text.replace(old, new))
-            self.ninja("all" if any("scrub/" in name for name, _, _ in edits) else "lethe", "lethe-serve", "lethe-worker", "lethe-guard", "lethe-proxy", "shim-root.stamp", *more)
+            self.ninja("all" if any("scrub/" in name for name, _, _ in edits) else "lethe", "lethe-serve", "lethe-worker", "lethe-guard", "lethe-proxy", "lethe-layer", "shim-root.stamp", *more)
             yield
         finally:
             for path, text in changed.items():

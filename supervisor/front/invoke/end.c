@@ -3,8 +3,7 @@
  *   stop      region and regions below are killed at once; waits until the region stands still and the regions below
  *             are over
  *   clear     after the rest of the pipe and the callbacks: handles are unbound; waits until the region's memory
- *             is overwritten; scratch and sections
- *             follow
+ *             is overwritten, and a layer is kept; scratch and sections follow
  *   record    region.released, invocation.ended */
 #include "invoke/types.h"
 
@@ -115,6 +114,10 @@ RunStep end_stop(Run *run) {
         return RUN_RELEASE;
 }
 
+bool end_is_cleared(Run *run) {
+        return end_stands(run) && layer_reader_look(&run->layer, clock_mono_usec());
+}
+
 void end_begin_clear(Run *run) {
         Region *r = &run->region;
         Diag d = {};
@@ -126,6 +129,7 @@ void end_begin_clear(Run *run) {
                 hook_finish(run->watch.hook);
         run->end.clear_usec = clock_mono_usec();
         teardown_begin_clear(r);
+        run_begin_layer(run);
         if (run->pipe.dispatch && !run->store.failed && (e = dispatch_finish(run->pipe.dispatch, &d)) != 0)
                 run_store_trouble(run, "the store cannot record refused requests", e, &d);
 }
@@ -153,7 +157,7 @@ RunStep end_clear(Run *run) {
         Diag d = {};
         int e;
 
-        run_keep_layer(run);
+        run_keep_layer(run); /* before the first byte of the scratch is overwritten */
         e = teardown_clear(r, &run->evidence, &d);
 
         if (e > 0)

@@ -1,6 +1,6 @@
 /* Runs: supervisor. The tables of an invocation's steps: name, action, condition, wait, undo. life.c walks through
  * them. */
-#include "invoke/types.h"
+#include "invoke/keep-layer.h"
 
 #define NAMESPACES (1U << TIER_NAMESPACES)
 #define LANDLOCK (1U << TIER_LANDLOCK)
@@ -41,6 +41,7 @@ static const StartStep start[] = {
         {"worker", ANY, begin_worker, NULL}, /* run_drop(), or the steps of the end */
         {"proxy", NAMESPACES, begin_proxy, NULL}, /* undone with the pipes */
         {"store", NAMESPACES, begin_store, undo_store},
+        {"layer", NAMESPACES, begin_layer, run_drop_layer},
         {"guard", ANY, begin_guard, undo_guard},
         {"pid", LANDLOCK, begin_pid, NULL},
         {"record", NAMESPACES, begin_record, undo_record},
@@ -68,6 +69,7 @@ static const StartStep bound[] = {
         {"durable", ANY, begin_durable, NULL},
         {"limit", ANY, prepare_limit, NULL},
         {"proxy", NAMESPACES, begin_proxy, NULL},
+        {"layer", NAMESPACES, begin_layer, NULL},
 };
 
 static bool live_is_done(Run *run) {
@@ -86,7 +88,7 @@ static const LifeStep life[] = {
         [RUN_CLEAR] = {"clear",
                        {REGION_STOPPED, REGION_STOPPED},
                        end_begin_clear,
-                       end_stands,
+                       end_is_cleared,
                        end_clear,
                        .timed = true},
         [RUN_RETRY] = {"retry", {REGION_RELEASED, REGION_RELEASED}, NULL, run_release_done, NULL, .next = RUN_RECORD},

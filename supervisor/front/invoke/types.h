@@ -10,6 +10,7 @@
  *   end.c          the steps of an end: stop, clear, record
  *   callbacks.c    release callbacks, each in a region of its own
  *   sub-skill.c    regions below a region
+ *   keep-layer.c   the layer above folders of the host (front/layer)
  *   tell.c         the line for a person
  *
  * A Tree is one invocation with its sub-skills and callbacks. All Runs of a Tree wait in one loop, and each Run is
@@ -22,6 +23,7 @@
 #include "invoke/loop.h"
 #include "invoke/record.h"
 #include "invoke/options.h"
+#include "layer/reader.h"
 #include "region/region.h"
 #include "schema/limits.h"
 #include "scrub/evidence.h"
@@ -195,6 +197,8 @@ struct Run {
         RunPipe pipe;
         RunWatch watch;
         RunEnd end;
+        LayerReader layer;      /* keep-layer.h */
+        int layer_folder;       /* where the layer is kept; -1: none */
         RunCallbacks callbacks;
         RunForOwner for_owner;
         RunSub sub;
@@ -209,6 +213,8 @@ static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const c
                 .pipe = {.poll = {{.fd = -1}, {.fd = -1}}, .deadline = LOOP_NEVER},
                 .watch = {.hook_deadline = LOOP_NEVER, .grace_deadline = LOOP_NEVER, .stopped_deadline = LOOP_NEVER},
                 .end = {.worker = -1, .deadline = LOOP_NEVER},
+                .layer = LAYER_READER_NULL,
+                .layer_folder = -1,
         };
 }
 
@@ -226,7 +232,7 @@ void run_deinit(Run *run);
 
 /* begin.c: steps of a start, in the order of steps.c's table. Each returns 0, or an error that ends the region: positive
  * codes have a message, -errno. */
-StartTake begin_pipes, begin_vault, begin_tier, begin_store, begin_worker, begin_proxy, begin_guard;
+StartTake begin_pipes, begin_vault, begin_tier, begin_store, begin_worker, begin_proxy, begin_layer, begin_guard;
 StartTake begin_record;  /* region.allocated is in a transaction */
 StartTake begin_durable; /* which is committed: ALLOCATED */
 StartTake begin_pid;     /* where the record was durable before there was a worker */
@@ -283,6 +289,7 @@ bool run_heed_signals(Run *run);
 void end_begin_stop(Run *run);
 bool end_stands(Run *run);
 bool end_is_stopped(Run *run);
+bool end_is_cleared(Run *run);
 RunStep end_stop(Run *run);
 void end_begin_clear(Run *run);
 RunStep end_clear(Run *run);

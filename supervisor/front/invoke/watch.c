@@ -353,6 +353,14 @@ static void watch_on_step_time(void *userdata, uint64_t now) {
                 run->end.no_use = true;
 }
 
+static void watch_on_layer(void *userdata, short revents) {
+        layer_reader_look(&((Run *)userdata)->layer, clock_mono_usec());
+}
+
+static void watch_on_layer_time(void *userdata, uint64_t now) {
+        layer_reader_look(&((Run *)userdata)->layer, now);
+}
+
 void run_watch_end(Run *run) {
         Region *r = &run->region;
         Loop *l = &run->tree->loop;
@@ -365,6 +373,8 @@ void run_watch_end(Run *run) {
         loop_add_fd(l, &r->proxy.control, &poll_in, watch_on_proxy, run);
         loop_add_fd(l, &run->end.worker, &poll_in, watch_on_worker_death, run);
         loop_add_timer(l, &run->end.deadline, watch_on_step_time, run);
+        loop_add_fd(l, &run->layer.channel, &poll_in, watch_on_layer, run);
+        loop_add_timer(l, &run->layer.deadline, watch_on_layer_time, run);
         watch_stopped(run);
 }
 

@@ -77,11 +77,13 @@ static bool state_is_done(const LayerEntry *e, int folder, const char *leaf, con
 static bool state_is_base(const LayerEntry *e, int folder, const char *leaf, const struct stat *st) {
         char digest[HASH_HEX_MAX];
 
-        if (e->base != layer_type(st->st_mode) || (e->base != 'l' && (st->st_mode & 07777) != e->base_mode))
+        const char type = layer_type(st->st_mode);
+
+        if ((e->base == 'F' ? 'f' : e->base) != type || (type != 'l' && (st->st_mode & 07777) != e->base_mode))
                 return false;
         if (e->base == 'd')
                 return true;
-        if (e->kind == LAYER_REMOVED) {
+        if (e->kind == LAYER_REMOVED || e->base == 'F') {
                 layer_identity(st, digest);
                 return strcmp(digest, e->base_digest) == 0;
         }

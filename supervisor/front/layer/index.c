@@ -1,7 +1,5 @@
 #include "layer/layer.h"
 
-#include "base/io.h"
-#include "scrub/kept.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -118,7 +116,7 @@ static int layer_parse_entry(char **f, Layer *l) {
         bool bad = false;
         size_t kind = name_index(layer_kind_words, 4, f[0]);
 
-        if (kind == 4 || strlen(f[2]) != 1 || !strchr("fdlo", *f[2]) || strlen(f[7]) != 1 || !strchr("fdlo-r?", *f[7]))
+        if (kind == 4 || strlen(f[2]) != 1 || !strchr("fdlo", *f[2]) || strlen(f[7]) != 1 || !strchr("fFdlo-r?", *f[7]))
                 return LAYER_E_DAMAGED;
         e.kind = (LayerKind)kind;
         e.volume = (unsigned)layer_number(f[1], 10, &bad);
@@ -190,33 +188,4 @@ int layer_parse(const char *text, size_t n, Layer *ret) {
         *ret = l;
         l = (Layer){0};
         return 0;
-}
-
-int layer_open(const char *store_dir, const char *region, int lock, Layer *ret, int *ret_fd,
-               char digest[static HASH_HEX_MAX], Diag *reterr) {
-        _cleanup_free_ char *text = NULL;
-        size_t n;
-        int fd = kept_open(store_dir, LAYER_SHELF, region, lock), r;
-
-        *digest = 0;
-        if (fd == -ENOENT)
-                return diag(reterr, LAYER_E_NONE, "no layer of region %s is kept: it changed nothing, or its layer was "
-                                                  "applied or dropped (events layer.* of 'lethe log')",
-                            region);
-        if (fd < 0)
-                return diag(reterr, fd, "the layer of region %s cannot be opened: %s", region,
-                            fd == -EBUSY ? "another lethe works with it" : strerror(-fd));
-        *ret_fd = fd;
-        r = io_read_file(fd, "index", LAYER_INDEX_MAX, &text, &n);
-        if (r == -ENOENT)
-                return diag(reterr, LAYER_E_HALF, "the layer of region %s was being overwritten; fix: lethe apply --drop "
-                                                  "%s",
-                            region, region);
-        if (r < 0)
-                return diag(reterr, r, "the layer of region %s cannot be read: %s", region, strerror(-r));
-        r = layer_parse(text, n, ret);
-        if (r == LAYER_E_DAMAGED || (r == 0 && strcmp(ret->region, region) != 0))
-                return diag(reterr, LAYER_E_DAMAGED, "the index of the layer of region %s is damaged", region);
-        hash_hex(text, n, digest);
-        return r;
 }

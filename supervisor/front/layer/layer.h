@@ -1,5 +1,6 @@
-/* Runs: supervisor, CLI. Layers that regions wrote above folders of the host (`-v SRC:DST:overlay`). At a region's end
- * the layer, filled by a hostile program, is read out of the scratch and kept in the store's folder:
+/* Runs: supervisor, lethe-layer, CLI. Layers that regions wrote above folders of the host (`-v SRC:DST:overlay`). At a
+ * region's end lethe-layer reads the layer, filled by a hostile program, out of the scratch, and writes the kept form
+ * into the store's folder:
  *
  *  STORE/layers/REGION/index    a line for each changed path (layer_parse())
  *  STORE/layers/REGION/N        the content of the file whose entry has the number N
@@ -11,7 +12,6 @@
 #include "base/diag.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "policy/grant.h"
 
 #include <sys/stat.h>
 
@@ -36,7 +36,8 @@ typedef enum LayerKind { LAYER_ADDED,
 extern const char *const layer_kind_words[];
 
 /* A path of a volume. Types: 'f' file, 'd' folder, 'l' symbolic link, 'o' a socket, FIFO or device; of the base also
- * '-' nothing, 'r' removed by an entry before, and '?' changed by others while the region ran. */
+ * 'F' a file told by layer_identity(), '-' nothing, 'r' removed by an entry before, and '?' changed by others while the
+ * region ran. */
 typedef struct LayerEntry {
         LayerKind kind;
         unsigned volume;
@@ -46,7 +47,7 @@ typedef struct LayerEntry {
         char digest[HASH_HEX_MAX]; /* of the content or of the link's text; "-": none */
         char base;
         unsigned base_mode;
-        char base_digest[HASH_HEX_MAX]; /* as above; of a removed file: of layer_identity() */
+        char base_digest[HASH_HEX_MAX]; /* as above; of a removed file, and of 'F': of layer_identity() */
         char *path;                     /* below the source, owned */
         char *link;                     /* owned, or NULL */
 } LayerEntry;
@@ -60,14 +61,6 @@ typedef struct Layer {
 } Layer;
 void layer_deinit(Layer *l);
 #define _cleanup_layer_ _cleanup_(layer_deinit)
-
-/* Whether the grant has a volume with a layer. */
-bool layer_wanted(const Grant *g);
-/* Reads the layers of a dead region out of its scratch, and keeps them in the store's folder. began: CLOCK_REALTIME
- * nanoseconds of the region's start; later changes of a source by other programs are noted. ret_digest: of the index.
- * *ret_n 0: the region changed nothing, and nothing is kept. Returns 0, LAYER_E_BOUND, -errno. */
-int layer_keep(const char *store_dir, const char *region, const Grant *g, int scratch, uint64_t began,
-               char ret_digest[static HASH_HEX_MAX], size_t *ret_n, Diag *reterr);
 
 /* The index as text, and back. Text is hostile: the bytes of a path are the region's. Return 0, LAYER_E_DAMAGED,
  * -ENOMEM. */
@@ -98,5 +91,9 @@ int layer_open_parent(int root, const char *path, const char **ret_leaf);
 char layer_type(mode_t mode);
 /* Tells a changed file without reading the content: inode, size, time of the last write. */
 void layer_identity(const struct stat *st, char ret[static HASH_HEX_MAX]);
-/* The digest of a regular file, or of a link's text (*ret_link: owned, or NULL to not have it). Returns 0 or -errno. */
+/* Opens the regular file of an fstatat(), without waiting, following no link. Returns a descriptor, -ESTALE for another
+ * file, -errno. */
+int layer_open_file(int folder, const char *name, const struct stat *st);
+/* The digest of a regular file, or of a link's text (*ret_link: owned, or NULL to not have it). Returns 0, -EFBIG for a
+ * file that grows meanwhile, -ESTALE, -errno. */
 int layer_digest(int folder, const char *name, const struct stat *st, char ret[static HASH_HEX_MAX], char **ret_link);

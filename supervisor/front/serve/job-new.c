@@ -106,6 +106,7 @@ static bool job_stream_is_served(int fd, const struct statx *st) {
                 return S_ISREG(st->stx_mode) && fcntl(fd, F_GET_SEALS) < 0 /* otherwise in memory */ &&
                        mounts_kind_of_device(st->stx_dev_major, st->stx_dev_minor) != MOUNT_LOCAL;
         case MOUNT_SERVED:
+        case MOUNT_LAYERED:
         default:
                 return true;
         }

@@ -46,7 +46,8 @@ static int locks_look(int fd, LockFile *ret) {
  * "36 35 98:0 /root /place rw,noatime shared:1 - ext4 /dev/root rw". */
 static bool locks_mount_is_usable(RegionLocks *l, pid_t worker, uint64_t mount) {
         static const char *const local[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "ramfs",
-                                            "overlay", "bcachefs", "zfs"};
+                                            "bcachefs", "zfs"},
+                                *const layered[] = {"overlay"}; /* perhaps above a served folder */
         char options[3];
         size_t n;
 
@@ -56,7 +57,8 @@ static bool locks_mount_is_usable(RegionLocks *l, pid_t worker, uint64_t mount) 
         for (const char *line = l->mounts; *line; line += strcspn(line, "\n"), line += *line == '\n')
                 if (strtoull(line, NULL, 10) == mount)
                         return sscanf(line, "%*s %*s %*s %*s %*s %2s", options) == 1 && strcmp(options, "rw") == 0 &&
-                               mounts_has_type(line, local, ARRAY_SIZE(local), false);
+                               (mounts_has_type(line, local, ARRAY_SIZE(local), false) ||
+                                (mounts_has_type(line, layered, 1, false) && !region_notify_any_served()));
         return false;
 }
 

@@ -95,11 +95,20 @@ int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n) {
         return task_memory(&m, SYS_process_vm_writev, pid, at, n) == (long)n ? 0 : -EFAULT;
 }
 
+/* A region's overlay may lie above a served folder, which the list of mounts does not show. */
+static MountKind task_mount_kind(pid_t pid, uint64_t mount) {
+        MountKind kind = mounts_kind_of(pid, mount);
+
+        if (kind != MOUNT_LAYERED)
+                return kind;
+        return region_notify_any_served() ? MOUNT_SERVED : MOUNT_LOCAL;
+}
+
 /* Judges by the kernel's text, without a copy of the descriptor. */
 static bool task_fd_is_served(pid_t pid, int fd) {
         uint64_t mount = proc_field(PROC_PATH("%d/fdinfo/%d", pid, fd), "mnt_id:", 10);
 
-        return mount > 0 && mounts_kind_of(pid, mount) == MOUNT_SERVED;
+        return mount > 0 && task_mount_kind(pid, mount) == MOUNT_SERVED;
 }
 
 bool region_notify_is_served(pid_t pid, int fd) {
@@ -109,7 +118,7 @@ bool region_notify_is_served(pid_t pid, int fd) {
 
         if (lookup_mount(fd, &mount) < 0 || lookup_fstat(fd, &st) < 0)
                 return true;
-        kind = mounts_kind_of(pid, mount);
+        kind = task_mount_kind(pid, mount);
         return kind == MOUNT_SERVED || (kind == MOUNT_UNKNOWN && S_ISREG(st.st_mode) && fcntl(fd, F_GET_SEALS) < 0);
 }
 
@@ -161,9 +170,9 @@ static bool task_is_local(pid_t holder, int fd, pid_t pid) {
                 return true; /* the copy finds the error */
         if (*link != '/' || strncmp(link, "/memfd:", 7) == 0)
                 return true;
-        kind = mounts_kind_of(pid, mount);
+        kind = task_mount_kind(pid, mount);
         if (kind == MOUNT_UNKNOWN)
-                kind = mounts_kind_of(getpid(), mount);
+                kind = task_mount_kind(getpid(), mount);
         return kind != MOUNT_UNKNOWN && kind != MOUNT_SERVED;
 }
 

@@ -27,8 +27,8 @@ int region_proxy_start(RegionProxy *p, Spawner *spawner, Diag *reterr) {
         *p = (RegionProxy){.control = pair[0], .wanted = true};
         theirs = pair[1];
         e = io_set_nonblock(p->control);
-        if (e == 0 && (!spawner || spawner_proxy(spawner, theirs) < 0)) {
-                e = launcher_execute(NULL, theirs);
+        if (e == 0 && (!spawner || spawner_launch(spawner, SPAWNER_PROXY, theirs) < 0)) {
+                e = launcher_execute("lethe-proxy", NULL, theirs);
                 p->pid = MAX(e, 0);
                 e = MIN(e, 0);
         }

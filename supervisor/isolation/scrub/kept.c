@@ -76,6 +76,10 @@ int kept_drop(const char *store_dir, const char *shelf, const char *region, int 
         return kept_wipe(store_dir, shelf, "", region, folder);
 }
 
+int kept_drop_begun(const char *store_dir, const char *shelf, const char *region, int folder) {
+        return kept_wipe(store_dir, shelf, KEPT_NEW, region, folder);
+}
+
 int kept_drop_new(const char *store_dir, const char *shelf, const char *region) {
         _cleanup_close_ int folder = kept_open_as(store_dir, shelf, KEPT_NEW, region, LOCK_EX);
 

@@ -21,7 +21,9 @@ int kept_complete(const char *store_dir, const char *shelf, const char *region, 
 int kept_open(const char *store_dir, const char *shelf, const char *region, int lock);
 /* Overwrites and removes a complete folder. folder: of kept_open() with LOCK_EX. Returns 0 or -errno. */
 int kept_drop(const char *store_dir, const char *shelf, const char *region, int folder);
-/* The same for a folder that is not complete. Returns 0, KEPT_E_NONE, -EBUSY while the maker lives, -errno. */
+/* The same for a folder of kept_begin(). */
+int kept_drop_begun(const char *store_dir, const char *shelf, const char *region, int folder);
+/* The same after the maker's death. Returns 0, KEPT_E_NONE, -EBUSY while a process of the maker lives, -errno. */
 int kept_drop_new(const char *store_dir, const char *shelf, const char *region);
 
 typedef struct KeptFolder {

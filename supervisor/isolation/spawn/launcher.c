@@ -2,7 +2,7 @@
 
 #include "base/child-registry.h"
 #include "base/io.h"
-#include "schema/proxy.h"
+#include "base/launched.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
 
@@ -12,10 +12,10 @@
 
 #define END_MS 1000
 
-pid_t launcher_execute(const char *arg, int channel) {
-        _cleanup_close_ int exe = find_program("lethe-proxy", NULL), null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        const int fds[PROXY_FD_CONTROL + 1] = {null, null, null, channel};
-        CloneExec c = {.name = "lethe-proxy", .arg = arg, .exec_fd = exe, .fds = fds, .n_fds = ARRAY_SIZE(fds)};
+pid_t launcher_execute(const char *program, const char *arg, int channel) {
+        _cleanup_close_ int exe = find_program(program, NULL), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        const int fds[LAUNCHED_FD + 1] = {null, null, null, channel};
+        CloneExec c = {.name = program, .arg = arg, .exec_fd = exe, .fds = fds, .n_fds = ARRAY_SIZE(fds)};
         int pidfd = -1;
         pid_t pid;
 
@@ -26,7 +26,7 @@ pid_t launcher_execute(const char *arg, int channel) {
         return pid;
 }
 
-int launcher_start(Launcher *ret) {
+int launcher_start(const char *program, Launcher *ret) {
         _cleanup_close_ int theirs = -1;
         int pair[2];
         pid_t pid;
@@ -36,7 +36,7 @@ int launcher_start(Launcher *ret) {
                 return -errno;
         ret->control = pair[0];
         theirs = pair[1];
-        pid = launcher_execute(PROXY_ARG_LAUNCHER, theirs);
+        pid = launcher_execute(program, LAUNCHED_ARG, theirs);
         if (pid < 0) {
                 closep(&ret->control);
                 return pid;

@@ -1,4 +1,5 @@
-/* Runs: supervisor. The launcher of lethe-proxy (schema/proxy.h), for a supervisor that cannot execute programs later. */
+/* Runs: supervisor. The launchers of lethe-proxy and lethe-layer (base/launched.h), for a supervisor that cannot execute
+ * programs later. */
 #pragma once
 
 #include "base/util.h"
@@ -11,12 +12,12 @@ typedef struct Launcher {
 } Launcher;
 #define LAUNCHER_NULL ((Launcher){.control = -1})
 
-/* Executes the launcher. Returns 0 or -errno (-ENOENT: no lethe-proxy beside lethe). */
-int launcher_start(Launcher *ret);
-/* Hands the far end of a control channel to a new lethe-proxy. Returns 0 or -errno. */
+/* Executes the program's launcher. Returns 0 or -errno (-ENOENT: no such program beside lethe). */
+int launcher_start(const char *program, Launcher *ret);
+/* Hands the far end of a channel to a new process of the program. Returns 0 or -errno. */
 int launcher_ask(Launcher *l, int channel);
-/* Ends the launcher, and each lethe-proxy of the launcher. */
+/* Ends the launcher, and each process of the launcher. */
 void launcher_end(Launcher *l);
-/* Executes a lethe-proxy with the control channel, or a launcher; the child registry has the child. Returns the pid
- * or -errno. */
-pid_t launcher_execute(const char *arg_or_null, int channel);
+/* Executes the program with the channel, or a launcher (LAUNCHED_ARG); the child registry has the child. Returns the
+ * pid or -errno. */
+pid_t launcher_execute(const char *program, const char *arg_or_null, int channel);

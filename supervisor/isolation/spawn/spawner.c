@@ -52,7 +52,7 @@ struct Spawner {
         Binder binder;
         uint8_t seen[SEEN_MAX][VIEW_BYTES];
         size_t next_seen;
-        Launcher proxies;     /* of lethe-proxy; without lethe-proxy beside lethe: none */
+        Launcher launchers[SPAWNER_PROGRAMS]; /* none for a program that is not beside lethe */
         bool making;          /* a thread makes a template */
         bool ending;          /* templates outside of the lists are not yet ended */
         unsigned regions_most; /* of one template */
@@ -153,11 +153,14 @@ static void spawner_wait(Spawner *s) {
                 eventfd_read(s->wake, &n);
 }
 
+static const char *const spawner_programs[] = {[SPAWNER_PROXY] = "lethe-proxy", [SPAWNER_LAYER] = "lethe-layer"};
+
 /* The parent of all zygotes: this thread lives as long as the Spawner, and does no other work. */
 static void *spawner_keeper(void *arg) {
         Spawner *s = arg;
 
-        launcher_start(&s->proxies);
+        for (size_t i = 0; i < SPAWNER_PROGRAMS; i++)
+                launcher_start(spawner_programs[i], &s->launchers[i]);
         pthread_mutex_lock(&s->lock);
         while (!s->stop) {
                 if (s->restart != s->restarted) {
@@ -188,7 +191,8 @@ static void *spawner_keeper(void *arg) {
         spawner_end_templates(s, 0, true);
         pthread_mutex_unlock(&s->lock);
         binder_deinit(&s->binder);
-        launcher_end(&s->proxies);
+        for (size_t i = 0; i < SPAWNER_PROGRAMS; i++)
+                launcher_end(&s->launchers[i]);
         zygote_end(&s->spare_worker);
         zygote_end(&s->spare_guard);
         zygote_end(&s->worker);
@@ -265,8 +269,8 @@ int spawner_new(Spawner **ret, Diag *reterr) {
         return e;
 }
 
-int spawner_proxy(Spawner *s, int channel) {
-        return launcher_ask(&s->proxies, channel);
+int spawner_launch(Spawner *s, SpawnerProgram program, int channel) {
+        return launcher_ask(&s->launchers[program], channel);
 }
 
 SpawnCache *spawner_kept(Spawner *s) {

@@ -33,7 +33,12 @@ size_t spawner_ready_guards(Spawner *s);
 /* The Spawner's cache of facts about the machine; NULL: no cache, as without a Spawner. */
 struct SpawnCache;
 struct SpawnCache *spawner_kept(Spawner *s_or_null);
-/* Hands the far end of a control channel to a new lethe-proxy (schema/proxy.h). Returns 0 or -errno. */
-int spawner_proxy(Spawner *s, int channel);
+typedef enum SpawnerProgram {
+        SPAWNER_PROXY, /* lethe-proxy (schema/proxy.h) */
+        SPAWNER_LAYER, /* lethe-layer (schema/layer.h) */
+} SpawnerProgram;
+#define SPAWNER_PROGRAMS 2
+/* Hands the far end of a channel to a new process of the program. Returns 0 or -errno. */
+int spawner_launch(Spawner *s, SpawnerProgram program, int channel);
 /* Called when no region of the Spawner lives. NULL: no effect. */
 void spawner_free(Spawner *s);

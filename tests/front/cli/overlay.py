@@ -222,7 +222,7 @@ def by_policy_the_oldest_goes_and_diff_says_so():  # A-16
     with subprocess.Popen(["/bin/sleep", "1000"], pass_fds=[lock := os.open(os.path.join(LAYERS, big), os.O_RDONLY)]) as p:
         fcntl.flock(lock, fcntl.LOCK_SH)
         r = lethe("apply", big)
-        check(r.code == 1 and b"another lethe works with it" in r.err, r)
+        check(r.code == 1 and b"in use by another lethe" in r.err, r)
         p.kill()
     os.close(lock)
     same(lethe("apply", big).code, 0)  # the positive control

@@ -118,7 +118,9 @@ Test(kept, an_incomplete_folder_is_not_listed) {
         cr_assert_eq(kept_drop_new(store, SHELF, region), -EBUSY, "the maker lives");
         cr_assert_eq(kept_list(store, SHELF, &l), 0);
         cr_assert_eq(l.n, 0);
+        cr_assert_eq(kept_drop_begun(store, SHELF, region, fd), 0);
         close(fd);
+        close(kept_begin(store, SHELF, region));
         cr_assert_eq(kept_drop_new(store, SHELF, region), 0);
         cr_assert_eq(kept_drop_new(store, SHELF, region), KEPT_E_NONE);
         cr_assert_eq(region_id_new(NOW, region), 0); /* 1970: the list sweeps */

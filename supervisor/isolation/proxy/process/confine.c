@@ -1,5 +1,6 @@
 /* Runs: lethe-proxy. The rights that lethe-proxy gives up: its capabilities and its user (root's becomes PROXY_UID),
  * every file but the resolver's, and every system call that the loop does not need. */
+#include "base/launched.h"
 #include "proxy/process/state.h"
 
 #include <errno.h>
@@ -84,7 +85,7 @@ static bool confine_user(void) {
 /* The supervisor's end is seen at the channel's end; the signal is for a process that does not look. A change of the
  * user takes the signal away, so it is asked for afterwards. */
 static bool confine_parent(void) {
-        return proxy.launcher == 0 || (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == proxy.launcher);
+        return proxy.launcher == 0 || launched_tie(proxy.launcher);
 }
 
 static const int confine_calls[] = {

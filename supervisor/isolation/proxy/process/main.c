@@ -1,6 +1,6 @@
 /* Runs: lethe-proxy. The start, and the loop. */
 #include "base/clock.h"
-#include "base/io.h"
+#include "base/launched.h"
 #include "proxy/process/state.h"
 
 #include <errno.h>
@@ -106,43 +106,10 @@ static _noreturn_ void proxy_serve(void) {
         proxy_die();
 }
 
-/* Receives the control channel of a new lethe-proxy, or -1: the supervisor is gone. */
-static int proxy_next(void) {
-        char byte;
-        int fd;
-
-        return io_receive_fd(PROXY_FD_CONTROL, -1, &byte, 1, &fd) == 1 ? fd : -1;
-}
-
-static void proxy_launch(void) {
-        const pid_t self = getpid();
-        int fd;
-
-        signal(SIGCHLD, SIG_IGN); /* children leave no zombie */
-        while ((fd = proxy_next()) >= 0) {
-                pid_t pid = fork();
-
-                if (pid == 0) {
-                        proxy.launcher = self;
-                        if (dup3(fd, PROXY_FD_CONTROL, O_CLOEXEC) < 0)
-                                proxy_die();
-                        close(fd);
-                        proxy_serve();
-                }
-                close(fd); /* after a failed fork, too: the supervisor sees the end of the channel */
-        }
-}
-
+/* Resolver options of the user (LOCALDOMAIN, RES_OPTIONS) go with the environment. */
 int main(int argc, char **argv) {
-        if (fcntl(PROXY_FD_CONTROL, F_SETFD, FD_CLOEXEC) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir("/") < 0)
-                return 2;
-        /* Resolver options of the user (LOCALDOMAIN, RES_OPTIONS) are no part of the policy, and nothing else is needed. */
-        for (char **e = environ; *e; e++)
-                explicit_bzero(*e, strlen(*e));
-        clearenv();
-        if (argc == 2 && strcmp(argv[1], PROXY_ARG_LAUNCHER) == 0)
-                proxy_launch();
-        else if (argc == 1)
+        proxy.launcher = launched_begin(argc, argv);
+        if (proxy.launcher >= 0)
                 proxy_serve();
         return argc > 2 ? 2 : 0;
 }
