@@ -57,27 +57,43 @@ static int apply_record(ApplyCall *c, const char *type, size_t applied, size_t l
         return r == 0 ? EXIT_OK : with_store_failed("apply", c->store, r, &d);
 }
 
-/* The ledger first: an event about a layer that is still there harms less than a layer that is gone without an event. */
-static int apply_end(ApplyCall *c, const char *type, size_t applied) {
-        const bool drop = strcmp(type, "layer.dropped") == 0;
-        const size_t left = drop ? 0 : c->layer.n, dropped = c->layer.n - left;
-        int r = apply_record(c, type, applied, left), e;
+static int apply_wipe(ApplyCall *c) {
+        int e = kept_drop(store_dir(c->store), LAYER_SHELF, c->region, c->kept);
 
-        if (r == EXIT_OK && left == 0 && (e = kept_drop(store_dir(c->store), LAYER_SHELF, c->region, c->kept)) != 0)
-                return cli_fail("apply", EXIT_NOT, "the layer of region %s cannot be overwritten: %s", c->region,
-                                strerror(e < 0 ? -e : ENOENT));
-        if (r != EXIT_OK || c->quiet)
-                return r;
+        return e == 0 ? EXIT_OK
+                      : cli_fail("apply", EXIT_NOT, "the layer of region %s cannot be overwritten: %s", c->region,
+                                 strerror(-e));
+}
+
+static int apply_print(const ApplyCall *c, size_t applied, size_t left, size_t dropped) {
+        if (c->quiet)
+                return EXIT_OK;
         if (c->o.json)
                 return cli_print("apply", EXIT_OK, json_pack("{s:i, s:s, s:o, s:o, s:o}", "version", 1, "region", c->region,
                                                              "applied", json_u64(applied), "left", json_u64(left),
                                                              "dropped", json_u64(dropped)));
-        if (drop)
+        if (dropped > 0 || applied + left == 0)
                 printf("dropped %zu path%s\n", dropped, dropped == 1 ? "" : "s");
         else
                 printf("applied %zu path%s%s\n", applied, applied == 1 ? "" : "s",
                        left > 0 ? "; the rest is kept" : "");
         return cli_done("apply", EXIT_OK);
+}
+
+/* An event about a layer that is still there harms less than a layer that is gone without an event. */
+static int apply_drop(ApplyCall *c) {
+        const size_t dropped = c->layer.n;
+        int r = apply_record(c, "layer.dropped", 0, 0);
+
+        r = r != EXIT_OK ? r : apply_wipe(c);
+        return r != EXIT_OK ? r : apply_print(c, 0, 0, dropped);
+}
+
+/* The rest of the entries is in the index. */
+static int apply_end(ApplyCall *c, size_t applied, size_t left) {
+        int r = left == 0 ? apply_wipe(c) : EXIT_OK;
+
+        return r != EXIT_OK ? r : apply_print(c, applied, left, 0);
 }
 
 /* Whether the path is named by an argument: itself, or a folder above; absolute, or below the source. */
@@ -138,29 +154,41 @@ static int apply_may(const ApplyCall *c) {
         return EXIT_OK;
 }
 
+/* The ledger first, then the index: a killed apply is told twice, and not never. */
+static int apply_tell(ApplyCall *c, size_t applied, const bool *done) {
+        int r = apply_record(c, "layer.applied", applied, c->layer.n - applied),
+            e = r == EXIT_OK && applied < c->layer.n ? layer_forget(&c->layer, c->kept, done) : 0;
+
+        return e < 0 ? cli_fail("apply", EXIT_NOT, "the index of the layer cannot be written: %s", strerror(-e)) : r;
+}
+
 static int apply_do(ApplyCall *c, int argc, char **argv) {
-        _cleanup_free_ bool *chosen = calloc(c->layer.n + 1, sizeof(bool));
+        _cleanup_free_ bool *chosen = calloc(c->layer.n + 1, sizeof(bool)), *done = calloc(c->layer.n + 1, sizeof(bool));
+        _cleanup_free_ char *bad_path = NULL;
+        const size_t n = c->layer.n;
         size_t applied = 0, bad = SIZE_MAX;
         Diag d = {0};
         int r = apply_may(c), e;
 
         if (r != EXIT_OK)
                 return r;
-        if (!chosen)
+        if (!chosen || !done)
                 return cli_fail("apply", EXIT_NOT, "out of memory");
         if ((r = apply_choose(&c->layer, argc, argv, chosen)) != EXIT_OK)
                 return r;
-        e = layer_apply(&c->layer, c->kept, chosen, &applied, &bad, &d);
-        if (e == 0)
-                return apply_end(c, "layer.applied", applied);
+        e = layer_apply(&c->layer, c->kept, chosen, done, &applied, &bad, &d);
+        if (bad < c->layer.n && e != 0)
+                bad_path = strdup(c->layer.entries[bad].path);
         if (e == LAYER_E_REFUSED)
                 return cli_refuse("apply", EXIT_NOT, "refused", "%s: %s; nothing is applied",
-                                  DIAG_QUOTED(c->layer.entries[bad].path), d.text);
-        if (applied > 0)
-                apply_record(c, "layer.applied", applied, c->layer.n);
-        return cli_fail("apply", EXIT_NOT, "%s; %zu path%s applied, the rest is kept",
-                        *d.text ? d.text : strerror(-e), applied,
-                        applied == 1 ? " is" : "s are");
+                                  DIAG_QUOTED(bad_path ?: "?"), d.text);
+        if ((e == 0 || applied > 0) && (r = apply_tell(c, applied, done)) != EXIT_OK)
+                return r;
+        if (e == 0)
+                return apply_end(c, applied, applied < n ? c->layer.n : 0);
+        return cli_fail("apply", EXIT_NOT, "%s%s%s; %zu path%s applied, the rest is kept",
+                        bad_path ? DIAG_QUOTED(bad_path) : "", bad_path ? ": " : "", *d.text ? d.text : strerror(-e),
+                        applied, applied == 1 ? " is" : "s are");
 }
 
 int apply_after_run(const char *store, const char *region, const char *policy_or_null) {
@@ -201,10 +229,10 @@ int cmd_apply(int argc, char **argv) {
         r = layer_open(store_dir(c.store), c.region, LOCK_EX, &c.layer, &c.kept, c.digest, &d);
         if (r == LAYER_E_NONE)
                 layer_gone(c.store, c.region, &d);
-        if (r == LAYER_E_HALF || (r == LAYER_E_DAMAGED && c.o.value['d'])) /* a killed drop is finished by any apply */
-                return apply_end(&c, "layer.dropped", 0);
+        if (r == LAYER_E_DAMAGED && c.o.value['d'])
+                return apply_drop(&c);
         if (r != 0)
                 return cli_refuse("apply", EXIT_NOT, r == LAYER_E_NONE ? "no_layer" : "failed", "%s",
                                   *d.text ? d.text : strerror(-r));
-        return c.o.value['d'] ? apply_end(&c, "layer.dropped", 0) : apply_do(&c, argc - at, argv + at);
+        return c.o.value['d'] ? apply_drop(&c) : apply_do(&c, argc - at, argv + at);
 }

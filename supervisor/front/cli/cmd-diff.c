@@ -213,7 +213,7 @@ int cmd_diff(int argc, char **argv) {
                 return cli_refuse("diff", EXIT_NOT, r == LAYER_E_NONE ? "no_layer" : "failed", "%s",
                                   *d.text ? d.text : strerror(-r));
         for (unsigned i = 0; i < l.n_volumes; i++) /* a missing folder shows as conflicts */
-                roots[i] = open(l.sources[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                roots[i] = layer_open_source(l.sources[i]);
         r = o.json ? diff_json(&l, roots, digest) : diff_print(&l, kept, roots);
         for (unsigned i = 0; i < l.n_volumes; i++)
                 closep(&roots[i]);

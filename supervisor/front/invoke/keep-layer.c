@@ -26,8 +26,10 @@ static int keep_drop(Run *run, const char *region, const char *why, Diag *reterr
 static int keep_tidy(Run *run, Diag *reterr) {
         _cleanup_kept_list_ KeptList list = {0};
         size_t n;
-        int e = kept_list(store_dir(run->store.db), LAYER_SHELF, &list);
+        int e;
 
+        kept_sweep(store_dir(run->store.db), LAYER_SHELF);
+        e = kept_list(store_dir(run->store.db), LAYER_SHELF, &list);
         if (e < 0) {
                 log_warning("the kept layers cannot be listed: %s", strerror(-e));
                 return 0;

@@ -22,15 +22,12 @@ int layer_open(const char *store_dir, const char *region, int lock, Layer *ret, 
                             fd == -EBUSY ? "in use by another lethe" : strerror(-fd));
         *ret_fd = fd;
         r = io_read_file(fd, "index", LAYER_INDEX_MAX, &text, &n);
-        if (r == -ENOENT)
-                return diag(reterr, LAYER_E_HALF, "the layer of region %s was being overwritten; fix: lethe apply --drop "
-                                                  "%s",
-                            region, region);
-        if (r < 0)
+        if (r < 0 && r != -ENOENT)
                 return diag(reterr, r, "the layer of region %s cannot be read: %s", region, strerror(-r));
-        r = layer_parse(text, n, ret);
+        r = r == 0 ? layer_parse(text, n, ret) : LAYER_E_DAMAGED;
         if (r == LAYER_E_DAMAGED || (r == 0 && strcmp(ret->region, region) != 0))
-                return diag(reterr, LAYER_E_DAMAGED, "the index of the layer of region %s is damaged", region);
+                return diag(reterr, LAYER_E_DAMAGED, "the index of the layer of region %s is damaged; fix: lethe apply --drop %s",
+                            region, region);
         hash_hex(text, n, digest);
         return r;
 }

@@ -24,9 +24,9 @@
 enum {
         LAYER_E_BOUND = 1, /* the layer is beyond a bound: it is not kept; message names the bound */
         LAYER_E_NONE,      /* no layer of the region is kept */
-        LAYER_E_HALF, /* a drop was killed: another drop finishes */
         LAYER_E_DAMAGED,   /* the index is no text of layer_text() */
         LAYER_E_REFUSED,   /* entries cannot be applied: the message names the first */
+        LAYER_E_CHANGED,   /* a path changed during the apply: entries before are applied, the path is not */
 };
 
 typedef enum LayerKind { LAYER_ADDED,
@@ -67,8 +67,8 @@ void layer_deinit(Layer *l);
 int layer_text(const Layer *l, Buf *ret);
 int layer_parse(const char *text, size_t n, Layer *ret);
 
-/* Opens a kept layer: *ret_fd its folder, owned, open for LAYER_E_HALF and LAYER_E_DAMAGED, too; lock: as for
- * kept_open(); digest: of the index. Returns 0, LAYER_E_NONE, LAYER_E_HALF, LAYER_E_DAMAGED, -errno. */
+/* Opens a kept layer: *ret_fd its folder, owned, open for LAYER_E_DAMAGED, too; lock: as for
+ * kept_open(); digest: of the index. Returns 0, LAYER_E_NONE, LAYER_E_DAMAGED, -errno. */
 int layer_open(const char *store_dir, const char *region, int lock, Layer *ret, int *ret_fd,
                char digest[static HASH_HEX_MAX], Diag *reterr);
 typedef enum LayerState {
@@ -79,14 +79,19 @@ typedef enum LayerState {
 } LayerState;
 /* The state of entry i before an apply. why: a reason, static, for the last two. root: of the entry's source, open. */
 LayerState layer_state(const Layer *l, size_t i, int root, const char **why);
-/* Applies the entries that chosen[] names: all of them, or none, where an entry is a conflict or refused. *ret_bad: the
- * index of that entry. Applied entries leave the index; a killed apply is finished by the next. folder: of
- * layer_open(). Returns 0, LAYER_E_REFUSED, -errno. */
-int layer_apply(Layer *l, int folder, const bool *chosen, size_t *ret_applied, size_t *ret_bad, Diag *reterr);
+/* Applies the entries that chosen[] names: all of them, or none, where an entry is a conflict or refused. A killed apply
+ * is finished by the next one. folder: of layer_open(), LOCK_EX. done: by entry, false before; *ret_applied: how many.
+ * *ret_bad: the index of the entry behind a code. Returns 0, LAYER_E_REFUSED, LAYER_E_CHANGED, -errno. */
+int layer_apply(Layer *l, int folder, const bool *chosen, bool *done, size_t *ret_applied, size_t *ret_bad,
+                Diag *reterr);
+/* Takes done entries out of the index. Returns 0 or -errno. */
+int layer_forget(Layer *l, int folder, const bool *done);
 
 /* Shared by the files of this folder and the verbs. */
 /* Opens the folder of a path below root, following no link and never leaving root. *ret_leaf: into path. */
 int layer_open_parent(int root, const char *path, const char **ret_leaf);
+/* Opens a layer's source, through no link. Returns a descriptor or -errno. */
+int layer_open_source(const char *source);
 /* The type of LayerEntry. */
 char layer_type(mode_t mode);
 /* Tells a changed file without reading the content: inode, size, time of the last write. */

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #define KEPT_NEW ".new-"
+#define KEPT_OLD ".old-"
 #define KEPT_SUM "bytes"
 #define KEPT_SWEEP_USEC 3600000000ULL
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -72,8 +73,14 @@ static int kept_wipe(const char *store_dir, const char *shelf, const char *prefi
                                            : 0;
 }
 
+/* Under its name the folder is whole, or not there: a killed drop leaves no half of it. */
 int kept_drop(const char *store_dir, const char *shelf, const char *region, int folder) {
-        return kept_wipe(store_dir, shelf, "", region, folder);
+        _cleanup_free_ char *from = text_printf("%s/%s/%s", store_dir, shelf, region),
+                            *to = text_printf("%s/%s/" KEPT_OLD "%s", store_dir, shelf, region);
+
+        if (!from || !to)
+                return -ENOMEM;
+        return rename(from, to) < 0 ? -errno : kept_wipe(store_dir, shelf, KEPT_OLD, region, folder);
 }
 
 int kept_drop_begun(const char *store_dir, const char *shelf, const char *region, int folder) {
@@ -93,7 +100,9 @@ void kept_list_deinit(KeptList *l) {
 }
 
 static int kept_compare(const void *a, const void *b) {
-        return strcmp(((const KeptFolder *)a)->region, ((const KeptFolder *)b)->region); /* an id begins with its time */
+        const KeptFolder *x = a, *y = b;
+
+        return strcmp(x->region, y->region); /* an id begins with the time */
 }
 
 /* Without the sum (a killed drop, or a folder of an earlier version) the files are summed up. */
@@ -117,12 +126,27 @@ static uint64_t kept_bytes(int folder) {
         return bytes;
 }
 
-/* The maker was killed, and could not die before a file system answered: recovery has left the folder. */
-static void kept_sweep(const char *store_dir, const char *shelf, const char *region) {
-        const uint64_t now = clock_real_usec();
+static void kept_sweep_one(const char *store_dir, const char *shelf, const char *prefix, const char *region) {
+        const uint64_t now = clock_real_usec(), made = region_id_valid(region) ? region_id_usec(region) : now;
+        _cleanup_close_ int folder = -1;
 
-        if (region_id_valid(region) && region_id_usec(region) < now && now - region_id_usec(region) > KEPT_SWEEP_USEC)
-                kept_drop_new(store_dir, shelf, region);
+        if (!region_id_valid(region) || (strcmp(prefix, KEPT_NEW) == 0 && (made >= now || now - made < KEPT_SWEEP_USEC)))
+                return;
+        folder = kept_open_as(store_dir, shelf, prefix, region, LOCK_EX);
+        if (folder >= 0)
+                kept_wipe(store_dir, shelf, prefix, region, folder);
+}
+
+void kept_sweep(const char *store_dir, const char *shelf) {
+        static const char *const prefixes[] = {KEPT_NEW, KEPT_OLD};
+        _cleanup_free_ char *path = text_printf("%s/%s", store_dir, shelf);
+        _cleanup_closedir_ DIR *all = path ? opendir(path) : NULL;
+        const struct dirent *e;
+
+        while (all && (e = readdir(all)))
+                for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+                        if (strncmp(e->d_name, prefixes[i], strlen(prefixes[i])) == 0)
+                                kept_sweep_one(store_dir, shelf, prefixes[i], e->d_name + strlen(prefixes[i]));
 }
 
 int kept_list(const char *store_dir, const char *shelf, KeptList *ret) {
@@ -139,8 +163,6 @@ int kept_list(const char *store_dir, const char *shelf, KeptList *ret) {
                 _cleanup_close_ int folder = -1;
                 KeptFolder *f;
 
-                if (strncmp(e->d_name, KEPT_NEW, strlen(KEPT_NEW)) == 0)
-                        kept_sweep(store_dir, shelf, e->d_name + strlen(KEPT_NEW));
                 if (!region_id_valid(e->d_name))
                         continue;
                 if (!GROW(l.folders, l.n))

@@ -3,7 +3,8 @@
  *
  *  STORE/SHELF/REGION/…       complete
  *  STORE/SHELF/REGION/bytes   the sum of the other files' bytes, as text
- *  STORE/SHELF/.new-REGION    not complete: dropped with the recovery of the region */
+ *  STORE/SHELF/.new-REGION    not complete: dropped with the recovery of the region
+ *  STORE/SHELF/.old-REGION    being dropped */
 #pragma once
 
 #include "base/diag.h"
@@ -38,8 +39,9 @@ typedef struct KeptList {
 } KeptList;
 void kept_list_deinit(KeptList *l);
 #define _cleanup_kept_list_ _cleanup_(kept_list_deinit)
-/* All complete folders; none without the shelf. Folders that nobody completed are dropped after an hour. Returns 0 or
- * -errno. */
+/* Finishes killed drops, and drops folders that were not completed for an hour. */
+void kept_sweep(const char *store_dir, const char *shelf);
+/* All complete folders; none without the shelf. Returns 0 or -errno. */
 int kept_list(const char *store_dir, const char *shelf, KeptList *ret);
 /* How many folders at the list's beginning are beyond the policy. The newest is never beyond number or bytes. now:
  * CLOCK_REALTIME. */

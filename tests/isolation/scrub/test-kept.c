@@ -123,8 +123,30 @@ Test(kept, an_incomplete_folder_is_not_listed) {
         close(kept_begin(store, SHELF, region));
         cr_assert_eq(kept_drop_new(store, SHELF, region), 0);
         cr_assert_eq(kept_drop_new(store, SHELF, region), KEPT_E_NONE);
-        cr_assert_eq(region_id_new(NOW, region), 0); /* 1970: the list sweeps */
         close(kept_begin(store, SHELF, region));
-        cr_assert_eq(kept_list(store, SHELF, &l), 0);
+        kept_sweep(store, SHELF); /* a young one stays */
+        cr_assert_eq(kept_drop_new(store, SHELF, region), 0);
+        cr_assert_eq(region_id_new(NOW, region), 0); /* of 1970 */
+        close(kept_begin(store, SHELF, region));
+        kept_sweep(store, SHELF);
         cr_assert_eq(kept_drop_new(store, SHELF, region), KEPT_E_NONE);
+}
+
+//
+Test(kept, a_killed_drop_is_finished) {
+        char from[128], to[128];
+        RegionId region;
+        int fd;
+
+        keep(1, 5, region);
+        snprintf(from, sizeof(from), "%s/" SHELF "/%s", store, region);
+        snprintf(to, sizeof(to), "%s/" SHELF "/.old-%s", store, region);
+        cr_assert_eq(rename(from, to), 0);
+        fd = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        cr_assert(flock(fd, LOCK_EX) == 0);
+        kept_sweep(store, SHELF); /* the drop is under way */
+        cr_assert_eq(access(to, F_OK), 0);
+        close(fd);
+        kept_sweep(store, SHELF);
+        cr_assert_eq(access(to, F_OK), -1);
 }
