@@ -106,7 +106,8 @@ Test(damage, of_a_row_stops_what_is_about_it) {
         pipe_expect(p.last, "committed", "");
         rebuild(&p);
         re = retry(&p);
-        cr_expect(re.resolved == 3 && re.damaged == 0, "%lu %lu %lu", re.tried, re.resolved, re.damaged);
+        /* the first ends the row that all three were about; to open it again is for a person (G-62) */
+        cr_expect(re.tried == 3 && re.resolved == 1 && re.damaged == 0, "%lu %lu %lu", re.tried, re.resolved, re.damaged);
         pipe_holds(&p);
 }
 

@@ -456,7 +456,7 @@ Test(outcomes, rows_of_other_scopes) {
         pipe_say(&p, "issue only_there: ours", NULL);
         cr_expect(json_is_true(json_object_get(p.last, "created")), "the name is free here");
         pipe_say(&p, "resolve only_there: fixed", NULL);
-        pipe_expect(p.last, "invalid", "bad_state"); /* what waited ended it */
+        pipe_expect(p.last, "committed", ""); /* what waited did not end it (G-62) */
         t = store_fixture_begin(&p.f, false);
         {
                 RecordKey k = record_key_of(scope, KIND_ISSUE, "only_there");
@@ -489,4 +489,38 @@ Test(outcomes, direct_writes_are_refused_and_recorded) {
                 cr_expect_eq(json_integer_value(json_object_get(row, "version")), 1);
         }
         pipe_holds(&p);
+}
+
+// G-67, G-68: a row that a note only mentions is not its subject, and a denial of another line denies nothing
+Test(outcomes, of_what_is_only_mentioned) {
+        static const struct {
+                const char *rows[2], *note, *outcome, *code, *open;
+        } rows[] = {
+                {{"issue scipy_blocker: the import blocker of scipy"}, "resolved: the import blocker of scipy is like a blocker, see scipy_blocker", "pending", "mentioned", "scipy_blocker"},
+                {{"issue c_6b07762e: net/x: link is not stable"}, "fixed: net/x: link is not stable\nThis is similar to the commit 6b07762e9490 (\"net/x: link is not stable\").",
+                 "pending", "mentioned", "c_6b07762e"},
+                {{"issue c_6b07762e: net/x: link is not stable"}, "fixed: net/x: queue\nKeep the queue, and release it when not\nFixes: 6b07762e9490 (\"net/x: link is not stable\")",
+                 "committed", "", NULL},
+                {{"issue numpy_blocker: numpy cannot be imported", "issue scipy_blocker: scipy cannot be imported"},
+                 "The numpy_blocker is fixed, unlike scipy_blocker.", "committed", "", "scipy_blocker"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_json_ json_t *row = NULL;
+                _cleanup_pipe_ Pipe p;
+
+                pipe_init(&p);
+                for (size_t k = 0; k < ARRAY_SIZE(rows[i].rows) && rows[i].rows[k]; k++) {
+                        pipe_say(&p, rows[i].rows[k], NULL);
+                        pipe_expect(p.last, "committed", "");
+                }
+                pipe_say(&p, rows[i].note, NULL);
+                cr_expect(strcmp(pipe_word(p.last, "outcome"), rows[i].outcome) == 0 && strcmp(pipe_word(p.last, "code"), rows[i].code) == 0, "%s: %s %s", rows[i].note,
+                          pipe_word(p.last, "outcome"), pipe_word(p.last, "code"));
+                if (rows[i].open) {
+                        row = pipe_row(&p, "issues", rows[i].open);
+                        cr_expect_str_eq(pipe_word(row, "state"), "open", "%s", rows[i].note);
+                }
+                pipe_holds(&p);
+        }
 }

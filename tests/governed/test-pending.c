@@ -60,8 +60,13 @@ Test(pending, keeps_all_that_it_takes) {
         cr_expect_eq(json_array_size(json_object_get(o, "candidates")), 2);
 }
 
-// G-46, G-48, G-59: a row that comes later decides it, without the note, in the same transaction, as an ordinary event
-Test(pending, decided_by_a_later_row) {
+/* A row, a note that ends it under a name that nothing has yet, and the change that gives the row this name. */
+#define LATE_ROW "issue late_row: it does not work"
+#define LATE_NOTE "resolved: the kettle in the hall\nref: kettle hall\nalias: kettle hall"
+#define LATE_NAME LATE_ROW "\nref: kettle hall\nalias: kettle hall"
+
+// G-46, G-48, G-59: a later change decides it, without the note, in the same transaction, as an ordinary event
+Test(pending, decided_by_a_later_change) {
         _cleanup_json_ json_t *change = NULL, *row = NULL;
         uint64_t id, dropped;
         _cleanup_pipe_ Pipe p;
@@ -71,12 +76,13 @@ Test(pending, decided_by_a_later_row) {
         Wait w;
 
         pipe_init(&p);
-        id = pending(&p, "resolve late_row: it works now");
+        committed(&p, LATE_ROW);
+        id = pending(&p, LATE_NOTE);
         t = store_fixture_begin(&p.f, true); /* the note goes with its run */
         cr_assert_eq(engine_run_end(t, PIPE_WHO, NULL, p.run.id, false, &dropped, &d), 0);
         store_fixture_commit(&p.f, t);
         other = pipe_begin(&p, "bob");
-        pipe_note(&p, other.id, NOTE_AGENT, "issue late_row: it does not work");
+        pipe_note(&p, other.id, NOTE_AGENT, LATE_NAME);
         pipe_promote(&p, other.id, 1, NULL);
         cr_expect_eq(p.sum.resolved, 1);
         row = pipe_row(&p, "issues", "late_row");
@@ -88,7 +94,97 @@ Test(pending, decided_by_a_later_row) {
         cr_expect_eq(json_integer_value(json_object_get(change, "pending")), (json_int_t)id);
         cr_expect_eq(json_integer_value(json_object_get(json_object_get(change, "source_ref"), "pending")), (json_int_t)id);
         cr_expect_str_eq(pipe_word(change, "agent"), "alice", "whose note it was");
-        cr_expect_str_eq(pipe_word(change, "raw_input"), "resolve late_row: it works now");
+        cr_expect_str_eq(pipe_word(change, "raw_input"), LATE_NOTE);
+        pipe_holds(&p);
+}
+
+/* What the item waits for now. */
+static json_t *now(Pipe *p, uint64_t id) {
+        _cleanup_txn_ Txn *t = store_fixture_begin(&p->f, false);
+        _cleanup_bucket_ Bucket b = {0};
+        json_t *o = NULL;
+        Wait w;
+
+        cr_assert_eq(wait_get(t, id, &w), 0);
+        cr_assert_eq(belief_look(t, &b, &w, &by_me, &o), 0);
+        return o;
+}
+
+// G-62, G-64: an item ends no row that was opened, or opened again, after it began to wait, and says so; by id and by name
+Test(pending, is_about_no_later_incarnation) {
+        static const struct {
+                const char *before[2], *note, *then[3], *bucket, *id, *state;
+        } rows[] = {
+                {{"issue pandas_import_blocker: pandas cannot be imported\nalias: import blocker"}, "The earlier blocker is fixed.",
+                 {"resolve pandas_import_blocker: reinstalled\nref: earlier blocker", "issue pandas_import_blocker: pandas fails again after the rollback"},
+                 "issues", "pandas_import_blocker", "open"},
+                {{NULL}, "resolve late_row: it works now", {"issue late_row: it does not work"}, "issues", "late_row", "open"},
+                {{NULL}, "invalidate constraint no_net: lifted", {"constraint no_net: tests run without a network"}, "constraints", "no_net", "active"},
+                {{"issue late_row: it does not work", "resolve late_row: done"}, "resolve other_row: done",
+                 {"issue other_row: it does not work either"}, "issues", "other_row", "open"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_json_ json_t *row = NULL, *why = NULL;
+                _cleanup_applied_ Applied done = {0};
+                uint64_t id;
+                Retried re;
+                _cleanup_pipe_ Pipe p;
+                Txn *t;
+                Diag d;
+
+                pipe_init(&p);
+                for (size_t k = 0; k < ARRAY_SIZE(rows[i].before) && rows[i].before[k]; k++)
+                        committed(&p, rows[i].before[k]);
+                id = pending(&p, rows[i].note);
+                for (size_t k = 0; k < ARRAY_SIZE(rows[i].then) && rows[i].then[k]; k++)
+                        committed(&p, rows[i].then[k]);
+                t = store_fixture_begin(&p.f, true);
+                cr_assert_eq(belief_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
+                store_fixture_commit(&p.f, t);
+                cr_expect(re.tried == 1 && re.resolved == 0, "%s: %lu %lu", rows[i].note, re.tried, re.resolved);
+                row = pipe_row(&p, rows[i].bucket, rows[i].id);
+                cr_expect_str_eq(pipe_word(row, "state"), rows[i].state, "%s", rows[i].note);
+                cr_expect_eq(pipe_wait(&p, id).state, WAIT_OPEN, "%s", rows[i].note);
+                why = now(&p, id);
+                cr_expect_str_eq(pipe_word(why, "reason"), "other_incarnation", "%s", rows[i].note);
+                cr_expect(strstr(pipe_word(why, "message"), rows[i].id), "%s", pipe_word(why, "message"));
+                t = store_fixture_begin(&p.f, true); /* a person may */
+                cr_assert_eq(belief_bind(t, id, rows[i].id, &by_77, &done, &d), 0);
+                cr_expect_eq(done.outcome, NOTE_COMMITTED, "%s: %s", rows[i].note, done.code);
+                store_fixture_commit(&p.f, t);
+                pipe_holds(&p);
+        }
+}
+
+// G-64: an item shows what it waits for now, with at most three candidates, and what would commit
+Test(pending, shows_what_it_waits_for_now) {
+        _cleanup_json_ json_t *first = NULL, *then = NULL, *last = NULL;
+        _cleanup_pipe_ Pipe p;
+        uint64_t id;
+
+        pipe_init(&p);
+        id = pending(&p, "resolved: the disk of a server");
+        first = now(&p, id);
+        cr_expect_str_eq(pipe_word(first, "reason"), "no_candidate");
+        cr_expect_eq(json_array_size(json_object_get(first, "candidates")), 0);
+        for (unsigned i = 0; i < 5; i++) {
+                char text[100];
+
+                snprintf(text, sizeof(text), "issue disk_full_%u: the disk of server %u is full", i, i);
+                committed(&p, text);
+        }
+        then = now(&p, id);
+        cr_expect(strcmp(pipe_word(then, "reason"), "ambiguous") == 0 || strcmp(pipe_word(then, "reason"), "weak") == 0, "%s", pipe_word(then, "reason"));
+        cr_expect_eq(json_array_size(json_object_get(then, "candidates")), 3);
+        for (unsigned i = 0; i < 5; i++) {
+                char text[100];
+
+                snprintf(text, sizeof(text), "resolve disk_full_%u: done", i);
+                committed(&p, text);
+        }
+        last = now(&p, id);
+        cr_expect_str_eq(pipe_word(last, "reason"), "no_candidate");
         pipe_holds(&p);
 }
 
@@ -250,8 +346,9 @@ Test(pending, holds_the_key_of_a_region_that_came_later) {
         Diag d;
 
         pipe_init(&p);
-        id = pending(&p, "resolve late_row: it works with " LIVING_KEY);
-        pipe_note(&p, p.run.id, NOTE_AGENT, "issue late_row: it does not work");
+        committed(&p, LATE_ROW);
+        id = pending(&p, LATE_NOTE "\nIt works with " LIVING_KEY ".");
+        pipe_note(&p, p.run.id, NOTE_AGENT, LATE_NAME);
         pipe_promote(&p, p.run.id, 1, &(KeySet){living_keys, 1});
         pipe_expect(p.last, "committed", "");
         cr_expect_eq(p.sum.resolved, 0);

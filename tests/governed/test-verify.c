@@ -87,10 +87,15 @@ Test(verify, pending_without_its_request) {
 
 Test(verify, decided_without_its_request) {
         _cleanup_pipe_ Pipe p;
+        const Trying person = {.policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO};
         uint64_t pending = start(&p);
+        _cleanup_applied_ Applied done = {0};
         uint8_t key[8];
+        Txn *t = store_fixture_begin(&p.f, true);
+        Diag d;
 
-        pipe_say(&p, "issue late_row: it did not work", NULL);
+        cr_assert_eq(belief_bind(t, pending, "parser_crash", &person, &done, &d), 0);
+        store_fixture_commit(&p.f, t);
         cr_expect_eq(pipe_wait(&p, pending).state, WAIT_RESOLVED);
         be64_put(key, pending);
         change(&p, TABLE_BODY, BYTES(key, 8), NULL);

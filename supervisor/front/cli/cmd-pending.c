@@ -29,7 +29,31 @@ static int pending_scope(const ActionArgs *a, uint64_t *ret, Diag *reterr) {
         return a->o.value['S'] ? scope_find(a->t, a->o.value['S'], ret, reterr) : 0;
 }
 
+/* A decision of a person, with the built-in thresholds. */
+static Trying pending_by_person(void) {
+        static const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
+
+        return (Trying){.policy = &policy, .who = action_who(), .keys = &region_keys};
+}
+
+/* wait_show(), and member "now" of an item that waits (G-64). An item that cannot be read has none. */
+static int pending_tell(Txn *t, Bucket *b, const Wait *w, json_t **ret) {
+        const Trying by = pending_by_person();
+        _cleanup_json_ json_t *o = NULL;
+        json_t *now = NULL;
+        int r = wait_show(t, w, &o);
+
+        if (r == 0 && (w->state == WAIT_OPEN || w->state == WAIT_STUCK)) {
+                r = belief_look(t, b, w, &by, &now);
+                r = r == -EUCLEAN ? 0 : r ?: json_put(o, "now", now);
+        }
+        if (r == 0)
+                *ret = TAKE_PTR(o);
+        return r;
+}
+
 static int pending_read_list(ActionArgs *a, json_t *list) {
+        _cleanup_bucket_ Bucket b = {0};
         uint64_t scope, from = 0;
         Wait w;
         int r = pending_scope(a, &scope, &a->d);
@@ -39,7 +63,7 @@ static int pending_read_list(ActionArgs *a, json_t *list) {
 
                 if (!a->o.value['L'] && w.state != WAIT_OPEN && w.state != WAIT_STUCK)
                         continue;
-                r = wait_show(a->t, &w, &o);
+                r = pending_tell(a->t, &b, &w, &o);
                 if (r == 0 && json_array_append_new(list, o) < 0)
                         r = -ENOMEM;
         }
@@ -47,10 +71,18 @@ static int pending_read_list(ActionArgs *a, json_t *list) {
 }
 
 static void pending_print(const json_t *o) {
+        const json_t *now = json_object_get(o, "now"), *candidate;
+        size_t i;
+
         printf("%8" JSON_INTEGER_FORMAT " %-8s %-11s %-10s %-13s %2" JSON_INTEGER_FORMAT, cli_integer(o, "pending"),
-               cli_text(o, "state"), cli_text(o, "kind"), cli_text(o, "operation"), cli_text(o, "reason"),
+               cli_text(o, "state"), cli_text(o, "kind"), cli_text(o, "operation"), cli_text(now ?: o, "reason"),
                cli_integer(o, "attempts"));
         cli_print_text("  ", json_object_get(o, "note"));
+        json_array_foreach(json_object_get(now, "candidates"), i, candidate)
+                printf("         %s  score %.3f\n", cli_text(candidate, "id"),
+                       json_number_value(json_object_get(candidate, "score")));
+        if (json_object_get(now, "message"))
+                cli_print_text("         ", json_object_get(now, "message"));
 }
 
 static int pending_list(ActionArgs *a) {
@@ -61,12 +93,13 @@ static int pending_list(ActionArgs *a) {
 }
 
 static int pending_read(Txn *t, uint64_t id, json_t **ret, Diag *reterr) {
+        _cleanup_bucket_ Bucket b = {0};
         Wait w;
         int r = wait_get(t, id, &w);
 
         return r == -ENOENT ? diag(reterr, ENGINE_E_NO_RECORD, "there is no pending item %" PRIu64, id)
                : r < 0      ? r
-                            : wait_show(t, &w, ret);
+                            : pending_tell(t, &b, &w, ret);
 }
 
 static int pending_show(ActionArgs *a) {
@@ -76,13 +109,6 @@ static int pending_show(ActionArgs *a) {
                         ?: action_begin(a, false) ?: action_end(a, pending_read(a->t, id, &found, &a->d));
 
         return r ?: action_dump(a, found);
-}
-
-/* A decision of a person, with the built-in thresholds. */
-static Trying pending_by_person(void) {
-        static const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
-
-        return (Trying){.policy = &policy, .who = action_who(), .keys = &region_keys};
 }
 
 static int pending_try_again(ActionArgs *a, uint64_t most, Retried *ret) {

@@ -164,14 +164,16 @@ static int candidates_consider_all(Bucket *b, Lexicon *l, const ResolveEvidence 
         int r = candidates_make_room(c, f->live.n + f->list.n + 1 + e->n_slugs);
 
         for (size_t i = 0; r == 0 && i < e->n_slugs; i++) {
-                if (!record_id_valid(b->kind, e->slugs[i]) || candidates_have(c, c->n, e->slugs[i]))
+                const char *id = e->slugs[i].id;
+
+                if (!record_id_valid(b->kind, id) || candidates_have(c, c->n, id))
                         continue;
-                r = bucket_row(b, e->slugs[i], &row);
+                r = bucket_row(b, id, &row);
                 if (r == -ENOENT)
                         r = 0;
                 else if (r == 0 && candidates_apply(b->kind, asked->op, row->state))
                         r = candidates_weigh(l, e, row, c);
-                else if (r == 0)
+                else if (r == 0 && !e->slugs[i].aside)
                         candidates_note_past(asked->op, row->id, row->state, c);
         }
         n_named = c->n;

@@ -28,8 +28,9 @@ static int evidence_collect_slugs(const char *text, size_t n, ResolveEvidence *e
                         continue;
                 if (!GROW(e->slugs, e->n_slugs))
                         return -ENOMEM;
-                memcpy(e->slugs[e->n_slugs], w.p, w.n);
-                e->slugs[e->n_slugs++][w.n] = 0;
+                memcpy(e->slugs[e->n_slugs].id, w.p, w.n);
+                e->slugs[e->n_slugs].id[w.n] = 0;
+                e->slugs[e->n_slugs++].aside = mention_is_aside(text, w.at);
         }
         return 0;
 }
@@ -136,9 +137,9 @@ void evidence_row_deinit(EvidenceRow *row) {
         *row = (EvidenceRow){0};
 }
 
-static bool evidence_has_slug(const ResolveEvidence *e, const char *id) {
+static bool evidence_has_slug(const ResolveEvidence *e, const char *id, bool aside) {
         for (size_t i = 0; i < e->n_slugs; i++)
-                if (strcmp(e->slugs[i], id) == 0)
+                if (e->slugs[i].aside == aside && strcmp(e->slugs[i].id, id) == 0)
                         return true;
         return false;
 }
@@ -159,10 +160,10 @@ int evidence_weigh(Lexicon *l, const ResolveEvidence *e, const EvidenceRow *row,
                 return r;
         *ret = (ResolveCandidate){
                 .id = row->id,
-                .called = evidence_has_slug(e, row->id),
+                .called = evidence_has_slug(e, row->id, false),
                 .exact = e->target && strcmp(e->target, row->id) == 0,
-                .named = evidence_has_slug(e, row->id) || evidence_mentions(e, row, true),
-                .mentioned = evidence_mentions(e, row, false),
+                .named = evidence_has_slug(e, row->id, false) || evidence_mentions(e, row, true),
+                .mentioned = evidence_has_slug(e, row->id, true) || evidence_mentions(e, row, false),
                 .overlap = like.overlap,
                 .alias = like.alias,
                 .reference = like.reference,

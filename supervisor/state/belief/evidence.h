@@ -24,7 +24,10 @@ typedef struct ResolveEvidence {
         const char *target;      /* borrowed */
         Mention mentions[MENTIONS_MAX];
         size_t n_mentions;
-        char (*slugs)[RECORD_ID_MAX]; /* words of the text with a "_", which may be ids */
+        struct EvidenceSlug {
+                char id[RECORD_ID_MAX];
+                bool aside; /* only compared with or referred to, at this place (mention.h) */
+        } *slugs; /* owned: words of the text with a "_", which may be ids */
         size_t n_slugs;
 } ResolveEvidence;
 /* Borrows asked->text. Returns 0, -ENOMEM, -EFBIG. */

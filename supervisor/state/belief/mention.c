@@ -13,6 +13,14 @@ static bool mention_in_word(char c) {
         return ascii_letter(c) || ascii_digit(c) || c == '_';
 }
 
+/* Is a sentence or a line at an end between the word that ends at `from` and `to`? */
+static bool mention_is_apart(const char *s, size_t from, size_t to) {
+        for (; from < to; from++)
+                if (s[from] == '\n' || s[from] == ':')
+                        return true;
+        return false;
+}
+
 /* The word before `at`, of at least one letter; *at becomes its beginning. Skips the marks that may follow a word
  * inside of a clause, but not the end of a sentence. */
 static bool mention_word_before(const char *s, size_t *at, const char **ret, size_t *ret_n) {
@@ -52,7 +60,7 @@ static bool mention_meant_before(const char *s, size_t at) {
                 "not", "never", "cannot", "without", "don't", "doesn't", "didn't", "isn't", NULL,
         };
         const char *w;
-        size_t n, passed = 0;
+        size_t n, passed = 0, verb;
 
         do
                 if (passed++ == BETWEEN_MOST || !mention_word_before(s, &at, &w, &n))
@@ -60,7 +68,38 @@ static bool mention_meant_before(const char *s, size_t at) {
         while (mention_is_one_of(w, n, between));
         if (!mention_is_one_of(w, n, verbs))
                 return false;
-        return !mention_word_before(s, &at, &w, &n) || !mention_is_one_of(w, n, denials);
+        verb = at;
+        /* a denial in the line before denies something else (G-67) */
+        return !mention_word_before(s, &at, &w, &n) || mention_is_apart(s, at + n, verb) ||
+               !mention_is_one_of(w, n, denials);
+}
+
+/* "similar to the issue X", "see also X", "unlike X". */
+bool mention_is_aside(const char *s, size_t at) {
+        static const char *const between[] = {
+                "the", "this", "that", "a", "an", "issue", "issues", "bug", "problem", "blocker", "commit", "constraint",
+                "decision", "rule", "row", "case", "of", "one", "our", "earlier", "other", NULL,
+        };
+        static const char *const alone[] = {"like", "unlike", "cf", "versus", "vs", "resembles", "recalls", NULL};
+        static const char *const links[] = {"to", "with", "from", "also", "as", "than", NULL};
+        static const char *const likens[] = {
+                "similar", "similarly", "compare", "compared", "related", "unrelated", "different", "differs", "see",
+                "reminiscent", "comparable", "akin", "same", "alike", "worse", "better", "other", "rather", NULL,
+        };
+        const char *w;
+        size_t n, passed = 0;
+
+        do
+                if (passed++ == BETWEEN_MOST || !mention_word_before(s, &at, &w, &n))
+                        return false;
+        while (mention_is_one_of(w, n, between));
+        if (n == 3 && strncasecmp(w, "see", n) == 0) { /* "fixed: see X" has no other subject */
+                while (at > 0 && ascii_blank(s[at - 1]))
+                        at--;
+                return at > 0 && s[at - 1] != ':';
+        }
+        return mention_is_one_of(w, n, alone) ||
+               (mention_is_one_of(w, n, links) && mention_word_before(s, &at, &w, &n) && mention_is_one_of(w, n, likens));
 }
 
 static bool mention_meant_behind(const char *s, size_t n) {

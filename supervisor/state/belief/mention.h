@@ -26,6 +26,9 @@ typedef struct Mention {
  * meant. */
 size_t mentions_find(const char *text, size_t n, Mention ret[static MENTIONS_MAX]);
 
+/* Tells whether the words right before `at` only compare or refer: "similar to", "see also", "unlike" (G-68). */
+bool mention_is_aside(const char *text, size_t at);
+
 /* Tells whether the row is the mentioned thing. A hash names ids that end in the same hash, or in a shorter or longer
  * form; a title names rows without regard to case and white space; with both, the hash alone decides. */
 bool mention_is(const Mention *m, const char *id, const char *title, size_t n_title);

@@ -7,11 +7,13 @@
 #include "engine/scope.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define REASON_REOPEN "reopen"
 #define REASON_DAMAGED "damaged"
+#define REASON_OTHER "other_incarnation"
 #define SLUG_WORDS 6
 #define SLUG_BYTES 48
 
@@ -165,13 +167,46 @@ static int apply_keep_old(Txn *t, const Applying *a, const char *id, Applied *re
         return r > 0 || (r == 0 && a->bucket->lexicon) ? bucket_take(a->bucket, id, &ret->was) : r;
 }
 
+/* Tells whether the row that is there now is the one that an item could mean when it began to wait (G-62): a row that
+ * was opened since, or ended since, is another one. A row that never existed may be made. Returns 1, 0 or -errno. */
+static int apply_is_same_row(Txn *t, const Applying *a, const char *id, Applied *ret) {
+        RecordKey key = record_key_of(a->scope, a->request->kind, id);
+        _cleanup_change_walk_ ChangeWalk w = {0};
+        RecordState state = RECORD_NONE, next;
+        uint64_t seq, opened = 0;
+        Op op;
+        int r = change_walk(t, &key, &w);
+
+        for (; r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0; state = next) {
+                next = kind_next_state(key.kind, op, state);
+                if (record_state_live(next) && !record_state_live(state))
+                        opened = seq;
+        }
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (state == RECORD_NONE || (record_state_live(state) && opened < a->pending))
+                return 1;
+        diag(&ret->why, 0,
+             record_state_live(state) ? "%s %s was opened by event %" PRIu64 ", after the item began to wait"
+                                      : "%s %s, opened by event %" PRIu64 ", has ended since",
+             kind_name(key.kind), id, opened);
+        apply_outcome(ret, NOTE_PENDING, REASON_OTHER);
+        return 0;
+}
+
 static int apply_commit(Txn *t, const Applying *a, const KeySet *keys, const char *id, bool was_closed,
                         Applied *ret) {
         _cleanup_json_ json_t *body = json_object(), *fields = apply_event_fields(a, ret->source_ref);
         const BeliefRequest *q = a->request;
         Mutated m;
-        int r;
+        int r = a->pending && !a->target ? apply_is_same_row(t, a, id, ret) : 1;
 
+        if (r == -EUCLEAN)
+                return apply_cannot_read(t, a, ret);
+        if (r <= 0)
+                return r;
+        if (a->look)
+                return apply_outcome(ret, NOTE_COMMITTED, "");
         if (!body || !fields || json_put(body, "raw_input", json_stringn_nocheck(a->note, a->n_note)) < 0 ||
             (ret->source_ref && json_put(body, "source_ref", json_incref(ret->source_ref)) < 0))
                 return -ENOMEM;
@@ -234,20 +269,6 @@ static int apply_by_person(const Applying *a, const char **ret_id, Applied *ret)
         ret->source_ref = json_pack("{s:s, s:[], s:s, s:s*, s:o}", "matched_target_id", a->target, "candidate_matches",
                                     "resolution_reason", "person", "who", a->by->who, "pending", json_u64(a->pending));
         return ret->source_ref ? 0 : -ENOMEM;
-}
-
-/* Tells whether the row had ended when the item began to wait. In this case the row was opened again since, and the
- * item's note is not about the reopening. Returns 1, 0 or -errno. */
-static int apply_ended_before(Txn *t, const Applying *a, const char *id) {
-        RecordKey key = record_key_of(a->scope, a->request->kind, id);
-        _cleanup_change_walk_ ChangeWalk w = {0};
-        Op op, last = OP_NONE;
-        uint64_t seq;
-        int r = change_walk(t, &key, &w);
-
-        while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0 && seq < a->pending)
-                last = op;
-        return r < 0 && r != -ENOENT ? r : op_ends(last);
 }
 
 /* The item waits because a similar row existed. The row may have ended or changed since; the item is still no new
@@ -316,15 +337,6 @@ static int apply_decide(Txn *t, const Applying *a, const KeySet *keys, Applied *
 
                 if (state == RECORD_RESOLVED && c.outcome.reason != RESOLVE_EXPLICIT) /* G-34 */
                         return apply_to_queue(t, a, REASON_REOPEN, ret);
-                if (a->pending && op_ends(q->op)) {
-                        r = apply_ended_before(t, a, c.v[0].id);
-                        if (r == -EUCLEAN)
-                                return apply_cannot_read(t, a, ret);
-                        if (r > 0)
-                                return apply_outcome(ret, NOTE_PENDING, engine_code_name(ENGINE_E_BAD_STATE));
-                        if (r < 0)
-                                return r;
-                }
                 return apply_commit(t, a, keys, c.v[0].id, closed && q->op == OP_UPSERT, ret);
         }
         case RESOLVE_NEW:

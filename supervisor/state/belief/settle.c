@@ -39,8 +39,8 @@ static int settle_read_origin(Txn *t, const Wait *w, PendingItem *ret) {
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
-static int settle_apply(Txn *t, Bucket *b, const Wait *w, PendingItem *k, const char *target, const Trying *by,
-                        Applied *ret) {
+static int settle_apply(Txn *t, Bucket *b, const Wait *w, PendingItem *k, const char *target, bool look,
+                        const Trying *by, Applied *ret) {
         const json_t *note = json_object_get(k->body, "note");
 
         return belief_apply(t,
@@ -49,7 +49,7 @@ static int settle_apply(Txn *t, Bucket *b, const Wait *w, PendingItem *k, const 
                                         .agent = json_text(json_object_get(k->entry, "agent")),
                                         .run = json_text(json_object_get(k->entry, "run")), .pending = w->id,
                                         .waits_for = json_text(json_object_get(k->entry, "reason")), .target = target,
-                                        .bucket = b, .by = by},
+                                        .look = look, .bucket = b, .by = by},
                             ret);
 }
 
@@ -121,7 +121,7 @@ static int settle_one(Txn *t, Settling *s, const SettleRoot *root, uint64_t id, 
         if (r < 0 || (r == 0 && !had))
                 return r == -EUCLEAN ? 0 : r;
         if (r > 0)
-                r = settle_apply(t, s->bucket, &w, &k, NULL, s->by, &done);
+                r = settle_apply(t, s->bucket, &w, &k, NULL, false, s->by, &done);
         else
                 done.outcome = NOTE_PENDING;
         if (r < 0 || done.held_back)
@@ -163,6 +163,15 @@ int belief_settle(Txn *t, Bucket *b, Applied *root, const Trying *by, uint64_t *
 }
 
 #define RETRY_ROWS_MOST 4096
+#define REASON_READY "ready"
+
+/* The bucket of an item. A bucket with many rows in memory is given up. */
+static void settle_turn_to(Txn *t, Bucket *b, const Wait *w) {
+        if (b->scope == w->scope && b->kind == w->kind && b->n <= RETRY_ROWS_MOST)
+                return;
+        bucket_deinit(b);
+        *b = bucket_of(t, w->scope, w->kind);
+}
 
 /* Tries a single item. A damaged item is counted, because its subject is unknown. */
 static int settle_retry_one(Txn *t, Bucket *b, const Wait *w, const Trying *by, Retried *c) {
@@ -175,12 +184,9 @@ static int settle_retry_one(Txn *t, Bucket *b, const Wait *w, const Trying *by, 
                 c->damaged++;
                 return 0;
         }
-        if (b->scope != w->scope || b->kind != w->kind || b->n > RETRY_ROWS_MOST) {
-                bucket_deinit(b);
-                *b = bucket_of(t, w->scope, w->kind);
-        }
+        settle_turn_to(t, b, w);
         if (r == 0)
-                r = settle_apply(t, b, w, &k, NULL, by, &done);
+                r = settle_apply(t, b, w, &k, NULL, false, by, &done);
         if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied) {
                 r = belief_settle(t, b, &done, by, &more);
                 c->resolved += 1 + more;
@@ -218,6 +224,31 @@ int belief_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retrie
         return ledger_want_anchor(t);
 }
 
+int belief_look(Txn *t, Bucket *b, const Wait *w, const Trying *by, json_t **ret) {
+        _cleanup_(settle_item_deinit) PendingItem k = {0};
+        _cleanup_applied_ Applied now = {0};
+        _cleanup_json_ json_t *candidates = json_array(), *o = NULL;
+        const json_t *all;
+        int r = settle_read_item(t, w, &k) ?: settle_read_origin(t, w, &k);
+
+        if (r < 0)
+                return r;
+        settle_turn_to(t, b, w);
+        r = settle_apply(t, b, w, &k, NULL, true, by, &now);
+        if (r < 0)
+                return r;
+        all = json_object_get(now.source_ref, "candidate_matches");
+        for (size_t i = 0; candidates && i < MIN(json_array_size(all), (size_t)LOOK_CANDIDATES); i++)
+                if (json_array_append(candidates, json_array_get(all, i)) < 0)
+                        return -ENOMEM;
+        o = json_pack("{s:s, s:O}", "reason", now.outcome == NOTE_COMMITTED ? REASON_READY : now.code, "candidates",
+                      candidates);
+        if (!o || (*now.why.text && json_put(o, "message", json_string(now.why.text)) < 0))
+                return -ENOMEM;
+        *ret = TAKE_PTR(o);
+        return 0;
+}
+
 int belief_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, Applied *ret, Diag *reterr) {
         _cleanup_(settle_item_deinit) PendingItem k = {0};
         _cleanup_bucket_ Bucket b = {0};
@@ -241,7 +272,7 @@ int belief_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, 
         b = bucket_of(t, w.scope, w.kind);
         r = settle_read_item(t, &w, &k)
                 ?: settle_read_origin(t, &w, &k)
-                ?: settle_apply(t, &b, &w, &k, target, by, ret);
+                ?: settle_apply(t, &b, &w, &k, target, false, by, ret);
         if (r == 0 && ret->outcome == NOTE_COMMITTED && ret->applied)
                 r = belief_settle(t, &b, ret, by, &more);
         bucket_row_free(TAKE_PTR(ret->was));

@@ -10,6 +10,7 @@ static const char *const reasons[RESOLVE_REASON_COUNT_] = {
         [RESOLVE_EXPLICIT] = "explicit",         [RESOLVE_NAMED] = "named",   [RESOLVE_SCORE] = "score",
         [RESOLVE_NOTHING_LIKE] = "nothing_like", [RESOLVE_NEW_ID] = "new_id", [RESOLVE_NO_CANDIDATE] = "no_candidate",
         [RESOLVE_WEAK] = "weak",                 [RESOLVE_AMBIGUOUS] = "ambiguous", [RESOLVE_ALIKE] = "alike",
+        [RESOLVE_MENTIONED] = "mentioned",
 };
 
 const char *resolve_reason_name(ResolveReason r) {
@@ -56,11 +57,9 @@ static ResolveOutcome resolve_wait(ResolveOutcome o, ResolveReason reason) {
         return o;
 }
 
-/* Among rows that are only alike: is another row mentioned, and the best is not? */
-static bool resolve_mentions_another(const ResolveCandidate *c, size_t n) {
-        if (candidate_rank(&c[0]) > 0 || c[0].mentioned)
-                return false;
-        for (size_t i = 1; i < n; i++)
+/* Among rows that are only alike: is one of them mentioned? The best is then not the subject, or another may be (G-68). */
+static bool resolve_only_mentions(const ResolveCandidate *c, size_t n) {
+        for (size_t i = 0; i < n && candidate_rank(&c[0]) == 0; i++)
                 if (c[i].mentioned)
                         return true;
         return false;
@@ -89,7 +88,7 @@ ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, si
         o.best = o.n > 0 ? c[0].score : 0;
         o.second = o.n > 1 ? c[1].score : 0;
         if (o.n > 0 && op != OP_APPEND && resolve_binds(o.best, o.second, tau, delta) &&
-            !resolve_mentions_another(c, o.n)) {
+            !resolve_only_mentions(c, o.n)) {
                 o.verdict = RESOLVE_BIND;
                 o.reason = c[0].exact ? RESOLVE_EXPLICIT : c[0].named ? RESOLVE_NAMED : RESOLVE_SCORE;
                 return o;
@@ -103,6 +102,8 @@ ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, si
         }
         if (o.n == 0 || o.best <= 0)
                 return resolve_wait(o, RESOLVE_NO_CANDIDATE);
+        if (c[0].mentioned && candidate_rank(&c[0]) == 0)
+                return resolve_wait(o, RESOLVE_MENTIONED);
         return resolve_wait(o, o.best + EXACTNESS < tau ? RESOLVE_WEAK : RESOLVE_AMBIGUOUS);
 }
 

@@ -4,10 +4,10 @@
  * A candidate's score is 1.0 for the id in the request, 0.95 for a name in the note's text, and else 0.45 overlap +
  * 0.25 alias + 0.30 reference (see likeness.h). An explicit name counts first: with an id in the request, or else a
  * name in the text, all other rows are no candidates. The best candidate is bound with a score of at least tau and a
- * lead of at least delta. Exception: the text mentions another row by hash; the other row might be meant. An unbound
- * request creates a new row if the operation creates and no row is like it; all others wait. A wrong binding changes a
- * wrong row; a waiting request is visible. OP_APPEND never binds, because an append never rewrites a row: the request
- * is new, or waits. */
+ * lead of at least delta. Exception: the text mentions this or another row without meaning the row (G-68); likeness then
+ * decides nothing. An unbound request creates a new row if the operation creates and no row is like it; all others wait.
+ * A wrong binding changes a wrong row; a waiting request is visible. OP_APPEND never binds, because an append never
+ * rewrites a row: the request is new, or waits. */
 #pragma once
 
 #include "base/json.h"
@@ -33,7 +33,7 @@ typedef struct ResolveCandidate {
         bool exact;                         /* the request has the row's id */
         bool named; /* the text has the id as a word, or hash or whole title as the meant row (mention.h) */
         bool called;                        /* named by the id */
-        bool mentioned;                     /* the text has the hash, not as the meant row */
+        bool mentioned;                     /* the text has the hash, or the id, not as the meant row */
         double overlap, alias, reference;   /* 0 to 1 */
         double score;                       /* set by resolve_decide() */
 } ResolveCandidate;
@@ -54,6 +54,7 @@ typedef enum ResolveReason {
         RESOLVE_WEAK,         /* waits: below tau */
         RESOLVE_AMBIGUOUS,    /* waits: two rows are alike */
         RESOLVE_ALIKE,        /* waits: would create, but a row is alike */
+        RESOLVE_MENTIONED,    /* waits: the likest row is only mentioned */
         RESOLVE_REASON_COUNT_,
 } ResolveReason;
 /* "explicit", "named", "score" …; NULL for an unknown value. */

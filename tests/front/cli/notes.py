@@ -113,7 +113,9 @@ for k in range(4):
     same([(r["notes"]["added"], r["notes"]["committed"] + r["notes"]["pending"]) for r in receipts], [(20, 20)] * 8)
     believed = {(r["bucket"], r["id"]): r for r in belief("--scope", "eight")}
     same(believed["task_state", "shared_task"]["version"], 32)
-    same([r["state"] for k, r in believed.items() if k[1].startswith("made_by")], ["resolved"] * 32)
+    waiting = {i["request"].get("target_id") for i in json.loads(lethe("pending", "list", "--scope", "eight", "--json").out)["items"]}
+    made = {k[1]: r["state"] for k, r in believed.items() if k[1].startswith("made_by")}
+    same((len(made), {i for i, state in made.items() if state == "open"}), (32, {i for i in waiting if i and i.startswith("made_by")}))  # G-62: said before the row was there
     number = [s["seq"] for s in json.loads(lethe("scope", "list", "--json").out)["scopes"] if s["scope"] == "eight"][0]
     order = [e for e in log() if e.get("scope") == number and ((e["type"].startswith("canon.") and "pending" not in e) or e["type"] == "note.pending")]
     same(len(order), 160)

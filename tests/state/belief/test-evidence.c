@@ -214,6 +214,9 @@ Test(evidence, a_note_mentions_more_than_it_is_about) {
                 {"fixed in commit 1bb4a528c41f", 1, false},
                 {"does not fix commit 1bb4a528c41f", 1, false},
                 {"This doesn't revert 1bb4a528c41f", 1, false},
+                {"release it when not\nFixes: 1bb4a528c41f", 1, true}, // G-67: the denial is of another line
+                {"when it is not: fixes 1bb4a528c41f", 1, true},
+                {"it is not (fixes 1bb4a528c41f)", 1, false},
                 {"it is fixed. Commit 1bb4a528c41f added it", 1, false},
                 {"Similar to commit 1bb4a528c41f (\"net: x\")", 1, false},
                 {"Fixes: 1bb4a528c41f and 2bb4a528c41f", 2, false},
@@ -236,4 +239,20 @@ Test(evidence, a_note_mentions_more_than_it_is_about) {
                 if (n > 0 && n == rows[i].mentions)
                         cr_expect_eq(m[n - 1].meant, rows[i].meant, "%s", rows[i].text);
         }
+}
+
+// G-68: words that only compare or refer, right before a name
+Test(evidence, a_name_may_be_an_aside) {
+        static const struct {
+                const char *before;
+                bool aside;
+        } rows[] = {
+                {"similar to ", true}, {"This is similar to the issue ", true}, {"see ", false}, {"fixed: see ", false}, {"It is fixed, see ", true}, {"See also: ", true}, {"unlike ", true},
+                {"not the same as ", true}, {"compared with the earlier problem ", true}, {"related to bug ", true}, {"cf. ", false}, {"worse than ", true},
+                {"fixed ", false}, {"resolved: ", false}, {"due to ", false}, {"work with ", false}, {"also ", false}, {"", false}, {"\n", false},
+                {"see it. Fixed ", false}, {"I see that the ", true},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                cr_expect_eq(mention_is_aside(rows[i].before, strlen(rows[i].before)), rows[i].aside, "%s", rows[i].before);
 }

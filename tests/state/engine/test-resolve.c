@@ -61,8 +61,11 @@ Test(resolve, the_best_one_is_bound_only_when_it_is_clear) {
                 {"a name in the text against words", OP_RESOLVE, NULL, {FUZZY("b", 1, 1, 1), NAMED("a")}, RESOLVE_BIND, RESOLVE_NAMED, "a"},
                 {"two names in the text", OP_RESOLVE, NULL, {NAMED("a"), NAMED("b")}, RESOLVE_WAIT, RESOLVE_AMBIGUOUS, NULL},
                 {"another one is mentioned", OP_RESOLVE, NULL, {FUZZY("a", 1, 1, 1), {.id = "b", .mentioned = true}}, RESOLVE_WAIT, RESOLVE_AMBIGUOUS, NULL},
-                {"it is the one that is mentioned", OP_RESOLVE, NULL, {FUZZY("b", 0.2, 0, 0), {.id = "a", .mentioned = true, .overlap = 1, .alias = 1}}, RESOLVE_BIND,
-                 RESOLVE_SCORE, "a"},
+                {"it is only mentioned", OP_RESOLVE, NULL, {FUZZY("b", 0.2, 0, 0), {.id = "a", .mentioned = true, .overlap = 1, .alias = 1}}, RESOLVE_WAIT,
+                 RESOLVE_MENTIONED, NULL}, // G-68
+                {"the only one is only mentioned", OP_RESOLVE, NULL, {{.id = "a", .mentioned = true, .overlap = 1, .alias = 1, .reference = 1}}, RESOLVE_WAIT,
+                 RESOLVE_MENTIONED, NULL},
+                {"mentioned and meant", OP_RESOLVE, NULL, {{.id = "a", .mentioned = true, .named = true}}, RESOLVE_BIND, RESOLVE_NAMED, "a"},
                 {"named, and another one mentioned", OP_RESOLVE, NULL, {NAMED("a"), {.id = "b", .mentioned = true, .overlap = 1}}, RESOLVE_BIND, RESOLVE_NAMED, "a"},
                 {"the first one ever", OP_UPSERT, NULL, {{0}}, RESOLVE_NEW, RESOLVE_NOTHING_LIKE, NULL},
                 {"below fresh", OP_UPSERT, NULL, {FUZZY("a", 0.5, 0.2, 0.24)}, RESOLVE_NEW, RESOLVE_NOTHING_LIKE, NULL},
