@@ -35,6 +35,19 @@ static void doctor_budget_row(ProbeReport *r, const char *name, const char *fold
                           "no cgroup: %.200s", why ?: "none that the user may divide");
 }
 
+/* Makes no group: the folder can be made where the others are. */
+static void doctor_quota(ProbeReport *r, RegionCgroup *c) {
+        const char *fix = "", *why = home_settle(&fix);
+
+        if (region_cgroup_plan_quota_here("00000000000000000000000000", c) == 0 && c->quota)
+                probe_add(r, "budget-cpus", PROBE_OK, "--cpus: a share of processors, held by the kernel", "", "cgroup v%d",
+                          c->v2 ? 2 : 1);
+        else
+                probe_add(r, "budget-cpus", PROBE_NOTE, "--cpus is refused",
+                          *fix ? fix : "root, or a control group that is delegated with controller cpu",
+                          "no cgroup with controller cpu%s%.200s", why ? ": " : "", why ?: "");
+}
+
 static void doctor_budgets(ProbeReport *r) {
         RegionCgroup c = REGION_CGROUP_NULL;
 
@@ -44,6 +57,7 @@ static void doctor_budgets(ProbeReport *r) {
                           "RLIMIT_DATA for each process, notification of large mappings, and accounting");
         doctor_budget_row(r, "budget-processes", c.pids, c.v2, "each clone and fork is notified and counted");
         doctor_budget_row(r, "budget-cpu", c.cpu, c.v2, "the times of all processes are added up");
+        doctor_quota(r, &c);
         region_cgroup_deinit(&c);
 }
 

@@ -27,6 +27,7 @@ const char cmd_run_help[] =
         "  -m, --memory SIZE     of the whole process tree, with scratch\n"
         "  --timeout TIME        wall time, or none; a run beyond TIME ends with 124\n"
         "  --cpu-time TIME       of the whole process tree, or none (default: 30s, or --timeout's)\n"
+        "  --cpus N              a share of processors, such as 0.5 or 2 (default: none); refused where it cannot be held\n"
         "  --idle TIME           end with 124 after TIME without reading, writing or computing\n"
         "  --grace TIME          before the kill at a time's end or a cancel: SIGTERM, and TIME to end (default: none)\n"
         "  --pids-limit N        processes and threads\n"

@@ -26,7 +26,7 @@ static const struct option options[] = {
         OPTION_FLAG("rm", RUN_RM), OPTION_FLAG("init", RUN_ACCEPTED), OPTION_FLAG("interactive", 'i'), OPTION_FLAG("detach", 'd'),
         OPTION_FLAG("tty", 't'), OPTION_FLAG("no-tty", RUN_NO_TTY), OPTION("volume", 'v'), OPTION("env", 'e'), OPTION("workdir", 'w'), OPTION("entry", RUN_POLICY),
         OPTION("name", RUN_POLICY), OPTION("memory", RUN_POLICY), OPTION("timeout", RUN_POLICY),
-        OPTION("cpu-time", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("grace", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
+        OPTION("cpu-time", RUN_POLICY), OPTION("cpus", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("grace", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
         OPTION("nofile", RUN_POLICY), OPTION("file-size", RUN_POLICY), OPTION("scratch", RUN_POLICY),
         OPTION("output-limit", RUN_POLICY), OPTION("network", RUN_POLICY), OPTION("connect", RUN_POLICY), OPTION("allow", RUN_POLICY),
         OPTION("tier", RUN_POLICY), OPTION_FLAG("proc", RUN_POLICY), OPTION_FLAG("terminals", RUN_POLICY), OPTION("discipline", RUN_POLICY), {}};

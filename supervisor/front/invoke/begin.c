@@ -3,6 +3,7 @@
 #include "invoke/types.h"
 
 #include "policy/allow.h"
+#include "region/region-cgroup-home.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -30,9 +31,24 @@ int begin_vault(Run *run, Diag *d) {
         return region_vault_open(&run->region, d);
 }
 
+/* A share of processors is held by the kernel, or not granted. */
+static int begin_quota(const Region *r, Diag *d) {
+        const uint64_t cpus = r->grant->budget.cpus_milli;
+        const char *fix = "", *why;
+
+        if (cpus == 0 || cpus == BUDGET_NONE || r->cgroup.quota)
+                return 0;
+        why = home_settle(&fix);
+        return diag(d, SPAWN_E_KERNEL,
+                    "budgets.cpus: %.10g: the share cannot be held here: it needs a control group with controller cpu "
+                    "(cpu.max, or cpu.cfs_quota_us of version 1) that this user may make%s%.200s; fix: %s, or run without --cpus",
+                    (double)cpus / 1000, why ? ", and there is none: " : "", why ?: "",
+                    *fix ? fix : "root, or a control group that is delegated with controller cpu (systemd: Delegate=yes)");
+}
+
 int begin_tier(Run *run, Diag *d) {
         spawn_cache_probe(spawner_kept(run->options->spawner), &run->start.probe);
-        return plan_tier(run->region.grant, &run->start.probe, &run->start.tier, d);
+        return begin_quota(&run->region, d) ?: plan_tier(run->region.grant, &run->start.probe, &run->start.tier, d);
 }
 
 /* Returns 0, STORE_E_* or RECOVER_E_* with a message, -errno. */

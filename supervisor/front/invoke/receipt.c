@@ -17,9 +17,10 @@ static json_t *receipt_number_or_null(bool there, uint64_t v) {
 json_t *receipt_usage(const Region *r) {
         uint64_t wall = r->go_usec && r->ended_usec > r->go_usec ? r->ended_usec - r->go_usec : 0;
 
-        return json_pack("{s:o, s:o, s:o, s:o, s:o}", "peak_memory_bytes", json_u64(r->budget.peak_memory_bytes),
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o*}", "peak_memory_bytes", json_u64(r->budget.peak_memory_bytes),
                          "cpu_usec", json_u64(r->budget.cpu_usec), "wall_usec", json_u64(wall), "output_bytes",
-                         json_u64(r->io.output_used), "scratch_bytes", json_u64(r->budget.scratch_bytes));
+                         json_u64(r->io.output_used), "scratch_bytes", json_u64(r->budget.scratch_bytes),
+                         "cpu_throttled_usec", r->cgroup.quota ? json_u64(r->budget.throttled_usec) : NULL);
 }
 
 json_t *receipt_user(const Region *r) {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KIB UINT64_C(1024)
@@ -25,6 +26,7 @@ const BudgetField budget_fields[BUDGET_FIELDS] = {
         {"scratch", "scratch", UNIT_BYTES, offsetof(Budget, scratch_bytes), 4 * KIB, 64 * MIB, 1024 * GIB},
         {"output", "output-limit", UNIT_BYTES, offsetof(Budget, output_bytes), 1, 16 * MIB, 64 * GIB, true},
         {"idle", "idle", UNIT_USEC, offsetof(Budget, idle_usec), 100000, BUDGET_NONE, DAY, true},
+        {"cpus", "cpus", UNIT_MILLI, offsetof(Budget, cpus_milli), 10, BUDGET_NONE, 1024000, true},
 };
 
 const char *const tier_words[] = {"landlock", "namespaces", NULL};
@@ -108,7 +110,8 @@ Budget budget_most(void) {
 }
 
 const char *budget_key(const BudgetField *f, char out[static BUDGET_KEY_MAX]) {
-        static const char *const units[] = {[UNIT_BYTES] = "_bytes", [UNIT_USEC] = "_usec", [UNIT_COUNT] = ""};
+        static const char *const units[] = {[UNIT_BYTES] = "_bytes", [UNIT_USEC] = "_usec", [UNIT_COUNT] = "",
+                                            [UNIT_MILLI] = "_milli"};
 
         snprintf(out, BUDGET_KEY_MAX, "%s%s", f->name, units[f->unit]);
         return out;
@@ -121,6 +124,8 @@ const char *budget_format(const BudgetField *f, uint64_t v, char out[static BUDG
                 strcpy(out, "none");
         else if (f->unit == UNIT_COUNT)
                 snprintf(out, BUDGET_TEXT_MAX, "%" PRIu64, v);
+        else if (f->unit == UNIT_MILLI)
+                snprintf(out, BUDGET_TEXT_MAX, "%.10g", (double)v / 1000);
         else
                 strcpy(out, f->unit == UNIT_BYTES ? size_format(v, text) : duration_format(v, text));
         return out;
@@ -128,7 +133,8 @@ const char *budget_format(const BudgetField *f, uint64_t v, char out[static BUDG
 
 static const char *const budget_unit_hints[] = {[UNIT_BYTES] = "a size such as 64k, 128m or 1g",
                                                [UNIT_USEC] = "a time such as 250ms, 30s or 5m",
-                                               [UNIT_COUNT] = "a whole number"};
+                                               [UNIT_COUNT] = "a whole number",
+                                               [UNIT_MILLI] = "a number such as 2 or 0.5, with at most three decimals"};
 
 static int budget_in_bounds(const BudgetField *f, uint64_t v, const char *shown, uint64_t *ret, Diag *reterr) {
         char least[BUDGET_TEXT_MAX], most[BUDGET_TEXT_MAX];
@@ -140,11 +146,39 @@ static int budget_in_bounds(const BudgetField *f, uint64_t v, const char *shown,
         return 0;
 }
 
+/* "1.25" is 1250. Returns as count_parse(). */
+static int budget_parse_milli(const char *text, uint64_t *ret) {
+        const char *dot = strchr(text, '.');
+        uint64_t whole = 0, part = 0;
+        char digits[24];
+        int r;
+
+        if (!dot)
+                dot = text + strlen(text);
+        if ((size_t)(dot - text) >= sizeof(digits))
+                return -ERANGE;
+        snprintf(digits, sizeof(digits), "%.*s", (int)(dot - text), text);
+        r = dot > text || !*dot ? count_parse(digits, &whole) : 0;
+        if (r == 0 && *dot) {
+                const size_t n = strlen(dot + 1);
+
+                if (n < 1 || n > 3 || strspn(dot + 1, "0123456789") != n)
+                        return -EINVAL;
+                snprintf(digits, sizeof(digits), "%s%.*s", dot + 1, (int)(3 - n), "00");
+                part = strtoul(digits, NULL, 10);
+        }
+        if (r == 0 && whole > UINT64_MAX / 1000 - 1)
+                return -ERANGE;
+        *ret = whole * 1000 + part;
+        return r;
+}
+
 int budget_parse(const BudgetField *f, const char *text, uint64_t *ret, Diag *reterr) {
         const char *shown = DIAG_QUOTED(text);
         uint64_t v = 0;
         int r = f->unit == UNIT_BYTES  ? size_parse(text, &v)
                 : f->unit == UNIT_USEC ? duration_parse(text, &v)
+                : f->unit == UNIT_MILLI ? budget_parse_milli(text, &v)
                                        : count_parse(text, &v);
 
         if (f->may_be_none && strcmp(text, "none") == 0) {
@@ -168,9 +202,13 @@ int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, 
                         return diag(reterr, TERMS_E_BAD, "%s: a NUL in a value", f->name);
                 return budget_parse(f, json_text(value), ret, reterr);
         }
+        if (f->unit == UNIT_MILLI && json_is_number(value)) {
+                snprintf(shown, sizeof(shown), "%.10g", json_number_value(value));
+                return budget_parse(f, shown, ret, reterr);
+        }
         if (!json_is_integer(value))
                 return diag(reterr, TERMS_E_BAD, "%s: must be %s%s", f->name, budget_unit_hints[f->unit],
-                            f->unit == UNIT_COUNT   ? ""
+                            f->unit == UNIT_COUNT || f->unit == UNIT_MILLI ? ""
                             : f->unit == UNIT_BYTES ? " in quotes, or a whole number of bytes"
                                                     : " in quotes, or a whole number of seconds");
         v = json_integer_value(value);

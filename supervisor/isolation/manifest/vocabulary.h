@@ -23,13 +23,14 @@ typedef struct Budget {
         uint64_t scratch_bytes; /* /work and /tmp together */
         uint64_t output_bytes;  /* standard output and error together */
         uint64_t idle_usec;     /* longest time without reading, writing or computing */
+        uint64_t cpus_milli;    /* share of processors: thousandths of a processor; 0 is BUDGET_NONE */
 } Budget;
 
 /* A budget without limit: "none". The largest value of a record, so that the lesser of two budgets always applies. */
 #define BUDGET_NONE ((UINT64_C(1) << 53) - 1)
 
 /* A row for each member of Budget: the only list of names, units, defaults and bounds. Value 0: not given. */
-typedef enum BudgetUnit { UNIT_BYTES, UNIT_USEC, UNIT_COUNT } BudgetUnit;
+typedef enum BudgetUnit { UNIT_BYTES, UNIT_USEC, UNIT_COUNT, UNIT_MILLI } BudgetUnit;
 typedef struct BudgetField {
         const char *name;   /* in lethe.json "budgets" and in policy "max" */
         const char *option; /* of `lethe run`, without dashes */
@@ -38,7 +39,7 @@ typedef struct BudgetField {
         uint64_t least, standard, most;
         bool may_be_none;
 } BudgetField;
-#define BUDGET_FIELDS 9
+#define BUDGET_FIELDS 10
 extern const BudgetField budget_fields[BUDGET_FIELDS];
 static inline uint64_t *budget_at(Budget *b, const BudgetField *f) {
         return (uint64_t *)((char *)b + f->offset);
@@ -50,7 +51,8 @@ Budget budget_most(void);
 
 enum { TERMS_E_BAD = 1 }; /* the text is refused: message has the value and the rule */
 
-/* A budget value in a document or on a command line: sizes "128m" or bytes, times "30s" or seconds, counts. */
+/* A budget value in a document or on a command line: sizes "128m" or bytes, times "30s" or seconds, counts, and
+ * numbers with up to three decimals. */
 int budget_parse(const BudgetField *f, const char *text, uint64_t *ret, Diag *reterr);
 int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, Diag *reterr);
 #define BUDGET_KEY_MAX 32

@@ -315,6 +315,7 @@ Budget region_budget_left(RegionBudget *b, uint64_t now) {
                 .wall_usec = b->wall_deadline == NEVER ? max->wall_usec : budget_left_of(b->wall_deadline, now),
                 .cpu_usec = max->cpu_usec == BUDGET_NONE ? BUDGET_NONE : budget_left_of(max->cpu_usec, cpu),
                 .idle_usec = max->idle_usec,
+                .cpus_milli = max->cpus_milli ?: BUDGET_NONE, /* a bound for each of the regions */
                 .processes = SHARE_OF(budget_left_of(max->processes, b->tasks_bound + b->lent.processes)),
                 .open_files = max->open_files,
                 .file_bytes = max->file_bytes,
@@ -428,6 +429,8 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
                 b->cpu_usec = v;
         else
                 b->cpu_usec = MAX(b->cpu_usec, worker_cpu);
+        if (b->cgroup->quota && region_cgroup_throttled_usec(b->cgroup, &v) == 0)
+                b->throttled_usec = v;
         if (r.outcome == OUTCOME_NONE)
                 r = budget_look_cpu(b);
         /* A program may pass the budget in small steps, or fill the scratch, and end between two looks. */

@@ -45,6 +45,7 @@ struct RegionBudget {
         RegionBudget *above;         /* borrowed: the parent region's budget, or NULL */
         RegionLoan lent;
         uint64_t below_cpu_usec;     /* of all regions below, also of ended regions */
+        uint64_t throttled_usec;     /* with a share of processors: time without a processor for that reason */
         uint64_t charged_cpu_usec;   /* part of cpu_usec already charged to regions above */
         const Grant *grant;          /* borrowed */
         RegionCgroup *cgroup;        /* borrowed */

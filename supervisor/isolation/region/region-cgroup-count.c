@@ -207,3 +207,12 @@ int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret) {
                 *ret = *ret / 1000 > c->cpu_before ? *ret / 1000 - c->cpu_before : 0;
         return e;
 }
+
+int region_cgroup_throttled_usec(const RegionCgroup *c, uint64_t *ret) {
+        char text[1024];
+        int e = group_file_read(c, GROUP_QUOTA_STAT, text, sizeof(text));
+
+        if (e == 0)
+                *ret = c->v2 ? group_keyed(text, "throttled_usec") : group_keyed(text, "throttled_time") / 1000;
+        return e;
+}

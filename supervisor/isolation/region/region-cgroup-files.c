@@ -12,7 +12,7 @@
 
 /* Files used by each region. cgroup.procs is never kept open: a second read may give the list of a second ago. */
 static const struct {
-        enum { IN_MEMORY, IN_PIDS, IN_CPU } folder;
+        enum { IN_MEMORY, IN_PIDS, IN_CPU, IN_QUOTA } folder;
         const char *v1, *v2;
         int flags;
 } names[GROUP_FILES] = {
@@ -26,6 +26,8 @@ static const struct {
         [GROUP_MEMORY_TASKS] = {IN_MEMORY, "tasks", NULL, O_WRONLY},
         [GROUP_PIDS_TASKS] = {IN_PIDS, "tasks", NULL, O_WRONLY},
         [GROUP_CPU_TASKS] = {IN_CPU, "tasks", NULL, O_WRONLY},
+        [GROUP_QUOTA_TASKS] = {IN_QUOTA, "tasks", NULL, O_WRONLY},
+        [GROUP_QUOTA_STAT] = {IN_QUOTA, "cpu.stat", "cpu.stat", O_RDONLY},
 };
 
 int group_open(const char *dir, const char *file, int flags) {
@@ -86,7 +88,7 @@ int group_number(const char *dir, const char *file, uint64_t *ret) {
 }
 
 static const char *group_folder(const RegionCgroup *c, GroupFile f) {
-        const char *const folders[] = {[IN_MEMORY] = c->memory, [IN_PIDS] = c->pids, [IN_CPU] = c->cpu};
+        const char *const folders[] = {[IN_MEMORY] = c->memory, [IN_PIDS] = c->pids, [IN_CPU] = c->cpu, [IN_QUOTA] = c->quota};
 
         return folders[names[f].folder];
 }
@@ -136,14 +138,19 @@ int group_file_number(const RegionCgroup *c, GroupFile f, uint64_t *ret) {
         return e;
 }
 
+bool group_has_own_quota(const RegionCgroup *c) {
+        return c->quota && !c->v2 && (!c->cpu || strcmp(c->quota, c->cpu) != 0);
+}
+
 int region_cgroup_tasks(const RegionCgroup *c, CgroupTasks *ret) {
-        static const GroupFile files[REGION_CGROUPS_MAX] = {GROUP_MEMORY_TASKS, GROUP_PIDS_TASKS, GROUP_CPU_TASKS};
+        static const GroupFile files[REGION_CGROUPS_MAX] = {GROUP_MEMORY_TASKS, GROUP_PIDS_TASKS, GROUP_CPU_TASKS,
+                                                            GROUP_QUOTA_TASKS};
 
         *ret = (CgroupTasks){0};
         for (size_t i = 0; c->made && !c->v2 && i < REGION_CGROUPS_MAX; i++) {
                 int fd;
 
-                if (!group_folder(c, files[i]))
+                if (!group_folder(c, files[i]) || (files[i] == GROUP_QUOTA_TASKS && !group_has_own_quota(c)))
                         continue;
                 ret->own[ret->n] = -1;
                 fd = group_file(c, files[i], &ret->own[ret->n]);
@@ -220,7 +227,8 @@ bool group_has_controllers(const char *dir) {
 }
 
 void region_cgroup_list(const RegionCgroup *c, const char *ret[static REGION_CGROUPS_MAX + 1]) {
-        const char *dirs[REGION_CGROUPS_MAX] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu};
+        const char *dirs[REGION_CGROUPS_MAX] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu,
+                                                  group_has_own_quota(c) ? c->quota : NULL};
         size_t n = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
@@ -234,6 +242,7 @@ void region_cgroup_deinit(RegionCgroup *c) {
         free(c->memory);
         free(c->pids);
         free(c->cpu);
+        free(c->quota);
         *c = REGION_CGROUP_NULL;
 }
 

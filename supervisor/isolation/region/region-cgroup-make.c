@@ -100,6 +100,20 @@ static int group_make_again(RegionCgroup *c, const Budget *b) {
         return e;
 }
 
+#define QUOTA_PERIOD_USEC 100000ULL /* the kernel's default */
+
+/* A task that used up the share stands still until the next period. */
+static int group_limit_quota(const RegionCgroup *c, const Budget *b) {
+        const unsigned long long quota = (unsigned long long)b->cpus_milli * (QUOTA_PERIOD_USEC / 1000);
+
+        if (!c->quota || b->cpus_milli == 0 || b->cpus_milli == BUDGET_NONE)
+                return 0;
+        if (c->v2)
+                return group_write(c->quota, "cpu.max", "%llu %llu", quota, QUOTA_PERIOD_USEC);
+        return group_write(c->quota, "cpu.cfs_period_us", "%llu", QUOTA_PERIOD_USEC)
+                        ?: group_write(c->quota, "cpu.cfs_quota_us", "%llu", quota);
+}
+
 int region_cgroup_make(RegionCgroup *c, const Budget *b) {
         const char *dirs[REGION_CGROUPS_MAX + 1];
         int e = 0;
@@ -121,6 +135,7 @@ int region_cgroup_make(RegionCgroup *c, const Budget *b) {
                 e = group_file_write(c, GROUP_PIDS_MAX, "%llu", (unsigned long long)b->processes + (c->v2 ? 1 : 0));
                 e = e ?: group_arm_tasks(c);
         }
+        e = e ?: group_limit_quota(c, b);
         if (e < 0)
                 region_cgroup_remove(c);
         return e;

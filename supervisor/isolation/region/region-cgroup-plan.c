@@ -81,8 +81,46 @@ int region_cgroup_plan_here(const char *region, RegionCgroup *ret) {
         return region_cgroup_plan(CGROUP_ROOT, self, region, ret);
 }
 
+/* Version 2: the controller is on for the children of dir. */
+static bool plan_v2_has_cpu(const char *dir) {
+        char text[512];
+
+        if (group_read(dir, "cgroup.controllers", text, sizeof(text)) < 0 || !group_has_word(text, "cpu"))
+                return false;
+        if (group_read(dir, "cgroup.subtree_control", text, sizeof(text)) == 0 && group_has_word(text, "cpu"))
+                return true;
+        return group_write(dir, "cgroup.subtree_control", "+cpu") == 0;
+}
+
+/* Version 1: both controllers may be of a single hierarchy. */
+static bool plan_is_one_hierarchy(const char *self) {
+        return strstr(self, ":cpu,cpuacct:") || strstr(self, ":cpuacct,cpu:");
+}
+
+int region_cgroup_plan_quota(const char *root, const char *self, const char *region, RegionCgroup *c) {
+        char above[PATH_MAX];
+
+        if (c->v2) {
+                if (!group_above(c->memory, above) || !plan_v2_has_cpu(above))
+                        return 0;
+                return (c->quota = strdup(c->memory)) ? 0 : -ENOMEM;
+        }
+        if (plan_is_one_hierarchy(self))
+                return !c->cpu || (c->quota = strdup(c->cpu)) ? 0 : -ENOMEM;
+        return plan_folder(root, "/cpu", self, "cpu", region, &c->quota);
+}
+
+int region_cgroup_plan_quota_here(const char *region, RegionCgroup *c) {
+        _cleanup_free_ char *self = NULL;
+        size_t n;
+
+        if (io_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &self, &n) < 0)
+                return 0;
+        return region_cgroup_plan_quota(CGROUP_ROOT, self, region, c);
+}
+
 bool region_cgroup_any(const RegionCgroup *c) {
-        return c->memory || c->pids || c->cpu;
+        return c->memory || c->pids || c->cpu || c->quota;
 }
 
 char *region_cgroup_text(const RegionCgroup *c, int *reterr) {

@@ -8,7 +8,7 @@
 
 typedef enum GroupFile {
         GROUP_MEMORY_LIMIT, GROUP_SWAP_LIMIT, GROUP_MEMORY_PEAK, GROUP_MEMORY_NOW, GROUP_PIDS_MAX, GROUP_PIDS_PEAK,
-        GROUP_CPU_USAGE, GROUP_MEMORY_TASKS, GROUP_PIDS_TASKS, GROUP_CPU_TASKS,
+        GROUP_CPU_USAGE, GROUP_MEMORY_TASKS, GROUP_PIDS_TASKS, GROUP_CPU_TASKS, GROUP_QUOTA_TASKS, GROUP_QUOTA_STAT,
         GROUP_FILES,
 } GroupFile;
 
@@ -31,6 +31,8 @@ int group_file_write(const RegionCgroup *c, GroupFile f, const char *fmt, ...) _
 int group_file_read(const RegionCgroup *c, GroupFile f, char *text, size_t room);
 int group_file_number(const RegionCgroup *c, GroupFile f, uint64_t *ret);
 
+/* The folder of the quota is one of its own. */
+bool group_has_own_quota(const RegionCgroup *c);
 /* Returns a descriptor or -errno. */
 int group_open(const char *dir, const char *file, int flags);
 int group_write(const char *dir, const char *file, const char *fmt, ...) _printf_(3, 4);

@@ -16,6 +16,7 @@ typedef struct RegionCgroup {
         char *memory;    /* folders; the same folder in version 2; NULL without the controller */
         char *pids;
         char *cpu;
+        char *quota;     /* of a region with a share of processors: the folder of its bound; perhaps the same as cpu */
         int oom;         /* version 1: eventfd; version 2: memory.events; or -1 */
         int oom_above;   /* version 1: eventfd of the parent group; -1 without permission */
         bool oom_doubt;  /* version 1: a group above was at its limit; this group's own state is not known yet */
@@ -38,7 +39,11 @@ typedef struct RegionCgroup {
 int region_cgroup_plan(const char *root, const char *self, const char *region, RegionCgroup *ret);
 /* The same with /proc/self/cgroup of this process. */
 int region_cgroup_plan_here(const char *region, RegionCgroup *ret);
-#define REGION_CGROUPS_MAX 3
+/* Adds the folder for a bound of processors (Budget.cpus_milli) to planned groups: version 2 where controller cpu can be
+ * had, version 1 in CGROUP_ROOT/cpu. c->quota stays NULL without one. Returns 0 or -ENOMEM. */
+int region_cgroup_plan_quota(const char *root, const char *self, const char *region, RegionCgroup *c);
+int region_cgroup_plan_quota_here(const char *region, RegionCgroup *c);
+#define REGION_CGROUPS_MAX 4
 /* The folders, NULL-terminated, without duplicates. */
 void region_cgroup_list(const RegionCgroup *c, const char *ret[static REGION_CGROUPS_MAX + 1]);
 bool region_cgroup_any(const RegionCgroup *c);
@@ -89,6 +94,8 @@ void region_cgroup_limit_sockets(RegionCgroup *c, uint64_t bytes);
 /* Bytes of sockets and region_cgroup_memory_kept() together. Returns 0 or -errno, -ENOENT without separate sockets. */
 int region_cgroup_with_sockets(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret_usec);
+/* Time in which tasks stood still because the share of processors was used up. */
+int region_cgroup_throttled_usec(const RegionCgroup *c, uint64_t *ret_usec);
 /* The highest number of tasks of the region, or the present number: before Linux 6.11, or after an earlier region in
  * the group had more. The worker, counted in version 2, is subtracted. */
 int region_cgroup_tasks_seen(const RegionCgroup *c, uint64_t *ret_tasks);

@@ -33,12 +33,23 @@ int region_init(Region *r, const Grant *g) {
         return region_id_new(clock_real_usec(), r->id);
 }
 
+/* Groups of a pool have no bound of processors. */
+static int region_plan_groups(Region *r) {
+        const uint64_t cpus = r->grant->budget.cpus_milli;
+        int e;
+
+        if (cpus == 0 || cpus == BUDGET_NONE)
+                return r->groups ? cgroup_pool_take(r->groups, &r->cgroup) : region_cgroup_plan_here(r->id, &r->cgroup);
+        e = region_cgroup_plan_here(r->id, &r->cgroup);
+        return e < 0 ? e : region_cgroup_plan_quota_here(r->id, &r->cgroup);
+}
+
 int region_open(Region *r, const RegionFeed *feed, const int *streams) {
         _cleanup_close_ int in = -1, out = -1;
         int p[2], e;
 
         if ((e = region_io_open(&r->io, r->grant->budget.output_bytes, r->grant->terminal, feed, streams)) < 0 ||
-            (e = r->groups ? cgroup_pool_take(r->groups, &r->cgroup) : region_cgroup_plan_here(r->id, &r->cgroup)) < 0)
+            (e = region_plan_groups(r)) < 0)
                 return e;
         if (pipe2(p, O_CLOEXEC) < 0)
                 return -errno;

@@ -69,7 +69,7 @@ Test(docs, table_of_budgets) {
                 char row[512], standard[BUDGET_TEXT_MAX], least[BUDGET_TEXT_MAX], most[BUDGET_TEXT_MAX];
 
                 snprintf(row, sizeof(row), "\n| `%s` | `--%s` | %s | %s | %s | %s | ", f->name, f->option,
-                         f->unit == UNIT_BYTES ? "bytes" : f->unit == UNIT_USEC ? "time" : "count", budget_format(f, f->standard, standard),
+                         f->unit == UNIT_BYTES ? "bytes" : f->unit == UNIT_USEC ? "time" : f->unit == UNIT_MILLI ? "processors" : "count", budget_format(f, f->standard, standard),
                          budget_format(f, f->least, least), budget_format(f, f->most, most));
                 cr_expect(strstr(text, row), "manifest.md has no row %s", row);
         }

@@ -67,6 +67,46 @@ Test(region_cgroup, plan_v1) {
         region_cgroup_deinit(&c);
 }
 
+/* a share of processors has a folder of its own, or that of the count, or none. */
+Test(region_cgroup, plan_of_a_share_of_processors) {
+        _cleanup_temp_dir_ TempDir t = TEMP_DIR_NULL, two = TEMP_DIR_NULL;
+        const char *dirs[REGION_CGROUPS_MAX + 1];
+        RegionCgroup c;
+
+        cr_assert_eq(temp_dir_make(&t), 0);
+        folder(&t, "cpu");
+        folder(&t, "cpuacct");
+        for (unsigned one = 0; one < 2; one++) {
+                const char *self = one ? v1_self : "3:cpu:/\n2:cpuacct:/\n";
+                size_t n = 0;
+
+                cr_assert_eq(region_cgroup_plan(t.path, self, "r1", &c), 0);
+                cr_assert_eq(region_cgroup_plan_quota(t.path, self, "r1", &c), 0);
+                cr_assert(ends_with(c.quota, one ? "/cpuacct/lethe-r1" : "/cpu/lethe-r1"), "%s", c.quota);
+                region_cgroup_list(&c, dirs);
+                while (dirs[n])
+                        n++;
+                cr_assert_eq(n, one ? 1 : 2);
+                region_cgroup_deinit(&c);
+        }
+        cr_assert_eq(region_cgroup_plan(t.path, "2:cpuacct:/\n", "r1", &c), 0);
+        cr_assert_eq(region_cgroup_plan_quota(t.path, "2:cpuacct:/\n", "r1", &c), 0);
+        cr_assert_not(c.quota);
+        region_cgroup_deinit(&c);
+
+        cr_assert_eq(temp_dir_make(&two), 0);
+        put(&two, "cgroup.controllers", "cpu memory pids\n");
+        folder(&two, "user");
+        for (unsigned has = 0; has < 3; has++) { /* not delegated; on already; to be switched on */
+                put(&two, "user/cgroup.controllers", has ? "cpu memory pids\n" : "cpuset memory pids\n");
+                put(&two, "user/cgroup.subtree_control", has == 1 ? "cpu memory pids\n" : "memory pids\n");
+                cr_assert_eq(region_cgroup_plan(two.path, "0::/user\n", "r1", &c), 0);
+                cr_assert_eq(region_cgroup_plan_quota(two.path, "0::/user\n", "r1", &c), 0);
+                cr_assert(has ? ends_with(c.quota, "/user/lethe-r1") : !c.quota, "%u", has);
+                region_cgroup_deinit(&c);
+        }
+}
+
 Test(region_cgroup, plan_v2) {
         _cleanup_temp_dir_ TempDir t = TEMP_DIR_NULL;
         RegionCgroup c;
