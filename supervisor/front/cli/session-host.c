@@ -47,23 +47,17 @@ static int host_serve(const HostPlace *p) {
         return fd >= 0 && host_serves(fd, socket, p->store) ? TAKE_FD(fd) : -ENOENT;
 }
 
-/* A text, or none, in the answer to `ping`. */
-static bool host_has(const json_t *result, const char *member, const char *ours) {
-        const char *its = json_text(json_object_get(result, member));
-
-        return ours && *ours ? its && strcmp(its, ours) == 0 : !its;
-}
-
-/* True when a daemon goes by the same policy and anchor. */
+/* True when a daemon goes by the same policy, and by an anchor that was named. */
 static bool host_is_like(int fd, const HostPlace *p) {
         _cleanup_free_ char *policy = NULL;
         _cleanup_json_ json_t *answer = NULL;
-        const json_t *result;
+        const char *its_policy, *its_anchor;
 
         if ((!p->policy && policy_place(&policy) < 0) || serve_call(fd, NULL, "ping", json_object(), &answer) != 0)
                 return false;
-        result = json_object_get(answer, "result");
-        return host_has(result, "policy", p->policy ?: policy) && host_has(result, "anchor", p->anchor);
+        its_policy = json_text(json_object_get(json_object_get(answer, "result"), "policy"));
+        its_anchor = json_text(json_object_get(json_object_get(answer, "result"), "anchor"));
+        return strcmp(its_policy ?: "", p->policy ?: policy ?: "") == 0 && (!p->anchor || strcmp(its_anchor ?: "", p->anchor) == 0);
 }
 
 /* A daemon of regions of the store that is like p, or -errno. */

@@ -1,6 +1,7 @@
 /* Runs: supervisor, CLI. Standard output and error of a detached region, kept in the store's folder, mode 0600:
  *
  *  STORE/output/REGION/supervisor   number of the supervisor's lock (store_lock_is_free()); 1: with a terminal, else 0
+ *  STORE/output/REGION/ended        empty: no more output comes
  *  STORE/output/REGION/N            a segment, N = 1, 2, 3 …; the oldest is overwritten and removed beyond the bound
  *
  * A segment is an OutputHead and frames: an OutputFrame and its bytes. Bytes are the region's, and hostile; numbers are
@@ -64,6 +65,8 @@ typedef struct OutputReader {
 
 /* The output was dropped since output_open(). */
 bool output_is_gone(const OutputReader *r);
+/* The writer has come to its end. */
+bool output_is_over(const OutputReader *r);
 
 typedef struct OutputPiece {
         OutputFrame frame;
@@ -83,7 +86,7 @@ void output_close(OutputReader *r);
 int output_drop(const char *store_dir, const char *region);
 /* The output of the region that began last; "": none. Returns 0 or -errno. */
 int output_newest(const char *store_dir, char ret[static REGION_ID_MAX]);
-/* The oldest kept output of a region that `lives` denies, when there are more than OUTPUT_KEPT_MAX; else "". Returns 0
- * or -errno. */
-int output_oldest(const char *store_dir, bool (*lives)(void *userdata, const char *region), void *userdata,
+/* With more kept outputs than OUTPUT_KEPT_MAX: the oldest ended one, or of a dead supervisor (is_free() of the number of
+ * the lock); else "". Returns 0 or -errno. */
+int output_oldest(const char *store_dir, bool (*is_free)(void *userdata, uint64_t lock), void *userdata,
                   char ret[static REGION_ID_MAX]);

@@ -173,6 +173,10 @@ bool output_is_gone(const OutputReader *r) {
         return faccessat(r->folder, "supervisor", F_OK, 0) < 0;
 }
 
+bool output_is_over(const OutputReader *r) {
+        return faccessat(r->folder, "ended", F_OK, 0) == 0;
+}
+
 void output_close(OutputReader *r) {
         if (r->bytes)
                 explicit_bzero(r->bytes, OUTPUT_FRAME_MAX);

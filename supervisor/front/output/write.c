@@ -111,6 +111,8 @@ void output_end(OutputWriter *w) {
         (void)output_tell_lost(w);
         (void)output_put(w, (OutputFrame){.kind = OUTPUT_END, .usec = clock_real_usec()}, NULL);
         closep(&w->fd);
+        w->fd = openat(w->folder, "ended", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        closep(&w->fd);
         closep(&w->folder);
         free(w);
 }
@@ -180,7 +182,14 @@ int output_newest(const char *store_dir, char ret[static REGION_ID_MAX]) {
         return 0;
 }
 
-int output_oldest(const char *store_dir, bool (*lives)(void *userdata, const char *region), void *userdata,
+static bool output_may_go(const char *store_dir, const char *region, bool (*is_free)(void *userdata, uint64_t lock),
+                          void *userdata) {
+        _cleanup_output_ OutputReader r = OUTPUT_READER_NULL;
+
+        return output_open(store_dir, region, &r) != 0 || output_is_over(&r) || is_free(userdata, r.supervisor);
+}
+
+int output_oldest(const char *store_dir, bool (*is_free)(void *userdata, uint64_t lock), void *userdata,
                   char ret[static REGION_ID_MAX]) {
         _cleanup_free_ char *path = text_printf("%s/output", store_dir);
         _cleanup_closedir_ DIR *all = path ? opendir(path) : NULL;
@@ -197,7 +206,8 @@ int output_oldest(const char *store_dir, bool (*lives)(void *userdata, const cha
                 return 0;
         rewinddir(all);
         while ((e = readdir(all))) /* an id begins with its time */
-                if (region_id_valid(e->d_name) && (!*ret || strcmp(e->d_name, ret) < 0) && !lives(userdata, e->d_name))
+                if (region_id_valid(e->d_name) && (!*ret || strcmp(e->d_name, ret) < 0) &&
+                    output_may_go(store_dir, e->d_name, is_free, userdata))
                         memcpy(ret, e->d_name, REGION_ID_MAX);
         return 0;
 }

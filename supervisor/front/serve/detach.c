@@ -5,7 +5,6 @@
 
 #include "base/io.h"
 #include "base/log.h"
-#include "engine/engine.h"
 #include "output/output.h"
 
 #include <errno.h>
@@ -50,26 +49,20 @@ int detach_new(Job *j) {
         return 0;
 }
 
-static bool detach_lives(void *userdata, const char *region) {
-        RegionRow row = {};
-        const bool lives = engine_region_get(userdata, region, &row) != ENGINE_E_NO_REGION;
-
-        region_row_deinit(&row);
-        return lives;
+static bool detach_is_free(void *userdata, uint64_t lock) {
+        return store_lock_is_free(userdata, lock);
 }
 
-/* Beyond the bound of kept outputs the oldest of an ended region goes. */
+/* Beyond the bound of kept outputs the oldest of an ended region goes. The thread may be within a commit of the store: no
+ * transaction is begun here. */
 static void detach_trim(Store *s) {
-        _cleanup_txn_ Txn *t = NULL;
         RegionId oldest = "";
-        Diag d = {};
-        int e = store_begin(s, false, &t, &d) ?: output_oldest(store_dir(s), detach_lives, t, oldest);
+        int e = output_oldest(store_dir(s), detach_is_free, s, oldest);
 
-        store_abort(TAKE_PTR(t));
         if (e == 0 && *oldest)
                 e = output_drop(store_dir(s), oldest);
         if (e < 0)
-                log_warning("an older output cannot be dropped: %s", *d.text ? d.text : strerror(-e));
+                log_warning("an older output cannot be dropped: %s", strerror(-e));
 }
 
 void detach_begun(Job *j, const char *region) {

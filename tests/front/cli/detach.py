@@ -378,6 +378,14 @@ def regions_share_a_daemon_and_it_ends():  # A-15
     for region in regions:
         same(waited(region), 0)
     wait_for(lambda: not private_daemons(), "the private daemon to end")
+    other = dict(LETHE_STORE=os.path.join(DIR, "other"))  # whose anchor nobody names
+    for _ in range(3):
+        r = lethe("run", "-d", *options[:2], "--exec", "/bin/sleep", "100", env=other)
+        same((r.code, len(r.out)), (0, 27), r)
+    rows = [json.loads(x) for x in lethe("ps", "--json", env=other).out.splitlines()]
+    same((len(rows), len({x["supervisor"] for x in rows})), (3, 1), rows)
+    for x in rows:
+        same(lethe("rm", "-f", x["region"], env=other).code, 0)
 
 
 @case

@@ -171,32 +171,43 @@ Test(output, damaged_files_are_told) {
         world_deinit(&x);
 }
 
-static bool lives(void *userdata, const char *region) {
-        return strcmp(region, userdata) == 0;
+static bool is_free(void *userdata, uint64_t lock) {
+        return lock == *(uint64_t *)userdata;
 }
 
 /* */
 Test(output, beyond_the_bound_the_oldest_that_ended_goes) {
-        const char *const first = "01hzy3v5q8r6x2m9d4k7c00000";
+        OutputWriter *living[2];
         RegionId oldest, newest;
-        char id[REGION_ID_MAX];
+        uint64_t dead = 99;
         World x;
 
         world_init(&x);
         for (unsigned i = 0; i < OUTPUT_KEPT_MAX; i++) {
+                char id[REGION_ID_MAX];
                 OutputWriter *w;
 
                 snprintf(id, sizeof(id), "01hzy3v5q8r6x2m9d4k7c0%04u", i);
-                cr_assert_eq(output_oldest(x.dir, lives, (void *)first, oldest), 0);
+                cr_assert_eq(output_oldest(x.dir, is_free, &dead, oldest), 0);
                 cr_assert_str_eq(oldest, "");
-                cr_assert_eq(output_begin(x.dir, id, 1, false, &w), 0);
-                output_end(w);
+                cr_assert_eq(output_begin(x.dir, id, i + 1, false, &w), 0);
+                if (i < ARRAY_SIZE(living))
+                        living[i] = w;
+                else
+                        output_end(w);
         }
-        cr_assert_eq(output_oldest(x.dir, lives, (void *)first, oldest), 0);
+        cr_assert_eq(output_oldest(x.dir, is_free, &dead, oldest), 0);
+        cr_assert_str_eq(oldest, "01hzy3v5q8r6x2m9d4k7c00002");
+        dead = 2; /* the supervisor of the second */
+        cr_assert_eq(output_oldest(x.dir, is_free, &dead, oldest), 0);
         cr_assert_str_eq(oldest, "01hzy3v5q8r6x2m9d4k7c00001");
         cr_assert_eq(output_newest(x.dir, newest), 0);
         cr_assert_str_eq(newest, REGION);
+        for (unsigned i = 0; i < ARRAY_SIZE(living); i++)
+                output_end(living[i]);
         for (unsigned i = 0; i < OUTPUT_KEPT_MAX; i++) {
+                char id[REGION_ID_MAX];
+
                 snprintf(id, sizeof(id), "01hzy3v5q8r6x2m9d4k7c0%04u", i);
                 cr_assert_eq(output_drop(x.dir, id), 0);
         }
