@@ -251,6 +251,7 @@ int launch_decode(const uint8_t *bytes, size_t n, LaunchSpec *ret) {
                 s.listen[i] = (uint16_t)launch_take_number(&r, 2);
                 r.bad |= s.listen[i] != 0 && (!(s.flags & LAUNCH_LOOPBACK) || (i > 0 && s.listen[i - 1] == 0));
         }
+        r.bad |= s.flags & LAUNCH_SOCKETS && !(s.flags & LAUNCH_LOOPBACK);
         s.uid = (uint32_t)launch_take_number(&r, 4);
         s.gid = (uint32_t)launch_take_number(&r, 4);
         s.scratch_bytes = launch_take_number(&r, 8);

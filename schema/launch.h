@@ -45,9 +45,10 @@ enum {
         LAUNCH_TERMINAL = 1 << 10,
         LAUNCH_TERMINALS = 1 << 11, /* a devpts of the region's own at /dev/pts, with TERMINALS_MAX terminals at most */
         LAUNCH_TELL = 1 << 12, /* the first process reports the execution of the program (STATUS_EXECUTED) */
+        LAUNCH_SOCKETS = 1 << 13, /* with LAUNCH_LOOPBACK: STATUS_SOCKETS is sent */
         LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST | LAUNCH_ZYGOTE | LAUNCH_TEMPLATE |
                      LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD | LAUNCH_BINDER | LAUNCH_LOOPBACK |
-                     LAUNCH_TERMINAL | LAUNCH_TERMINALS | LAUNCH_TELL,
+                     LAUNCH_TERMINAL | LAUNCH_TERMINALS | LAUNCH_TELL | LAUNCH_SOCKETS,
 };
 
 typedef enum LaunchKind {

@@ -65,6 +65,7 @@
 #define SKILL_BYTES_MAX (256UL * 1024 * 1024)
 
 #define LISTEN_MAX 2 /* sockets that listen in a region's own network for the supervisor */
+#define SOCKETS_MAX 64 /* sockets of a region's own network that lethe-proxy connects (schema/proxy.h) */
 
 /* Places inside a region. */
 #define REGION_SKILL_DIR "/skill"  /* the skill's folder, read-only */

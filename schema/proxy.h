@@ -9,8 +9,16 @@
  *
  *   supervisor -> proxy                            proxy -> supervisor
  *   OPEN (ProxyOpen, ProxyRules, ProxyNets;        END    (ProxyEnd) a connection ended, or was refused
- *         the region's listener goes along)
+ *         the region's listener goes along, where
+ *         the region has hosts by name)
+ *   SOCKETS (ProxyHead; a socket goes along)
+ *   PUBLISH (ProxyPublish; a listener goes along)
  *   CLOSE: every connection is ended               SUMS   (ProxySums) the answer to CLOSE; lethe-proxy exits
+ *
+ * A published port of the host leads to a port of the region's loopback. lethe-proxy cannot enter the region's network:
+ * SOCKETS brings sockets that the worker made there before the region's program started, SOCKETS_MAX of them in one
+ * message on the socket that goes along. They can connect inside the region's network and nowhere else. PUBLISH brings a
+ * listener of the host, which the supervisor bound.
  *
  * The end of the channel ends lethe-proxy: the supervisor is the only holder of the other end. A message of a wrong
  * size or kind does the same. The supervisor takes messages of lethe-proxy for hostile: sizes, numbers and texts are
@@ -29,12 +37,15 @@
 #define PROXY_RULES_MAX 64
 #define PROXY_NETS_MAX 64
 #define PROXY_CONNECTIONS_MAX 128 /* open at once */
+#define PROXY_PUBLISH_MAX 8       /* published ports of a region */
 #define PROXY_UID 1879048191U     /* of a lethe-proxy whose supervisor is root: in no range that others use */
 
 typedef enum ProxyKind { PROXY_OPEN = 1,
                          PROXY_CLOSE,
                          PROXY_END,
-                         PROXY_SUMS } ProxyKind;
+                         PROXY_SUMS,
+                         PROXY_SOCKETS = 16, /* supervisor -> proxy, before PUBLISH */
+                         PROXY_PUBLISH } ProxyKind;
 
 typedef struct ProxyHead {
         uint32_t kind;
@@ -80,6 +91,14 @@ typedef struct ProxyOpen {
 #define PROXY_PACKET_MAX \
         (sizeof(ProxyOpen) + PROXY_RULES_MAX * sizeof(ProxyRule) + PROXY_NETS_MAX * sizeof(ProxyNet))
 
+/* A port of the host that leads to a port of the region. */
+typedef struct ProxyPublish {
+        ProxyHead head;
+        uint16_t host_port; /* for records */
+        uint16_t port;      /* of the region's 127.0.0.1 */
+        uint32_t unused;
+} ProxyPublish;
+
 /* Why a connection ended: name, and text in records and in the 403's "rule". */
 #define PROXY_WHY(X)                                                                                             \
         X(CLOSED, "closed")         /* by either side */                                                         \
@@ -108,13 +127,14 @@ static inline bool proxy_why_is_denial(unsigned why) {
 typedef struct ProxyEnd {
         ProxyHead head;
         uint32_t why; /* ProxyWhy */
-        uint16_t port;
+        uint16_t port; /* as asked for; of a published connection, the region's */
         uint8_t v6, has_address; /* the connected address, or the refused one */
         uint8_t addr[16];
         uint64_t up, down; /* bytes from and to the region */
         uint64_t usec;
-        char name[PROXY_NAME_MAX]; /* the host as asked for, in small letters; empty: not known */
+        char name[PROXY_NAME_MAX]; /* the host as asked for, in small letters; empty: not known. Published: the peer */
         char seen[PROXY_NAME_MAX]; /* OTHER_NAME: the name in the hello; empty: no name */
+        uint32_t published;        /* the host's port of a connection from outside; 0: a connection of the region */
 } ProxyEnd;
 
 typedef struct ProxySums {

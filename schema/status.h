@@ -22,6 +22,8 @@ typedef enum StatusKind {
         STATUS_LISTENING,
         /* before STATUS_BORN, with LAUNCH_TERMINAL: the master of the terminal of the standard streams comes along */
         STATUS_TERMINAL,
+        /* before STATUS_BORN: a socket comes along, with a message that has TCP sockets of the region's own network */
+        STATUS_SOCKETS,
         STATUS_READY, /* the worker waits for spawn_go(). The seccomp notification descriptor comes along */
         /* b = errno of execve (ELIBACC: the program exists, its named interpreter does not): 127 for ENOENT,
          * ENOTDIR and ELIBACC, else 126; no code of the skill ran */

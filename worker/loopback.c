@@ -1,10 +1,12 @@
-/* The region's own network: lo set up, all ports for everybody, and the supervisor's listening sockets. */
+/* The region's own network: lo set up, all ports for everybody, and the supervisor's sockets. */
+#include "schema/limits.h"
 #include "schema/zygote.h"
 #include "worker/worker.h"
 
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -33,6 +35,35 @@ static int loopback_listen(uint16_t port) {
         return report(&r, fd);
 }
 
+/* Sockets that lethe-proxy connects inside the region's network (schema/proxy.h): one message, in a pair's end. */
+static int loopback_sockets(void) {
+        static const StatusRecord r = {.kind = STATUS_SOCKETS};
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(SOCKETS_MAX * sizeof(int))];
+        } control = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(SOCKETS_MAX * sizeof(int))}};
+        struct iovec v = {.iov_base = (void *)"s", .iov_len = 1};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        int fds[SOCKETS_MAX], pair[2], e = 0;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        for (size_t i = 0; i < SOCKETS_MAX; i++) {
+                fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                e = e == 0 && fds[i] < 0 ? -errno : e;
+        }
+        memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
+        if (e == 0 && sendmsg(pair[0], &m, MSG_NOSIGNAL) < 0)
+                e = -errno;
+        e = e ?: report(&r, pair[1]);
+        for (size_t i = 0; i < SOCKETS_MAX; i++)
+                if (fds[i] >= 0)
+                        close(fds[i]);
+        close(pair[0]);
+        close(pair[1]);
+        return e;
+}
+
 int step_loopback(Worker *w) {
         struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_LOOPBACK | IFF_RUNNING};
         _autoclose_ int fd = -1;
@@ -46,5 +77,6 @@ int step_loopback(Worker *w) {
         e = loopback_open_ports(w);
         for (size_t i = 0; e == 0 && i < LISTEN_MAX && w->spec.listen[i]; i++)
                 e = loopback_listen(w->spec.listen[i]);
-        return e;
+        return e ?: w->spec.flags & LAUNCH_SOCKETS ? loopback_sockets()
+                                                   : 0;
 }

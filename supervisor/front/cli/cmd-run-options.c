@@ -29,9 +29,9 @@ static const struct option options[] = {
         OPTION("cpu-time", RUN_POLICY), OPTION("cpus", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("grace", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
         OPTION("nofile", RUN_POLICY), OPTION("file-size", RUN_POLICY), OPTION("scratch", RUN_POLICY),
         OPTION("output-limit", RUN_POLICY), OPTION("network", RUN_POLICY), OPTION("connect", RUN_POLICY), OPTION("allow", RUN_POLICY),
-        OPTION("tier", RUN_POLICY), OPTION_FLAG("proc", RUN_POLICY), OPTION_FLAG("terminals", RUN_POLICY), OPTION("discipline", RUN_POLICY), {}};
+        OPTION("publish", 'p'), OPTION("tier", RUN_POLICY), OPTION_FLAG("proc", RUN_POLICY), OPTION_FLAG("terminals", RUN_POLICY), OPTION("discipline", RUN_POLICY), {}};
 
-#define RUN_LETTERS (cli_run_is_map() ? "+:hv:e:w:m:itj:" : "+:hv:e:w:m:itd")
+#define RUN_LETTERS (cli_run_is_map() ? "+:hv:e:w:m:p:itj:" : "+:hv:e:w:m:p:itd")
 
 /* Keeps the option, unless it is of request_option() or not known. */
 static bool run_values_take(RunValues *values, int option, const char *arg) {
@@ -258,6 +258,7 @@ int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                                    : o == 'e'   ? "env"
                                    : o == 'w'   ? "workdir"
                                    : o == 'm'   ? "memory"
+                                   : o == 'p'   ? "publish"
                                    : index >= 0 ? options[index].name
                                                 : "";
 
@@ -296,6 +297,8 @@ int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                                 run_values_take(&c->values, RUN_JOBS, optarg);
                                 break;
                         }
+                        if (o == 'p' && cli_run_is_map())
+                                return cmd_run_wrong(c, "--publish does not go with map: many regions cannot share a port");
                         e = cmd_run_take_option(c, name, optarg, &d);
                         if (e != 0)
                                 return cmd_run_request_failed(c, NULL, e, &d);

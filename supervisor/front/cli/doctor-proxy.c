@@ -57,7 +57,7 @@ void doctor_proxy(ProbeReport *r) {
 
         if (listener < 0 || region_proxy_start(&p, NULL, &d) != 0)
                 closep(&listener);
-        else if (region_proxy_open(&p, &nothing, listener) == 0)
+        else if (region_proxy_open(&p, &nothing, listener, -1) == 0)
                 doctor_proxy_ask(&at, answer);
         region_proxy_deinit(&p);
         if (strcmp(answer, "HTTP/1.1 403") == 0)

@@ -47,7 +47,7 @@ const char *run_option_of_letter(int letter, const char **ret_option) {
         static const struct {
                 char letter;
                 const char *option;
-        } letters[] = {{'p', "publish"}, {'P', "publish-all"}, {'u', "user"}, {'l', "label"},
+        } letters[] = {{'P', "publish-all"}, {'u', "user"}, {'l', "label"},
                        {'a', "attach"}, {'c', "cpu-shares"}, {'s', "settings"}};
 
         for (size_t i = 0; i < ARRAY_SIZE(letters); i++)
@@ -114,11 +114,20 @@ typedef struct Profile {
 /* Options that say what a region may have; the others are of a single run. */
 static bool profile_may_have(const char *option) {
         static const char *const words[] = {"volume", "env", "workdir", "here", "network", "connect", "tier", "proc", "terminals",
-                                            "discipline", "entry"};
+                                            "discipline", "entry", "allow", "publish"};
 
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
                 if (strcmp(option, budget_fields[i].option) == 0)
                         return true;
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+                if (strcmp(option, words[i]) == 0)
+                        return true;
+        return false;
+}
+
+static bool profile_may_list(const char *option) {
+        static const char *const words[] = {"volume", "env", "connect", "allow", "publish"};
+
         for (size_t i = 0; i < ARRAY_SIZE(words); i++)
                 if (strcmp(option, words[i]) == 0)
                         return true;
@@ -136,9 +145,9 @@ static int profile_take(const Profile *p, const char *option, const json_t *valu
                 return diag(p->reterr, RUN_OPTION_E_FILE, "%s#/options/%s: must be %s", p->path, DIAG_QUOTED(option),
                             flag ? "true" : "a text without NUL, or an array of such texts");
         if (list && (json_array_size(value) > PROFILE_LIST_MAX ||
-                     (strcmp(option, "volume") != 0 && strcmp(option, "env") != 0 && strcmp(option, "connect") != 0)))
+                     !profile_may_list(option)))
                 return diag(p->reterr, RUN_OPTION_E_FILE,
-                            "%s#/options/%s: volume, env and connect alone may be an array, of at most %d texts", p->path,
+                            "%s#/options/%s: volume, env, connect, allow and publish alone may be an array, of at most %d texts", p->path,
                             DIAG_QUOTED(option), PROFILE_LIST_MAX);
         if (strcmp(option, "here") == 0 && p->without_here)
                 return 0;

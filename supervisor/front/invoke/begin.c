@@ -118,6 +118,11 @@ int begin_worker(Run *run, Diag *d) {
         return 0;
 }
 
+/* Before anything of the region is there: a taken port refuses the run. The record has the ports as bound. */
+int begin_publish(Run *run, Diag *d) {
+        return region_proxy_bind(&run->region.proxy, run->region.grant, d);
+}
+
 /* lethe-proxy confines itself while the worker does; run_let_go() gives it the region's listener. */
 int begin_proxy(Run *run, Diag *d) {
         return grant_has_proxy(run->region.grant) ? region_proxy_start(&run->region.proxy, run->options->spawner, d) : 0;
@@ -246,7 +251,7 @@ int begin_groups(Run *run, Diag *d) {
 /* region.allocated would be the same for every invocation of this grant. */
 static bool prepare_may_record(const Grant *g) {
         return g->lineage == LINEAGE_STATS && !g->session && !(g->reads && *g->reads) && json_array_size(g->gates) == 0 &&
-               json_object_size(g->slots) == 0 && g->max_of_skill == 0;
+               json_object_size(g->slots) == 0 && g->max_of_skill == 0 && g->n_publishes == 0;
 }
 
 int prepare_tier(Run *run, Diag *d) {

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
 #define STACK (256 * 1024)
 
@@ -16,18 +15,12 @@ enum { TOLD_WORKER = 1, TOLD_STORE = 2, TOLD_STOP = 4 };
 /* STATUS_BORN alone is taken, with the descriptors before it; another record is left to the loop. */
 static bool take_born(Ahead *a) {
         Spawned *s = &a->run->region.spawned;
-        int notify = -1;
-        StatusRecord r;
+        const int e = spawn_take_born(s, &a->scratch);
 
-        if (recv(s->status, &r, sizeof(r), MSG_PEEK | MSG_DONTWAIT) != sizeof(r) ||
-            (r.kind != STATUS_BORN && r.kind != STATUS_LISTENING && r.kind != STATUS_TERMINAL))
-                return false;
-        if (r.kind != STATUS_BORN)
-                return spawn_take_early(s) == 0;
-        a->born = spawn_status(s, &r, &notify, &a->scratch) == 1;
+        a->born = e == 0;
         if (a->born)
                 a->scratch = run_scratch(s, a->scratch);
-        return a->born && a->scratch >= 0;
+        return e == -EAGAIN || (a->born && a->scratch >= 0);
 }
 
 /* False: the thread's work is done. */

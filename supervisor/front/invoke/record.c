@@ -191,6 +191,8 @@ int record_start(Store *s, Region *r, DispatchTurn *turn, const RunObject *objec
 
         if (!grant || !by || !release)
                 return -ENOMEM;
+        if (r->proxy.n_publishes > 0)
+                json_object_set_new(json_object_get(grant, "network"), "published", region_proxy_published(&r->proxy));
         e = store_begin(s, true, &t, reterr);
         if (e != 0)
                 return store_code(e);

@@ -17,16 +17,22 @@
 static_assert(GUARD_PROGRAM_FDS == LAUNCH_FD_TREES, "the descriptors of a process that was just born");
 
 /* The region's proxy listens before the first instruction of the program. */
-static bool status_open_proxy(Region *r) {
+static bool status_open_proxy(Run *run) {
+        Region *r = &run->region;
+        const bool named = r->grant->n_allows > 0;
         int listener, e;
 
         if (!r->proxy.wanted)
                 return true;
-        listener = spawn_listener(&r->spawned, r->grant, PROXY_PORT);
-        e = listener < 0 ? -ENOTCONN : region_proxy_open(&r->proxy, r->grant, listener);
+        listener = named ? spawn_listener(&r->spawned, r->grant, PROXY_PORT) : -1;
+        e = named && listener < 0 ? -ENOTCONN : region_proxy_open(&r->proxy, r->grant, listener, TAKE_FD(r->spawned.sockets));
         if (e < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "lethe-proxy: %s",
-                           listener < 0 ? "the region has no listener for it" : strerror(-e));
+                           named && listener < 0 ? "the region has no listener for it" : strerror(-e));
+        for (size_t i = 0; e == 0 && !run->options->quiet && i < r->proxy.n_publishes; i++)
+                if (r->grant->publishes[i].host_port == 0)
+                        log_note("region %s is published at %s", r->id,
+                                 net_publish_format(&r->proxy.publishes[i].at, (char[NET_PUBLISH_TEXT_MAX]){0}));
         return e == 0;
 }
 
@@ -39,7 +45,7 @@ void run_let_go(Run *run) {
             (r->grant->discipline != DISCIPLINE_NONE && !r->guard.attached))
                 return;
         run->start.attach_deadline = run->start.setup_deadline = LOOP_NEVER;
-        if (!status_open_proxy(r))
+        if (!status_open_proxy(run))
                 return;
         r->go_usec = clock_mono_usec();
         region_budget_start(&r->budget, r->spawned.pid, r->go_usec);
@@ -203,6 +209,7 @@ void run_on_status(void *userdata, short revents) {
                         break;
                 case STATUS_TERMINAL:
                 case STATUS_LISTENING: /* taken by spawn_status() */
+                case STATUS_SOCKETS:
                         break;
                 case STATUS_READY:
                         status_ready(run, notify);

@@ -33,6 +33,7 @@ static const StartStep start[] = {
         {"pipes", ANY, begin_pipes, undo_pipes},
         {"vault", ANY, begin_vault, NULL},
         {"tier", ANY, begin_tier, NULL},
+        {"publish", NAMESPACES, begin_publish, NULL}, /* undone with the pipes */
         /* A scratch in a folder of the host is found by recovery through the record alone: the record comes before
          * a worker. */
         {"store", LANDLOCK, begin_store, NULL},
@@ -65,6 +66,7 @@ static const StartStep prepared[] = {
 };
 
 static const StartStep bound[] = {
+        {"publish", NAMESPACES, begin_publish, NULL},
         {"record", ANY, begin_record, NULL},
         {"durable", ANY, begin_durable, NULL},
         {"limit", ANY, prepare_limit, NULL},

@@ -232,7 +232,8 @@ void run_deinit(Run *run);
 
 /* begin.c: steps of a start, in the order of steps.c's table. Each returns 0, or an error that ends the region: positive
  * codes have a message, -errno. */
-StartTake begin_pipes, begin_vault, begin_tier, begin_store, begin_worker, begin_proxy, begin_layer, begin_guard;
+StartTake begin_pipes, begin_vault, begin_tier, begin_store, begin_worker, begin_publish, begin_proxy, begin_layer,
+        begin_guard;
 StartTake begin_record;  /* region.allocated is in a transaction */
 StartTake begin_durable; /* which is committed: ALLOCATED */
 StartTake begin_pid;     /* where the record was durable before there was a worker */

@@ -108,6 +108,19 @@ void doc_ranges(Doc *d, const Node *v, ProxyNet **ret, size_t *ret_n) {
         *ret = doc_net_rows(d, v, &rows, ret_n);
 }
 
+static bool doc_publish_range(Doc *d, const Node *at, void *ret, const char **ret_text) {
+        Diag message = {0};
+
+        return doc_string(d, at, 1, NET_PUBLISH_TEXT_MAX, ret_text) &&
+               doc_judge(d, net_publish_range_parse(*ret_text, ret, &message), at, "publish", &message);
+}
+
+void doc_publish_ranges(Doc *d, const Node *v, NetPublishRange **ret, size_t *ret_n) {
+        static const NetRows rows = {NET_ADDRESSES_MOST, sizeof(NetPublishRange), doc_publish_range, NULL};
+
+        *ret = doc_net_rows(d, v, &rows, ret_n);
+}
+
 void doc_net_budget(Doc *d, const Node *network, ProxyBudget *ret) {
         static const DurationRule time_rule = {1000, NET_TIME_MOST_USEC, "net-time", "1ms to 720h"};
         const Node *bytes = MEMBER(network, "bytes"), *time = MEMBER(network, "time"),

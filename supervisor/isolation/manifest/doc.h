@@ -3,6 +3,7 @@
 
 #include "manifest/finding.h"
 #include "manifest/net-name.h"
+#include "manifest/net-publish.h"
 #include "manifest/vocabulary.h"
 
 typedef struct Doc {
@@ -74,6 +75,7 @@ void doc_names(Doc *d, const Node *v, size_t most, const NameRule *rule, char **
 void doc_slot_names(Doc *d, const Node *v, char ***ret);
 void doc_scope(Doc *d, const Node *v, char **ret); /* name of a scope; owned */
 /* doc-network.c: "connect", "allow", a policy's "private", and the budgets "connections", "bytes", "time" of a network. */
+void doc_publish_ranges(Doc *d, const Node *v, NetPublishRange **ret, size_t *ret_n);
 void doc_allows(Doc *d, const Node *v, NetName **ret, size_t *ret_n);
 void doc_ranges(Doc *d, const Node *v, ProxyNet **ret, size_t *ret_n);
 void doc_net_budget(Doc *d, const Node *network, ProxyBudget *ret);

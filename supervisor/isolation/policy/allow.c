@@ -6,7 +6,7 @@
 #include <string.h>
 
 bool grant_has_proxy(const Grant *g) {
-        return g->n_allows > 0 && g->network == NETWORK_LOOPBACK;
+        return g->n_allows + g->n_publishes > 0 && g->network == NETWORK_LOOPBACK;
 }
 
 static bool allow_covers(const NetName *list, size_t n, const NetName *a) {
@@ -168,7 +168,7 @@ int allow_set_env(Grant *g) {
                 "no_proxy=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1"};
         int r = 0;
 
-        for (size_t i = 0; r == 0 && grant_has_proxy(g) && i < ARRAY_SIZE(lines); i++) {
+        for (size_t i = 0; r == 0 && g->n_allows > 0 && i < ARRAY_SIZE(lines); i++) {
                 const size_t n = (size_t)(strchr(lines[i], '=') + 1 - lines[i]);
                 bool has = false;
 

@@ -13,4 +13,5 @@ int allow_copy(const Grant *g, Grant *to);
 bool allow_same(const Grant *a, const Grant *b);
 /* Adds HTTP_PROXY and similar variables, unless the environment has the variable. Returns 0 or -ENOMEM. */
 int allow_set_env(Grant *g);
+/* The region has a lethe-proxy: for hosts by name, or for published ports. */
 bool grant_has_proxy(const Grant *g);

@@ -25,7 +25,7 @@ static const GrantMember grant_rights[] = {
         VALUE(max_of_skill), TEXT(skill_name), TEXT(skill_digest), TEXT(skill_dir), TEXT(skill_folder),
         TEXT(program), TEXT(program_copy), TEXT(program_link), TEXT(program_end), TEXT(workdir), TEXT(interpreter),
         VALUE(program_granted), VALUE(program_loose), LIST(preload), LIST(sub_skills), LIST(resources),
-        VALUE(network), VALUE(network_closed), VALUE(proc), VALUE(terminal), VALUE(terminals), VALUE(on_denial),
+        VALUE(network), VALUE(network_closed), VALUE(publishes), VALUE(n_publishes), VALUE(proc), VALUE(terminal), VALUE(terminals), VALUE(on_denial),
         VALUE(report_paths),        VALUE(cancel_declared), VALUE(grace_usec), VALUE(cancel_ceiling_usec), VALUE(discipline), VALUE(passes),
         VALUE(lineage), VALUE(key_scope), VALUE(embodiment), VALUE(commit),
         JSON(sections), JSON(session), JSON(gates), JSON(slots), LIST(reads), LIST(writes), TEXT(notes), TEXT(canon),

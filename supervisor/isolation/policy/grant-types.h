@@ -46,6 +46,8 @@ typedef struct Grant {
         size_t n_allows;
         ProxyNet *privates;   /* private addresses that those names may mean, by policy */
         size_t n_privates;
+        NetPublish publishes[PROXY_PUBLISH_MAX]; /* ports of the host that lead into the region */
+        size_t n_publishes;
         ProxyBudget net_budget;
         bool network_closed;  /* --network none: regions below have no network either */
         bool proc;            /* mount /proc: own processes, generated files */

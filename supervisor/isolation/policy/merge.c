@@ -1,6 +1,7 @@
 #include "policy/merge.h"
 
 #include "policy/allow.h"
+#include "policy/publish.h"
 #include "policy/place.h"
 
 #include <errno.h>
@@ -221,9 +222,9 @@ int merge_network(Merge *m) {
 
                 if (merge_has_connect(g->connects, g->n_connects, c))
                         continue;
-                if (m->request->n_allows > 0) {
+                if (m->request->n_allows + m->request->n_publishes > 0) {
                         snprintf(field, sizeof(field), "/network/connect/%zu", i);
-                        r = merge_reduce(m, field, c->text, "none", "--allow and addresses of \"connect\" exclude each other");
+                        r = merge_reduce(m, field, c->text, "none", "--allow, --publish and addresses of \"connect\" exclude each other");
                 } else if (!none && l->network_said && (l->network_host || merge_has_connect(l->connects, l->n_connects, c)))
                         r = merge_add_connect(g, c);
                 else {
@@ -235,7 +236,7 @@ int merge_network(Merge *m) {
         }
         if (g->n_connects > 0 && g->network != NETWORK_HOST)
                 g->network = NETWORK_CONNECT;
-        r = allow_merge(m, l, rule, none);
+        r = allow_merge(m, l, rule, none) ?: publish_merge(m, l);
         if (r)
                 return r;
         /* A network of the region's own reaches nothing outside the region: granted, except with --network none. */

@@ -3,6 +3,7 @@
 
 #include "manifest/memory-right.h"
 #include "manifest/net-name.h"
+#include "manifest/net-publish.h"
 
 #include <sys/types.h>
 
@@ -55,6 +56,8 @@ typedef struct Limits {
         size_t n_allows;
         ProxyNet *privates;      /* private addresses behind allowed names */
         size_t n_privates;
+        NetPublishRange *publishes; /* addresses and ports of the host for published ports of regions */
+        size_t n_publishes;
         ProxyBudget net_budget;  /* 0: not given */
         bool files_said;         /* the same for files */
         PolicyFile *files;

@@ -33,6 +33,7 @@ static void policy_limits_deinit(Limits *l) {
         net_grants_free(l->connects, l->n_connects);
         net_names_free(l->allows, l->n_allows);
         free(l->privates);
+        free(l->publishes);
         for (size_t i = 0; i < l->n_files; i++)
                 free(l->files[i].path);
         free(l->files);
@@ -108,13 +109,14 @@ static SkillPolicy *policy_add_row(Doc *d, Policy *p, const char *name) {
 }
 
 static void policy_read_network(Doc *d, const Node *v, Limits *l) {
-        if (!doc_fields(d, v, WORDS("connect", "host", "allow", "private", "connections", "bytes", "time")))
+        if (!doc_fields(d, v, WORDS("connect", "host", "allow", "private", "publish", "connections", "bytes", "time")))
                 return;
         l->network_said = true;
         doc_connects(d, MEMBER(v, "connect"), &l->connects, &l->n_connects);
         doc_bool(d, MEMBER(v, "host"), &l->network_host);
         doc_allows(d, MEMBER(v, "allow"), &l->allows, &l->n_allows);
         doc_ranges(d, MEMBER(v, "private"), &l->privates, &l->n_privates);
+        doc_publish_ranges(d, MEMBER(v, "publish"), &l->publishes, &l->n_publishes);
         doc_net_budget(d, v, &l->net_budget);
 }
 

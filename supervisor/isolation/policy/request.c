@@ -169,6 +169,9 @@ static int request_set_network(RunRequest *r, const char *value, Diag *reterr) {
                 return diag(reterr, REQUEST_E_BAD, "--network and --connect exclude each other");
         if (r->n_allows > 0 && mode != NETWORK_LOOPBACK)
                 return diag(reterr, REQUEST_E_BAD, "--network and --allow exclude each other: --allow has network loopback");
+        if (r->n_publishes > 0 && mode != NETWORK_LOOPBACK)
+                return diag(reterr, REQUEST_E_BAD, "--network %s and --publish exclude each other: --publish has network loopback",
+                            DIAG_QUOTED(value));
         if (mode < 0 || mode == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD,
                             "--network \"%s\": must be none, loopback or host; --allow HOST:PORT allows one host",
@@ -222,6 +225,23 @@ static int request_add_allow(RunRequest *r, const char *value, Diag *reterr) {
         return 0;
 }
 
+static int request_add_publish(RunRequest *r, const char *value, Diag *reterr) {
+        int q;
+
+        if (r->network_said && r->network != NETWORK_LOOPBACK)
+                return diag(reterr, REQUEST_E_BAD, "--publish %s: excludes --connect and other networks than loopback",
+                            DIAG_QUOTED(value));
+        if (r->n_publishes >= PROXY_PUBLISH_MAX)
+                return diag(reterr, REQUEST_E_BAD, "--publish %s: more than %d ports", DIAG_QUOTED(value), PROXY_PUBLISH_MAX);
+        q = net_publish_parse(value, &r->publishes[r->n_publishes], reterr);
+        if (q)
+                return request_prefix(q, "publish", reterr);
+        r->n_publishes++;
+        r->network = NETWORK_LOOPBACK;
+        r->network_said = true;
+        return 0;
+}
+
 static int request_set_grace(RunRequest *r, const char *value, Diag *reterr) {
         uint64_t usec = 0;
         const bool none = strcmp(value, "none") == 0;
@@ -265,6 +285,8 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 return request_add_connect(r, value, reterr);
         if (strcmp(option, "allow") == 0)
                 return request_add_allow(r, value, reterr);
+        if (strcmp(option, "publish") == 0)
+                return request_add_publish(r, value, reterr);
         if (strcmp(option, "entry") == 0)
                 return *value ? request_set_text(&r->entry, value)
                               : diag(reterr, REQUEST_E_BAD,

@@ -4,6 +4,7 @@
 
 #include "base/trace.h"
 #include "manifest/net-name.h"
+#include "manifest/net-publish.h"
 #include "policy/program.h"
 
 typedef struct RunRequest {
@@ -29,6 +30,8 @@ typedef struct RunRequest {
         size_t n_connects;
         NetName *allows;     /* --allow */
         size_t n_allows;
+        NetPublish publishes[PROXY_PUBLISH_MAX]; /* -p, --publish */
+        size_t n_publishes;
         char *entry;         /* --entry */
         char *inside;        /* --exec behind SKILL: the program in place of the skill's entry */
         char *name;          /* --name */
@@ -44,7 +47,7 @@ typedef struct RunRequest {
 } RunRequest;
 
 /* Sets an option by its long name without dashes: memory timeout cpu-time pids-limit nofile file-size scratch
- * output-limit volume env workdir here (MODE:FOLDER) grace network connect allow entry exec tier discipline name, and
+ * output-limit volume env workdir here (MODE:FOLDER) grace network connect allow publish entry exec tier discipline name, and
  * the flags, with value NULL. exec: beside a skill. -v: the source is looked up and resolved now. Returns 0,
  * REQUEST_E_*, -errno. An unknown option is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);

@@ -73,6 +73,16 @@ static int show_allows(const Grant *g, json_t *o) {
                        : 0;
 }
 
+static int show_publishes(const Grant *g, json_t *o) {
+        _cleanup_json_ json_t *list = json_array();
+        char text[NET_PUBLISH_TEXT_MAX];
+
+        for (size_t i = 0; list && i < g->n_publishes; i++)
+                if (json_array_append_new(list, json_string(net_publish_format(&g->publishes[i], text))) < 0)
+                        return -1;
+        return json_object_set(o, "publish", list);
+}
+
 static json_t *show_network(const Grant *g) {
         _cleanup_json_ json_t *o = json_pack("{s:s, s:[]}", "mode", network_words[g->network], "connect");
 
@@ -80,6 +90,8 @@ static json_t *show_network(const Grant *g) {
                 if (json_array_append_new(json_object_get(o, "connect"), json_string(g->connects[i].text)) < 0)
                         return NULL;
         if (o && g->n_allows > 0 && show_allows(g, o) < 0)
+                return NULL;
+        if (o && g->n_publishes > 0 && show_publishes(g, o) < 0)
                 return NULL;
         return TAKE_PTR(o);
 }
@@ -356,6 +368,9 @@ static int show_add_grant(Buf *b, const Grant *g) {
                 r = buf_printf(b, " %s", g->connects[i].text);
         for (size_t i = 0; r == 0 && i < g->n_allows; i++)
                 r = buf_printf(b, "%s%s", i == 0 ? ", and through the proxy " : " ", g->allows[i].text);
+        for (size_t i = 0; r == 0 && i < g->n_publishes; i++)
+                r = buf_printf(b, "%s%s", i == 0 ? "\n               published at " : " ",
+                               net_publish_format(&g->publishes[i], (char[NET_PUBLISH_TEXT_MAX]){0}));
         for (size_t i = 0; r == 0 && i < g->n_privates; i++)
                 r = buf_printf(b, "%s%s", i == 0 ? "\n               with private addresses " : " ",
                                net_range_format(&g->privates[i], (char[NET_RANGE_TEXT_MAX]){0}));

@@ -5,16 +5,19 @@
 #include "base/io.h"
 #include "manifest/net-name.h"
 #include "policy/allow.h"
+#include "proxy/address.h"
 #include "spawn/launcher.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #define ENDS_MAX 512
+#define PUBLISH_BACKLOG 128
 #define READ_BATCH 64  /* messages in a row: a flood of refusals cannot delay the loop */
 #define FINISH_MS 1000 /* lethe-proxy answers in a moment, or is killed */
 
@@ -24,7 +27,8 @@ int region_proxy_start(RegionProxy *p, Spawner *spawner, Diag *reterr) {
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
-        *p = (RegionProxy){.control = pair[0], .wanted = true};
+        p->control = pair[0];
+        p->wanted = true;
         theirs = pair[1];
         e = io_set_nonblock(p->control);
         if (e == 0 && (!spawner || spawner_launch(spawner, SPAWNER_PROXY, theirs) < 0)) {
@@ -40,9 +44,64 @@ int region_proxy_start(RegionProxy *p, Spawner *spawner, Diag *reterr) {
                      : 0;
 }
 
-int region_proxy_open(RegionProxy *p, const Grant *g, int listener) {
+static int proxy_bind(const NetPublish *at, int *ret, uint16_t *ret_port) {
+        static const int on = 1;
+        const ProxyAddress a = {.v6 = at->v6};
+        _cleanup_close_ int fd = socket(at->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+        struct sockaddr_storage sa;
+        socklen_t n;
+
+        if (fd < 0)
+                return -errno;
+        memcpy((void *)a.addr, at->addr, sizeof(a.addr));
+        n = address_to_sockaddr(&a, at->host_port, &sa);
+        if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+            (at->v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0) ||
+            bind(fd, (const void *)&sa, n) < 0 || listen(fd, PUBLISH_BACKLOG) < 0 || getsockname(fd, (void *)&sa, &n) < 0)
+                return -errno;
+        *ret_port = ntohs(at->v6 ? ((struct sockaddr_in6 *)&sa)->sin6_port : ((struct sockaddr_in *)&sa)->sin_port);
+        *ret = TAKE_FD(fd);
+        return 0;
+}
+
+int region_proxy_bind(RegionProxy *p, const Grant *g, Diag *reterr) {
+        for (size_t i = 0; i < g->n_publishes; i++) {
+                RegionPublish *one = &p->publishes[i];
+                char text[NET_PUBLISH_TEXT_MAX];
+                int e;
+
+                *one = (RegionPublish){.at = g->publishes[i], .listener = -1};
+                e = proxy_bind(&g->publishes[i], &one->listener, &one->at.host_port);
+                if (e < 0)
+                        return diag(reterr, e, "--publish %s: the host's port cannot be listened at: %s%s",
+                                    net_publish_format(&g->publishes[i], text), strerror(-e),
+                                    e == -EADDRINUSE ? "; fix: another port, or 0 for one that the kernel chooses"
+                                    : e == -EACCES   ? "; fix: a port from 1024 on, or 0 for one that the kernel chooses"
+                                                     : "");
+                p->n_publishes = i + 1;
+        }
+        return 0;
+}
+
+static int proxy_publish(RegionProxy *p, int sockets) {
+        const ProxyHead head = {PROXY_SOCKETS, sizeof(head)};
+        int e = p->n_publishes == 0 ? 0 : sockets < 0 ? -ENOTCONN
+                                                      : io_send_fds(p->control, &head, sizeof(head), &sockets, 1);
+
+        for (size_t i = 0; e == 0 && i < p->n_publishes; i++) {
+                RegionPublish *one = &p->publishes[i];
+                const ProxyPublish m = {.head = {PROXY_PUBLISH, sizeof(m)}, .host_port = one->at.host_port, .port = one->at.port};
+
+                e = io_send_fds(p->control, &m, sizeof(m), &one->listener, 1);
+                closep(&one->listener);
+        }
+        return e;
+}
+
+int region_proxy_open(RegionProxy *p, const Grant *g, int listener, int sockets) {
         static const ProxyHead head = {.kind = PROXY_OPEN};
-        _cleanup_close_ int fd = listener;
+        _cleanup_close_ int fd = listener, pair = sockets;
+        int e;
         _cleanup_free_ uint8_t *packet = calloc(1, PROXY_PACKET_MAX);
         ProxyOpen *o = (void *)packet;
         uint8_t *at;
@@ -60,7 +119,8 @@ int region_proxy_open(RegionProxy *p, const Grant *g, int listener) {
         for (size_t i = 0; i < g->n_privates; i++, at += sizeof(ProxyNet))
                 memcpy(at, &g->privates[i], sizeof(ProxyNet));
         o->head.size = (uint32_t)(at - packet);
-        return io_send_fds(p->control, packet, o->head.size, &fd, 1);
+        e = io_send_fds(p->control, packet, o->head.size, &fd, fd >= 0);
+        return e ?: proxy_publish(p, pair);
 }
 
 static bool proxy_text_is_host(const char *text) {
@@ -73,7 +133,7 @@ static bool proxy_text_is_host(const char *text) {
 static bool proxy_end_is_valid(const ProxyEnd *e, ssize_t n) {
         return n == (ssize_t)sizeof(*e) && e->head.size == sizeof(*e) && e->why < PROXY_WHYS &&
                proxy_text_is_host(e->name) && proxy_text_is_host(e->seen) && e->up <= JSON_INTEGER_MOST &&
-               e->down <= JSON_INTEGER_MOST && e->usec <= JSON_INTEGER_MOST;
+               e->down <= JSON_INTEGER_MOST && e->usec <= JSON_INTEGER_MOST && e->published <= UINT16_MAX;
 }
 
 static const char *proxy_address(const ProxyEnd *e, char out[static INET6_ADDRSTRLEN]) {
@@ -86,6 +146,11 @@ static void proxy_deny(const ProxyEnd *e, Denials *denials) {
         char address[INET6_ADDRSTRLEN];
         _cleanup_free_ char *object = NULL, *host = NULL, *allow = NULL;
 
+        if (e->published) {
+                object = text_printf("published port %u (the budget of the network is used up)", e->published);
+                denials_add(denials, "network", "proxy", object ?: "published port", object ? strlen(object) : 14, NULL);
+                return;
+        }
         host = text_printf("%s%s%s:%u", v6 ? "[" : "", e->name, v6 ? "]" : "", e->port);
         if (!host) {
                 denials->others++;
@@ -135,9 +200,9 @@ static void proxy_note(RegionProxy *p, const ProxyEnd *e) {
                 p->n_others++;
                 return;
         }
-        o = json_pack("{s:s, s:i, s:s, s:s*, s:o, s:o, s:o}", "name", e->name, "port", e->port, "verdict",
+        o = json_pack("{s:s, s:i, s:s, s:s*, s:o, s:o, s:o, s:o*}", "name", e->name, "port", e->port, "verdict",
                       proxy_why_text(e->why), "address", e->has_address ? proxy_address(e, address) : NULL, "up_bytes",
-                      json_u64(e->up), "down_bytes", json_u64(e->down), "usec", json_u64(e->usec));
+                      json_u64(e->up), "down_bytes", json_u64(e->down), "usec", json_u64(e->usec), "published", e->published ? json_integer(e->published) : NULL);
         if (json_array_append_new(p->ends, o) < 0)
                 p->n_others++;
 }
@@ -218,18 +283,35 @@ int region_proxy_finish(RegionProxy *p, Denials *denials) {
         return r;
 }
 
+json_t *region_proxy_published(const RegionProxy *p) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < p->n_publishes; i++) {
+                const NetPublish *at = &p->publishes[i].at;
+                char host[INET6_ADDRSTRLEN] = "";
+
+                inet_ntop(at->v6 ? AF_INET6 : AF_INET, at->addr, host, sizeof(host));
+                json_array_append_new(list, json_pack("{s:s, s:i, s:i}", "address", host, "port", at->host_port, "to", at->port));
+        }
+        return list;
+}
+
 json_t *region_proxy_json(const RegionProxy *p) {
+        json_t *published = p->wanted && p->n_publishes > 0 ? region_proxy_published(p) : NULL;
+
         if (!p->wanted)
                 return NULL;
         if (!p->summed)
-                return json_pack("{s:b}", "lost", 1);
-        return json_pack("{s:o, s:o, s:o, s:o, s:o}", "connections", json_u64(p->sums.connections), "denied",
+                return json_pack("{s:b, s:o*}", "lost", 1, "published", published);
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o*}", "connections", json_u64(p->sums.connections), "denied",
                          json_u64(p->sums.denied), "failed", json_u64(p->sums.failed), "up_bytes", json_u64(p->sums.up),
-                         "down_bytes", json_u64(p->sums.down));
+                         "down_bytes", json_u64(p->sums.down), "published", published);
 }
 
 void region_proxy_deinit(RegionProxy *p) {
         closep(&p->control);
+        for (size_t i = 0; i < p->n_publishes; i++)
+                closep(&p->publishes[i].listener);
         if (p->pid > 0) {
                 kill(p->pid, SIGKILL);
                 child_registry_reap(p->pid);

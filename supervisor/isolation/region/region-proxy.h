@@ -8,6 +8,12 @@
 #include "schema/proxy.h"
 #include "spawn/spawner.h"
 
+/* A port of the host that leads into the region. */
+typedef struct RegionPublish {
+        NetPublish at; /* with the host's port as bound */
+        int listener;  /* until lethe-proxy has it; else -1 */
+} RegionPublish;
+
 typedef struct RegionProxy {
         int control; /* nonblocking; -1: no channel, or closed */
         pid_t pid;   /* executed by this process; 0: made by the launcher */
@@ -17,19 +23,27 @@ typedef struct RegionProxy {
         ProxySums sums;
         json_t *ends;      /* owned: ended connections, the first of the list; or NULL */
         uint64_t n_others; /* ended connections beyond the list */
+        RegionPublish publishes[PROXY_PUBLISH_MAX];
+        size_t n_publishes;
 } RegionProxy;
 #define REGION_PROXY_NULL ((RegionProxy){.control = -1})
 
 /* Starts lethe-proxy; without a Spawner by exec. Returns 0; -errno, with a message. */
 int region_proxy_start(RegionProxy *p, Spawner *spawner_or_null, Diag *reterr);
-/* Gives lethe-proxy the region's listener (taken over) and table. Returns 0 or -errno. */
-int region_proxy_open(RegionProxy *p, const Grant *g, int listener);
+/* Binds the host's ports of a grant, before the start. Returns 0; -errno, with a message. */
+int region_proxy_bind(RegionProxy *p, const Grant *g, Diag *reterr);
+/* Gives lethe-proxy the region's table, the listeners, and the sockets of STATUS_SOCKETS. listener and sockets are taken
+ * over; -1: none. Returns 0 or -errno. */
+int region_proxy_open(RegionProxy *p, const Grant *g, int listener, int sockets);
 /* Takes a batch of messages at most. *ret_denied: with a refusal. Returns 0, or -EPIPE once: lethe-proxy is lost. */
 int region_proxy_read(RegionProxy *p, Denials *denials, bool *ret_denied);
 /* The region stands still: every connection is to be ended. */
 void region_proxy_close(RegionProxy *p);
 /* Waits for the sums, at most a second, and ends lethe-proxy. Returns as region_proxy_read(). */
 int region_proxy_finish(RegionProxy *p, Denials *denials);
-/* {"connections", "denied", "failed", "up_bytes", "down_bytes"}, or {"lost": true}; NULL: no proxy. New reference. */
+/* [{"address", "port", "to"}]: the host's ports as bound. New reference, or NULL. */
+json_t *region_proxy_published(const RegionProxy *p);
+/* {"connections", "denied", "failed", "up_bytes", "down_bytes"}, or {"lost": true}, and "published"; NULL: no proxy. New
+ * reference. */
 json_t *region_proxy_json(const RegionProxy *p);
 void region_proxy_deinit(RegionProxy *p);

@@ -50,6 +50,7 @@ void spawned_deinit(Spawned *s) {
         for (size_t i = 0; i < LISTEN_MAX; i++)
                 closep(&s->listeners[i]);
         closep(&s->terminal);
+        closep(&s->sockets);
         view_marks_deinit(&s->view);
         free(s->scratch);
         free(s->spec);

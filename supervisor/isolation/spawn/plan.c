@@ -348,6 +348,8 @@ int plan_make(const PlanInput *in, Plan *ret) {
                    (grant_has_terminals(g, in->tier) ? LAUNCH_TERMINALS : 0) | (in->tell ? LAUNCH_TELL : 0);
         if (s->flags & LAUNCH_LOOPBACK)
                 memcpy(s->listen, g->listen, sizeof(s->listen));
+        if (s->flags & LAUNCH_LOOPBACK && g->n_publishes > 0)
+                s->flags |= LAUNCH_SOCKETS;
         s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : probe_region_id(in->probe);
         s->gid = in->tier == TIER_NAMESPACES ? REGION_GID : probe_region_id(in->probe);
         /* A page more than the budget: a written page beyond the budget proves the breach. */

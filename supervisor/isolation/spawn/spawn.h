@@ -72,6 +72,10 @@ typedef struct Spawned {
         bool awaits_terminal; /* STATUS_TERMINAL has to come before STATUS_BORN */
         int terminal;         /* the master of STATUS_TERMINAL, checked, for the caller to take; -1: none */
         int listeners[LISTEN_MAX]; /* by the place in Grant.listen; -1: not there, or taken by spawn_listener() */
+        int sockets;          /* the socket of STATUS_SOCKETS, for lethe-proxy (schema/proxy.h); -1: none */
+        bool has_early;       /* spawn_take_born() took another record, which spawn_status() returns next */
+        int early_result;
+        StatusRecord early;
         /* the program is an interpreter that starts before spawn_words(): the first spawn_go() starts the interpreter,
          * up to a byte on the lifeline; the second makes the interpreter take the words */
         bool ahead;
@@ -88,9 +92,9 @@ int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr);
 /* Takes one record. ret_notify and ret_scratch (a folder, for fstatfs and clean-up): the record's descriptors, for the
  * caller, or -1. Returns 1, 0 at the end of the stream, -EAGAIN without a record, -EPROTO for a malformed packet. */
 int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratch);
-/* Takes one record, which must be STATUS_LISTENING or STATUS_TERMINAL: spawn_status() does so by itself. Returns 0 or
- * -errno. */
-int spawn_take_early(Spawned *s);
+/* As spawn_status(), for STATUS_BORN alone; another record is left to spawn_status(). Returns 0, -EAGAIN without a
+ * record, -EPROTO after another record or the end. */
+int spawn_take_born(Spawned *s, int *ret_scratch);
 /* Hands over the socket that listens at 127.0.0.1:`port` of the region's own network, one of Grant.listen; nonblocking,
  * with a backlog of 128. The worker sends the sockets before STATUS_BORN: they are there once `born` is set, and so
  * before the environment of the program is final and before any code of the skill. The caller owns the descriptor,
@@ -130,4 +134,4 @@ void spawn_wipe_spec(Spawned *s);
 void spawned_leave(Spawned *s);
 void spawned_deinit(Spawned *s);
 #define _cleanup_spawned_ _cleanup_(spawned_deinit)
-#define SPAWNED_NULL ((Spawned){.pidfd = -1, .status = -1, .lifeline = -1, .memory = -1, .terminal = -1, .listeners = {-1, -1}})
+#define SPAWNED_NULL ((Spawned){.pidfd = -1, .status = -1, .lifeline = -1, .memory = -1, .terminal = -1, .listeners = {-1, -1}, .sockets = -1})

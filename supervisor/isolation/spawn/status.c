@@ -74,22 +74,36 @@ static bool status_keep_terminal(Spawned *s, int *fd) {
         return true;
 }
 
+/* The socket of STATUS_SOCKETS; lethe-proxy takes and judges the message in the socket. */
+static bool status_keep_sockets(Spawned *s, int *fd) {
+        int domain = 0;
+        socklen_t n = sizeof(domain);
+
+        if (s->born || s->tier != TIER_NAMESPACES || s->sockets >= 0 || *fd < 0 ||
+            getsockopt(*fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) < 0 || domain != AF_UNIX)
+                return false;
+        s->sockets = TAKE_FD(*fd);
+        return true;
+}
+
 static bool status_is_early(const StatusRecord *r) {
-        return r->kind == STATUS_LISTENING || r->kind == STATUS_TERMINAL;
+        return r->kind == STATUS_LISTENING || r->kind == STATUS_SOCKETS || r->kind == STATUS_TERMINAL;
 }
 
 static bool status_keep_early(Spawned *s, const StatusRecord *r, int *fd) {
-        return r->kind == STATUS_LISTENING ? status_keep_listener(s, fd) : status_keep_terminal(s, fd);
+        return r->kind == STATUS_LISTENING ? status_keep_listener(s, fd)
+               : r->kind == STATUS_SOCKETS ? status_keep_sockets(s, fd)
+                                           : status_keep_terminal(s, fd);
 }
 
-int spawn_take_early(Spawned *s) {
-        _cleanup_close_ int fd = -1;
-        StatusRecord r;
-        ssize_t n = io_receive_fd(s->status, 0, &r, sizeof(r), &fd);
+int spawn_take_born(Spawned *s, int *ret_scratch) {
+        int notify = -1, r = spawn_status(s, &s->early, &notify, ret_scratch);
 
-        if (n < 0)
-                return (int)n;
-        return n == (ssize_t)sizeof(r) && status_is_early(&r) && status_keep_early(s, &r, &fd) ? 0 : -EPROTO;
+        if (r == -EAGAIN || (r == 1 && s->early.kind == STATUS_BORN))
+                return MIN(r, 0);
+        s->early_result = r;
+        s->has_early = true;
+        return -EPROTO;
 }
 
 int spawn_listener(Spawned *s, const Grant *g, uint16_t port) {
@@ -102,10 +116,18 @@ int spawn_listener(Spawned *s, const Grant *g, uint16_t port) {
 int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratch) {
         _cleanup_close_ int fd = -1;
         StatusRecord r;
-        ssize_t n = io_receive_fd(s->status, 0, &r, sizeof(r), &fd);
-        bool good = n == (ssize_t)sizeof(r) && r.kind >= STATUS_STEP_FAILED && r.kind <= STATUS_ENDED;
+        ssize_t n;
+        bool good;
 
         *ret_notify = *ret_scratch = -1;
+        if (s->has_early) {
+                s->has_early = false;
+                *ret = s->early;
+                return s->early_result;
+        }
+        n = io_receive_fd(s->status, 0, &r, sizeof(r), &fd);
+        good = n == (ssize_t)sizeof(r) && r.kind >= STATUS_STEP_FAILED && r.kind <= STATUS_ENDED;
+
         if (good && status_is_early(&r))
                 return status_keep_early(s, &r, &fd) ? spawn_status(s, ret, ret_notify, ret_scratch) : -EPROTO;
         if (n == -ECONNRESET || (n == 0 && fd < 0))

@@ -146,7 +146,7 @@ def each_option_of_other_tools_has_an_answer():  # A-15
         for verb in re.findall(r"(?<![`\w])lethe ([a-z]+)", words):
             check(lethe(verb, "--help").code == 0, option, verb)
     same({v for _, v in rows} - answered, set())
-    for letter, option in (("p", "publish"), ("P", "publish-all"), ("u", "user"), ("l", "label"), ("a", "attach"), ("c", "cpu-shares"), ("s", "settings")):
+    for letter, option in (("P", "publish-all"), ("u", "user"), ("l", "label"), ("a", "attach"), ("c", "cpu-shares"), ("s", "settings")):
         r = lethe("run", "-it" + letter, "--exec", "true")
         words = exact.get(option) or next((v for k, v in beginnings if option.startswith(k)), None)
         check(r.code == 125 and ("-%s (--%s) is no option of run: %s\n" % (letter, option, words)).encode() in r.err, letter, r)
@@ -206,7 +206,7 @@ def a_profile_is_options_with_a_name(sh):  # A-14
     same(json.loads(r.out)["budgets"]["memory_bytes"], 32 << 20)
     at = HOME + "/config/lethe/profiles/"
     for text, said in (('{"version":1,"options":{"memory":"x"}}', 'bad.json#/options/memory: --memory'), ('{"version":2,"options":{}}', "bad.json#/version: must be 1"), ('{"version":1}', "bad.json#/options: must be"),
-                       ('{"version":1,"options":{"policy":"x"}}', "bad.json#/options/policy: no option that a profile may have"), ('{"version":1,"options":{"memory":["1m"]}}', "#/options/memory: volume, env and connect alone"),
+                       ('{"version":1,"options":{"policy":"x"}}', "bad.json#/options/policy: no option that a profile may have"), ('{"version":1,"options":{"memory":["1m"]}}', "#/options/memory: volume, env, connect, allow and publish alone"),
                        ('{"version":1,"options":{"env":[1]}}', "#/options/env/0: must be a text"), ('{"version":1,"options":{"proc":"yes"}}', "#/options/proc: must be true"), ('{"version":1,"options":{},"more":1}', "bad.json#/more: no such field"),
                        ("[]", "must be an object"), ("{", "bad.json: "), ('{"version":1,"options":{"here":"x"}}', "#/options/here: --here=x"), (" " * 70000, "bad.json: ")):
         make("config/lethe/profiles/bad.json", text, 0o644)

@@ -96,6 +96,13 @@ static const Document documents[] = {
         AT("network", "\"host\"", "/network"),
         AT("network", "{\"host\":\"yes\"}", "/network/host"),
         AT("network", "{\"connect\":[\"localhost:80\"]}", "/network/connect/0"),
+        AT("network", "{\"publish\":[\"127.0.0.1:0\",\"127.0.0.1:8000-8999\",\"[::1]:1\"]}", NULL), /* */
+        AT("network", "{\"publish\":\"127.0.0.1:80\"}", "/network/publish"),
+        AT("network", "{\"publish\":[\"localhost:80\"]}", "/network/publish/0"),
+        AT("network", "{\"publish\":[\"127.0.0.1\"]}", "/network/publish/0"),
+        AT("network", "{\"publish\":[\"127.0.0.1:8080:80\"]}", "/network/publish/0"),
+        BEYOND("network", "{\"publish\":[\"127.0.0.1:65536\"]}", "/network/publish/0"),
+        BEYOND("network", "{\"publish\":[\"127.0.0.1:9-8\"]}", "/network/publish/0"),
         AT("files", "[\"/srv\"]", "/files/0"),
         AT("memory", "true", "/memory"),
         AT("digest", "{}", "/digest"),

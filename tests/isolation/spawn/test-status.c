@@ -25,7 +25,7 @@ static int told(Tier tier, bool awaits, bool born, int fd, bool *ret_kept) {
         s.awaits_terminal = awaits;
         s.born = born;
         cr_assert(io_send_fds(ends[1], &r, sizeof(r), &fd, fd >= 0) == 0);
-        early = spawn_take_early(&s);
+        early = spawn_take_born(&s, &scratch);
         cr_assert(io_send_fds(ends[1], &r, sizeof(r), &fd, fd >= 0) == 0);
         e = spawn_status(&s, &got, &notify, &scratch);
         /* a second one is none, whatever the first was */
@@ -33,7 +33,7 @@ static int told(Tier tier, bool awaits, bool born, int fd, bool *ret_kept) {
         *ret_kept = s.terminal >= 0;
         close(ends[1]);
         spawned_deinit(&s);
-        return early;
+        return early == -EAGAIN ? 0 : early; /* kept, and STATUS_BORN is to come */
 }
 
 /* a master, and in tier namespaces none of the host's. */

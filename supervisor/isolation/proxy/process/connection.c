@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -122,6 +123,10 @@ static void conn_linger(ProxyConn *c) {
 
 /* The region is told, counted, and has a moment to read. */
 static void conn_refuse(ProxyConn *c, ProxyWhy why, const char *rule) {
+        if (c->published) {
+                conn_end(c, why);
+                return;
+        }
         answer_refused(c, why, rule);
         c->why = why;
         control_tell(c);
@@ -139,7 +144,8 @@ static void conn_connect(ProxyConn *c) {
                 socklen_t n = address_to_sockaddr(a, c->port, &sa);
 
                 side_close(&c->server);
-                c->server = (ConnSide){.conn = c, .fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
+                c->server = (ConnSide){.conn = c, .fd = c->published ? publish_take()
+                                                                 : socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
                 c->deadline = clock_mono_usec() + CONNECT_USEC;
                 if (c->server.fd < 0)
                         continue;
@@ -169,6 +175,33 @@ void conn_looked_up(ProxyConn *c) {
         conn_connect(c);
 }
 
+static bool conn_is_beyond_budget(void) {
+        return (proxy.budget.connections > 0 && proxy.granted >= proxy.budget.connections) ||
+               (proxy.budget.bytes > 0 && proxy.sums.up + proxy.sums.down >= proxy.budget.bytes);
+}
+
+void conn_from_outside(int fd, const char *peer, uint16_t host_port, uint16_t port) {
+        ProxyConn *c = conn_new(fd);
+
+        if (!c) {
+                close(fd);
+                return;
+        }
+        free(TAKE_PTR(c->in));
+        c->published = host_port;
+        c->port = port;
+        c->plain = true;
+        snprintf(c->asked.name, sizeof(c->asked.name), "%s", peer);
+        if (conn_is_beyond_budget()) {
+                conn_end(c, PROXY_WHY_BUDGET);
+                return;
+        }
+        proxy.granted++;
+        c->list[0] = (ProxyAddress){.addr = {127, 0, 0, 1}};
+        c->n_list = 1;
+        conn_connect(c);
+}
+
 /* The request is known: is the region allowed to make it? */
 static void conn_judge(ProxyConn *c) {
         const ProxyRule *rule = net_rule_find(proxy.rules, proxy.n_rules, &c->asked, c->port);
@@ -179,8 +212,7 @@ static void conn_judge(ProxyConn *c) {
                 return;
         }
         c->plain = rule->plain;
-        if ((proxy.budget.connections > 0 && proxy.granted >= proxy.budget.connections) ||
-            (proxy.budget.bytes > 0 && proxy.sums.up + proxy.sums.down >= proxy.budget.bytes)) {
+        if (conn_is_beyond_budget()) {
                 conn_refuse(c, PROXY_WHY_BUDGET, NULL);
                 return;
         }
@@ -319,7 +351,8 @@ static void conn_connected(ProxyConn *c) {
         setsockopt(c->client.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         setsockopt(c->server.fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
         c->connected = true;
-        answer_connected(c);
+        if (!c->published)
+                answer_connected(c);
         if (c->framed || c->port != TLS_PORT || c->plain) {
                 if (c->framed && c->n_in > 0 && !tunnel_frame(c))
                         conn_end(c, PROXY_WHY_BROKEN);

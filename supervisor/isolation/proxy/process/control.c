@@ -13,7 +13,7 @@ static void control_open(const uint8_t *packet, size_t n, int listener) {
         struct epoll_event e = {.events = EPOLLIN, .data.ptr = &proxy.listener};
         const uint8_t *rules = packet + sizeof(*o);
 
-        if (proxy.listener >= 0 || listener < 0 || n < sizeof(*o) || o->n_rules > PROXY_RULES_MAX || o->n_nets > PROXY_NETS_MAX ||
+        if (proxy.opened || n < sizeof(*o) || (listener < 0 && o->n_rules > 0) || o->n_rules > PROXY_RULES_MAX || o->n_nets > PROXY_NETS_MAX ||
             n != sizeof(*o) + o->n_rules * sizeof(ProxyRule) + o->n_nets * sizeof(ProxyNet))
                 proxy_die();
         proxy.rules = calloc(o->n_rules + 1, sizeof(ProxyRule));
@@ -26,16 +26,18 @@ static void control_open(const uint8_t *packet, size_t n, int listener) {
         memcpy(proxy.nets, rules + o->n_rules * sizeof(ProxyRule), o->n_nets * sizeof(ProxyNet));
         proxy.budget = o->budget;
         proxy.every = o->every;
+        proxy.opened = true;
         proxy.listener = listener;
-        if (epoll_ctl(proxy.epoll, EPOLL_CTL_ADD, listener, &e) < 0)
+        if (listener >= 0 && epoll_ctl(proxy.epoll, EPOLL_CTL_ADD, listener, &e) < 0)
                 proxy_die();
-        proxy.listening = true;
+        proxy.listening = listener >= 0;
 }
 
 static _noreturn_ void control_close(void) {
         for (ProxyConn *c = proxy.conns; c; c = c->next_conn)
                 if (c->state != CONN_OVER)
                         conn_end(c, PROXY_WHY_ENDED);
+        publish_close();
         tunnel_wipe();
         proxy.sums.head = (ProxyHead){PROXY_SUMS, sizeof(proxy.sums)};
         /* ENDs that the supervisor has not read may fill the channel; the supervisor reads now, or is gone. */
@@ -56,6 +58,10 @@ void control_read(void) {
         memcpy(&head, packet, sizeof(head));
         if (head.size == (size_t)n && head.kind == PROXY_OPEN)
                 control_open(packet, (size_t)n, fd);
+        else if (head.size == (size_t)n && head.kind == PROXY_SOCKETS && n == sizeof(head) && proxy.opened)
+                publish_sockets_read(fd);
+        else if (head.size == (size_t)n && head.kind == PROXY_PUBLISH && n == sizeof(ProxyPublish) && proxy.opened)
+                publish_read((const void *)packet, fd);
         else if (head.size == (size_t)n && head.kind == PROXY_CLOSE)
                 control_close();
         else
@@ -69,8 +75,9 @@ void control_tell(const ProxyConn *c) {
                 .head = {PROXY_END, sizeof(e)},
                 .why = c->why,
                 .port = c->port,
-                .up = c->up.bytes,
-                .down = c->down.bytes,
+                .up = c->published ? c->down.bytes : c->up.bytes,
+                .down = c->published ? c->up.bytes : c->down.bytes,
+                .published = c->published,
                 .usec = clock_mono_usec() - c->began,
         };
 

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/launched.h"
 #include "proxy/process/state.h"
+#include "schema/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 
 #define EVENTS 64
 #define TICK_MS 250
-#define FILES_MAX (32 + 2 * PROXY_CONNECTIONS_MAX + 64)
+#define FILES_MAX (32 + 2 * PROXY_CONNECTIONS_MAX + SOCKETS_MAX + 64)
 
 Proxy proxy = {.control = PROXY_FD_CONTROL, .epoll = -1, .listener = -1};
 
@@ -34,6 +35,13 @@ void side_watch(ConnSide *s, uint32_t events) {
 }
 
 void side_close(ConnSide *s) {
+        const ProxyConn *c = s->conn;
+
+        if (s->fd >= 0 && s == &c->server && c->published) {
+                if (s->watched)
+                        epoll_ctl(proxy.epoll, EPOLL_CTL_DEL, s->fd, NULL);
+                publish_give(TAKE_FD(s->fd), c->up.shut && c->down.shut);
+        }
         closep(&s->fd);
         s->watched = false;
 }
@@ -58,9 +66,10 @@ static void proxy_limits(void) {
 static void proxy_loop(void) {
         struct epoll_event events[EVENTS];
         uint64_t ticked = 0;
+        bool waits = false;
 
         for (;;) {
-                const int msec = lookup_tick(proxy.conns ? TICK_MS : -1);
+                const int msec = lookup_tick(proxy.conns || waits ? TICK_MS : -1);
                 const int n = epoll_wait(proxy.epoll, events, EVENTS, msec);
                 uint64_t now;
 
@@ -75,7 +84,7 @@ static void proxy_loop(void) {
                                 control_read();
                         else if (events[i].data.ptr == &proxy.listener)
                                 conn_accept();
-                        else {
+                        else if (!publish_event(events[i].data.ptr)) {
                                 ConnSide *s = events[i].data.ptr;
 
                                 if (s->fd >= 0)
@@ -88,6 +97,7 @@ static void proxy_loop(void) {
                         ticked = now;
                 }
                 conn_sweep();
+                waits = !publish_sweep();
         }
 }
 

@@ -6,7 +6,8 @@
  *   connection.c  the life of a connection: request -> look-up -> connect -> hello -> tunnel
  *   answer.c    the answers to a region
  *   lookup.c    names become addresses (c-ares)
- *   tunnel.c    bytes of a connection, both ways */
+ *   tunnel.c    bytes of a connection, both ways
+ *   publish.c   connections from outside into the region */
 #pragma once
 
 #include "base/util.h"
@@ -75,8 +76,9 @@ struct ProxyConn {
         ProxyAddress list[ADDRESSES_MAX];
         size_t n_list, next;
         Lookup *lookup;
-        ConnFlow up, down;
+        ConnFlow up, down; /* client to server, and back */
         bool connected;
+        uint16_t published; /* the host's port: the client is outside, and the server in the region; 0: else */
         ProxyWhy why;
         char seen[PROXY_NAME_MAX];
         ProxyConn *next_conn;
@@ -85,7 +87,7 @@ struct ProxyConn {
 typedef struct Proxy {
         pid_t launcher; /* 0: the supervisor executed this process */
         int control, epoll, listener;
-        bool listening; /* the listener is in the epoll set */
+        bool opened, listening; /* OPEN has come; the listener is in the epoll set */
         ProxyRule *rules;
         ProxyNet *nets;
         size_t n_rules, n_nets;
@@ -135,6 +137,24 @@ void conn_sweep(void);
 /* answer.c: puts an answer into c->out. */
 void answer_connected(ProxyConn *c);
 void answer_refused(ProxyConn *c, ProxyWhy why, const char *rule);
+
+/* A connection at a published port of the host; fd is taken over. */
+void conn_from_outside(int fd, const char *peer, uint16_t host_port, uint16_t port);
+
+/* publish.c: the messages SOCKETS and PUBLISH; the descriptors are taken over. */
+void publish_sockets_read(int channel);
+void publish_read(const ProxyPublish *o, int listener);
+/* Lends a socket of the region's network; -1: all are lent. */
+int publish_take(void);
+/* Takes the socket back. ended: both sides have ended; else the region gets a reset. */
+void publish_give(int fd, bool ended);
+/* True: the tag of the epoll set was a published port's. */
+bool publish_event(const void *tag);
+/* Listens while there is room. Returns false while connections wait for a socket that the kernel still closes. */
+bool publish_sweep(void);
+
+/* The host's ports are closed: before the supervisor is told that the work is done. */
+void publish_close(void);
 
 /* tunnel.c */
 void tunnel_open(ProxyConn *c);

@@ -143,7 +143,7 @@ static int tunnel_body(ProxyConn *c) {
         return 0;
 }
 
-/* Reads a piece. Returns false when the connection has to end. */
+/* Reads a piece; up: the bytes are the region's. Returns false when the connection has to end. */
 static bool tunnel_read(ConnSide *from, ConnFlow *f, bool up) {
         size_t room = tunnel_room(PIECE);
         ssize_t n;
@@ -231,9 +231,9 @@ void tunnel_pump(ProxyConn *c) {
                 client |= (uint32_t)EPOLLOUT;
                 good &= !gone;
         } else if (good)
-                good = tunnel_move(&c->server, &c->client, &c->down, false);
+                good = tunnel_move(&c->server, &c->client, &c->down, c->published);
         if (begun == 0 && good && !c->framed)
-                good = tunnel_move(&c->client, &c->server, &c->up, true);
+                good = tunnel_move(&c->client, &c->server, &c->up, !c->published);
         if (!good || (c->down.shut && (c->up.shut || c->framed))) {
                 conn_end(c, tunnel_room(1) == 0 ? PROXY_WHY_BUDGET : PROXY_WHY_CLOSED);
                 return;
