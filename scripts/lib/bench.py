@@ -14,6 +14,7 @@ import time
 
 
 import bench_bound
+import bench_input
 import bench_map
 import bench_object
 import bench_proxy
@@ -519,8 +520,17 @@ def objects(args, work):
     return bench_object.cycle_beside_slot(args, work, lines, table) + bench_object.steps_beside_postgres(args, work, lines, table)
 
 
+def standard_input(args, work):
+    """A gigabyte through standard input, beside bubblewrap."""
+    count = ("/usr/bin/wc", "-c")
+    base = [("bubblewrap", bwrap(*count))] if works(bwrap("/usr/bin/true")) else []
+    commands = [("a bare program", list(count)), *base, ("lethe run", lethe_run(args.build, work, *count))]
+    return bench_input.standard_input(args, commands, commands[len(base)][0])
+
+
 objects.__name__ = "object"
-PARTS = (launch, languages, session, map_lines, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition, objects, bench_proxy.proxy)
+standard_input.__name__ = "input"
+PARTS = (launch, languages, session, map_lines, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition, objects, bench_proxy.proxy, standard_input)
 
 
 def main():

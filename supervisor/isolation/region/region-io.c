@@ -17,7 +17,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#define TERMINAL_REST 65536 /* bytes: more than the kernel keeps of a terminal's output (12 KiB) */
+#define INPUT_PIPE (256 * 1024) /* bytes: of a skill's standard input once it flows fast */
+#define INPUT_TURNS 8           /* buffers moved before the supervisor looks at its clocks again */
+#define TERMINAL_REST 65536     /* bytes: more than the kernel keeps of a terminal's output (12 KiB) */
 
 /* Output of a region must not stay in freed memory. */
 static void relay_drop_buffer(Relay *r) {
@@ -356,21 +358,41 @@ void region_io_started(RegionIo *io) {
         closep(&io->region_err);
 }
 
-void region_io_move_in(RegionIo *io, short revents) {
+/* A large pipe lets the skill read while the supervisor waits for its own turn. Best effort: a user's pipes are limited. */
+static void io_widen_input(RegionIo *io) {
+        if (!io->wide && !io->terminal)
+                (void)fcntl(io->in.to, F_SETPIPE_SZ, INPUT_PIPE);
+        io->wide = true;
+}
+
+/* Moves one buffer at most. Returns true when the source may have more at once, and a read of it cannot block. */
+static bool io_move_input(RegionIo *io, bool polled) {
         Relay *r = &io->in;
         ssize_t n;
 
         if (r->at < r->n) {
-                relay_push(r, true);
+                relay_push(r, polled);
         } else if (r->from >= 0) {
                 n = relay_read(r, RELAY_CHUNK);
                 if (n > 0 && io->packets)
                         r->at = region_terminal_take(r->to, r->buf, r->n);
+                if (n == RELAY_CHUNK)
+                        io_widen_input(io);
                 if (n > 0)
                         relay_push(r, false);
                 else if (n != -EAGAIN)
                         relay_close_from(r);
+                if (n <= 0)
+                        return false;
         }
+        return r->at == r->n && r->to >= 0 && r->from >= 0 && r->own_from && !io->terminal;
+}
+
+void region_io_move_in(RegionIo *io, short revents) {
+        Relay *r = &io->in;
+
+        for (int turn = 0; io_move_input(io, turn == 0) && turn < INPUT_TURNS; turn++)
+                ;
         /* The skill closed its end: stop reading the supervisor's input. At end of input the skill's pipe is closed. */
         if (r->to < 0)
                 relay_close_from(r);

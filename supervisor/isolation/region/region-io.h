@@ -46,6 +46,7 @@ typedef struct RegionIo {
         int region_in, region_out, region_err; /* the region's ends, closed when the worker has them */
         bool terminal;                         /* in.to and out.from are a terminal's master; err is unused */
         int streams[3];                        /* of a terminal that is still to come: borrowed */
+        bool wide;                             /* the pipe of standard input was made large */
         bool packets;                          /* standard input is packets of schema/terminal.h */
         uint64_t output_max, output_used;      /* both streams together; used above max is the breach */
 } RegionIo;

@@ -125,6 +125,38 @@ static int stdin_end_reaches_the_skill(void *arg) {
         return 0;
 }
 
+/* A fast source: several buffers in one move, into a larger pipe, whole and in order. */
+static int much_input_takes_few_moves(void *arg) {
+        enum { WORDS = 256 * 1024 };
+        uint32_t *sent = malloc(WORDS * sizeof(*sent)), *got = malloc(WORDS * sizeof(*got));
+        size_t n = 0, moves = 0;
+        World w;
+        int size;
+
+        child_check(sent && got);
+        for (uint32_t i = 0; i < WORDS; i++)
+                sent[i] = i;
+        world(&w, 1000);
+        size = fcntl(w.in, F_SETPIPE_SZ, WORDS * sizeof(*sent));
+        child_check(size >= (int)(WORDS * sizeof(*sent)) && write(w.in, sent, WORDS * sizeof(*sent)) == WORDS * sizeof(*sent));
+        close(w.in);
+        while (w.io.in.poll_fd >= 0) {
+                int waiting = 0;
+
+                region_io_move_in(&w.io, POLLIN);
+                moves++;
+                child_check(ioctl(w.io.region_in, FIONREAD, &waiting) == 0);
+                for (ssize_t k; waiting > 0; waiting -= (int)k, n += (size_t)k)
+                        child_check((k = read(w.io.region_in, (char *)got + n, (size_t)waiting)) > 0);
+        }
+        child_check(n == WORDS * sizeof(*sent) && memcmp(sent, got, n) == 0);
+        child_check(moves <= 6); /* 16 buffers of 64 KiB */
+        region_io_deinit(&w.io);
+        free(sent);
+        free(got);
+        return 0;
+}
+
 static int stdin_that_the_skill_closed_is_left_alone(void *arg) {
         World w;
 
@@ -338,6 +370,7 @@ static int the_terminal_is_that_of_who_opened_it(void *arg) {
 CHILD_TEST(passes_all_three)
 CHILD_TEST(a_feed_is_given_and_output_is_kept)
 CHILD_TEST(stdin_end_reaches_the_skill)
+CHILD_TEST(much_input_takes_few_moves)
 CHILD_TEST(stdin_that_the_skill_closed_is_left_alone)
 CHILD_TEST(dev_null_is_an_empty_input)
 CHILD_TEST(output_budget)
