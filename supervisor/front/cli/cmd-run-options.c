@@ -311,7 +311,8 @@ int cmd_run_parse(int argc, char **argv, RunCommand *c) {
                 return e;
         cmd_run_settle(c);
         store = cmd_run_value(c, RUN_STORE);
-        if ((terminal_is_child() || (cmd_run_value(c, RUN_DETACH) && cmd_run_value(c, RUN_TTY))) && (e = cmd_run_take_terminal(c, &d)) != 0)
+        if ((cmd_run_has_terminal || (cmd_run_value(c, RUN_DETACH) && cmd_run_value(c, RUN_TTY))) &&
+            (e = cmd_run_take_terminal(c, &d)) != 0)
                 return cmd_run_request_failed(c, NULL, e, &d);
         if (cmd_run_value(c, RUN_JSON) && !cmd_run_value(c, RUN_DRY_RUN))
                 return cmd_run_wrong(c, "--json goes with --dry-run; for the result of a run use --receipt FILE");

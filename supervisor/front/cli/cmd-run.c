@@ -244,22 +244,25 @@ static bool cmd_run_may_go_abroad(const RunValues *f) {
                (lookup_stat(socket, true, &st) == 0 && st.st_uid != geteuid());
 }
 
-static bool cmd_run_wants_terminal(int argc, char **argv) {
+bool cmd_run_has_terminal;
+
+static bool cmd_run_wants_terminal(const RunValues *f) {
+        return !run_value(f, RUN_NO_TTY) && !run_value(f, RUN_DETACH) &&
+               (run_value(f, RUN_TTY) || (terminal_is_in_front() && !cmd_run_may_go_abroad(f)));
+}
+
+int cmd_run(int argc, char **argv) {
         RunValues f;
         uint64_t usec;
         bool here;
 
-        if (!terminal_is_there())
-                return false;
+        if (cli_run_is_turn() || cli_run_is_map() || !terminal_is_there())
+                return cmd_run_alone(argc, argv);
         f = cmd_run_look_ahead(argc, argv, &usec, &here);
-        return !run_value(&f, RUN_NO_TTY) && !run_value(&f, RUN_DETACH) && !run_value(&f, RUN_DRY_RUN) &&
-               (run_value(&f, RUN_TTY) || (terminal_is_in_front() && !cmd_run_may_go_abroad(&f)));
-}
-
-int cmd_run(int argc, char **argv) {
-        return cli_run_is_turn() || cli_run_is_map() || !cmd_run_wants_terminal(argc, argv)
-                       ? cmd_run_alone(argc, argv)
-                       : terminal_run(cmd_run_alone, argc, argv);
+        if (!cmd_run_wants_terminal(&f))
+                return cmd_run_alone(argc, argv);
+        cmd_run_has_terminal = true;
+        return run_value(&f, RUN_DRY_RUN) ? cmd_run_alone(argc, argv) : terminal_run(cmd_run_alone, argc, argv);
 }
 
 int cmd_map(int argc, char **argv) {

@@ -28,6 +28,8 @@ static inline const char *run_value(const RunValues *values, int option) {
         return values->v[option - RUN_OPTIONS];
 }
 
+extern bool cmd_run_has_terminal; /* the region has, or with --dry-run would have, a terminal of its own */
+
 typedef struct RunCommand {
         SkillRequest ask;
         RunOptions run;

@@ -39,11 +39,15 @@ const char *merge_where(const Merge *m, const Limits *l, const char *what, char 
         return out;
 }
 
-/* The default CPU time follows --timeout (an earlier row of budget_fields): else a longer run would end at that
- * default. */
+/* A terminal has its user, who ends the run: closing the terminal does. The default CPU time follows --timeout, or the
+ * terminal (wall is an earlier row of budget_fields): else a longer run would end at that default. */
 static uint64_t merge_standard(const Merge *m, const BudgetField *f) {
-        const bool follows = f->offset == offsetof(Budget, cpu_usec) && m->request->budget.wall_usec > 0;
+        const bool follows = f->offset == offsetof(Budget, cpu_usec) &&
+                             (m->request->budget.wall_usec > 0 ||
+                              (m->request->terminal && m->manifest->budget.wall_usec == 0));
 
+        if (f->offset == offsetof(Budget, wall_usec) && m->request->terminal)
+                return BUDGET_NONE;
         return follows ? MAX(f->standard, m->grant->budget.wall_usec) : f->standard;
 }
 

@@ -21,7 +21,7 @@ from account import use
 use(sys.argv[2])
 
 from screen import Tmux  # noqa: E402
-from tap import DIR, ENV, LETHE, add, ask_daemon, check, lethe, main, run as run_plain, same, start_daemon, stop_daemon, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, add, ask_daemon, check, lethe, log, main, run as run_plain, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 SECONDS = 120  # only against hanging
 ANSWERED = re.compile(rb"\x1b\[(\d+);(\d+)H\x1b\[6n")
@@ -357,6 +357,23 @@ def without_the_grant(*_):  # A-4 A-10
     check(r.code == 125 and b"--terminals" in r.err, r.err)
 
 
+def it_has_no_end_that_nobody_said(run):  # A-8
+    """And --dry-run on a terminal says so; a limit of the command line, or of the policy, stands."""
+    policy = os.path.join(DIR, "ends.json")
+    with open(policy, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "max": {"wall": "90s"}}, f)
+    for options, wall in ((), None), (("--timeout", "80s"), 80000000), (("--policy", policy), 90000000), (("--policy", policy, "--timeout", "80s"), 80000000):
+        t = run("--no-serve", *options, "--exec", "true")
+        same(t.end()[0], 0)
+        same(log("--region", t.ended()["region"], "--type", "region.allocated")[0]["grant"]["budgets"]["wall_usec"], wall, options)
+        t = run("--no-serve", "--dry-run", "--json", *options, "--exec", "true")
+        code, seen = t.gone()
+        t.close()
+        same((code, json.loads(seen)["budgets"]["wall_usec"]), (0, wall), options)
+    r = lethe("run", "--dry-run", "--json", "--exec", "true")
+    same(json.loads(r.out)["budgets"]["wall_usec"], 30000000)
+
+
 def in_tmux(*_):  # A-6
     """The editor, top, and a region that asks the terminal, changes its sets and margins, and ends: the shell goes on as if nothing had been."""
     screen = Tmux()
@@ -392,7 +409,7 @@ CASES = [python_has_its_prompt, a_new_size_arrives, job_control, the_editor_and_
          late_answers_are_not_typed, a_terminal_that_does_not_answer, colours_ask_nothing, output_counts, a_region_that_never_reads,
          a_terminal_that_takes_nothing, a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back,
          a_closed_terminal_is_a_cancel, stopped_and_continued, the_evidence_names_its_buffers, it_has_a_name, it_makes_terminals,
-         makes_terminals_without_one, without_the_grant, in_tmux, without_a_terminal]
+         makes_terminals_without_one, without_the_grant, it_has_no_end_that_nobody_said, in_tmux, without_a_terminal]
 THROUGH_THE_DAEMON = [python_has_its_prompt, a_new_size_arrives, job_control, what_it_leaves_is_reset, output_counts, it_has_a_name, it_makes_terminals,
                       a_signal_gives_the_terminal_back, a_killed_child_gives_the_terminal_back, a_closed_terminal_is_a_cancel]
 _daemon = None

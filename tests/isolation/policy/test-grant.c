@@ -140,6 +140,12 @@ static const Case cases[] = {
          "\"A=2\"|\"B=x=y\"|\"LANG=de\"|\"HOME=/work\"|\"PATH=/lethe/bin:/usr/local/bin:/usr/bin:/bin\"|\"LETHE_IN=3\""},
         {"workdir", M(""), NULL, {"workdir", "/skill//bin/"}, 0, "\"workdir\":\"/skill/bin\""},
         {"proc", M(""), NULL, {"proc", NULL}, 0, "\"proc\":true"},
+        /* a terminal has its user, and ends with the user; unless somebody says an end. */
+        {"a terminal has no end", M(""), NULL, {"tty", NULL}, 0, "\"cpu_usec\":null|\"wall_usec\":null"},
+        {"unless the manifest says one", M(",\"budgets\":{\"wall\":\"40s\"}"), NULL, {"tty", NULL}, 0, "\"cpu_usec\":30000000|\"wall_usec\":40000000"},
+        {"or the processor's", M(",\"budgets\":{\"cpu\":\"4s\"}"), NULL, {"tty", NULL}, 0, "\"cpu_usec\":4000000|\"wall_usec\":null"},
+        {"or the command line", M(""), NULL, {"tty", NULL, "timeout", "50s"}, 0, "\"cpu_usec\":50000000|\"wall_usec\":50000000"},
+        {"or the policy", M(""), P(",\"max\":{\"wall\":\"60s\"}"), {"tty", NULL}, 0, "\"wall_usec\":60000000"},
         {"terminals", M(""), NULL, {"terminals", NULL}, 0, "\"terminals\":true"},
         /* The end of a region (I-29..I-32, I-35). */
         {"zero by default", M(""), NULL, {0}, 0, "\"discipline\":\"zero\"|\"passes\":1|\"lineage\":\"events\"|\"key_scope\":\"invocation\"|\"release\":[]"},
