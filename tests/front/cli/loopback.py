@@ -5,6 +5,7 @@ usage: loopback.py LETHE root|user
 """
 import json
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -191,6 +192,13 @@ def a_warm_interpreter_has_it():  # A-7: a child of a template makes its network
         return seen[-1].receipt["start"] == "warm"
 
     wait_for(warm, "a warm start")
+
+
+@case_when(shutil.which("node"))
+def node_finds_the_interface():  # A-7: os.networkInterfaces() asks by netlink
+    r = run("--network", "loopback", "--memory", "1g", "--pids-limit", "200", "--exec", "node", "-e", "console.log(JSON.stringify(require('os').networkInterfaces()))")
+    assert r.code == 0, r
+    assert {name: sorted((a["address"], a["internal"]) for a in v) for name, v in json.loads(r.out).items()} == {"lo": [("127.0.0.1", True), ("::1", True)]}, r
 
 
 @case
