@@ -50,7 +50,8 @@ static const int allowed[] = {
         SCMP_SYS(accept4), SCMP_SYS(connect), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(recvfrom),
         SCMP_SYS(recvmsg), SCMP_SYS(shutdown), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(getsockname),
         SCMP_SYS(getpeername),
-        SCMP_SYS(bind), SCMP_SYS(listen), /* published ports of a region (region/region-proxy.h) */
+        /* published ports of a region (region/region-proxy.h); listen() also of a region's socket (region/region-own.h) */
+        SCMP_SYS(bind), SCMP_SYS(listen),
         /* for judging, stopping and overwriting regions */
         SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp),
         SCMP_SYS(move_pages),

@@ -278,10 +278,16 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
                 ret->rule = "processes";
                 return;
         }
-        if (strcmp(call, "connect") == 0 && (in->network == NETWORK_CONNECT || in->loopback)) {
+        if (strcmp(call, "connect") == 0 && (in->network == NETWORK_CONNECT || in->loopback || in->listed)) {
                 ret->kind = FILTER_CONNECT;
                 ret->rule = "network";
-                ret->allow_with = in->loopback ? NULL : WITH_CONNECT;
+                ret->allow_with = in->loopback || in->network == NETWORK_HOST ? NULL : WITH_CONNECT;
+                return;
+        }
+        if (strcmp(call, "listen") == 0 && in->listed) {
+                ret->kind = FILTER_LISTEN;
+                ret->rule = "network";
+                ret->allow_with = WITH_HOST;
                 return;
         }
         judge_deny(in, d, ret);

@@ -35,12 +35,14 @@ void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_i
                   FilterInput *ret) {
         /* Without a network namespace the network and the abstract names are the host's. */
         const bool loopback = tier == TIER_NAMESPACES && g->network == NETWORK_LOOPBACK;
+        const bool listed = tier == TIER_NAMESPACES && (g->network == NETWORK_CONNECT || g->network == NETWORK_HOST);
 
         *ret = (FilterInput){
                 .tier = (uint8_t)tier,
                 .network = (uint8_t)g->network,
                 .loopback = loopback,
                 .unix_sockets = loopback && g->n_files == 0,
+                .listed = listed,
                 .notify_paths = g->report_paths,
                 .notify_memory = !memory_in_cgroup,
                 .notify_tasks = !tasks_in_cgroup,
@@ -61,7 +63,9 @@ unsigned filter_when(const FilterInput *in) {
                (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) |
                (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) | (in->unix_sockets ? WHEN_UNIX : 0) |
                (in->loopback ? WHEN_LOOPBACK : 0) |
-               (in->unix_sockets || in->network == NETWORK_HOST ? WHEN_CONNECTS : 0) |
+               (in->unix_sockets || (in->network == NETWORK_HOST && !in->listed) ? WHEN_CONNECTS : 0) |
+               (in->listed ? WHEN_LISTED : 0) | (in->listed || addresses ? WHEN_BINDS : 0) |
+               (addresses && !in->listed ? WHEN_LISTENS : 0) |
                (in->network == NETWORK_CONNECT ? WHEN_INET : 0) |
                (addresses ? WHEN_INET | WHEN_UDP | WHEN_ADDRESSES : WHEN_NO_ADDRESSES) |
                (in->tables ? WHEN_TABLES : 0) | (in->notify_frees ? WHEN_FREES : WHEN_NO_FREES) |

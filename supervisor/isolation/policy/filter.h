@@ -16,6 +16,9 @@ typedef struct FilterInput {
         uint8_t network;       /* NetworkMode */
         uint8_t loopback;      /* sockets of the Internet families are allowed, in the region's own network namespace */
         uint8_t unix_sockets;  /* Unix sockets of any kind, and any connect: loopback, and no host_files */
+        /* Unix sockets with a connection, in the host's network namespace: connect, or host. The supervisor makes each
+         * listen and connect */
+        uint8_t listed;
         uint8_t notify_paths;  /* calls that name a path are notified */
         uint8_t notify_memory; /* large mmap, mremap and mprotect are notified (no memory cgroup) */
         uint8_t notify_tasks;  /* clone, fork and vfork are notified (no pids cgroup) */
@@ -36,6 +39,7 @@ typedef enum FilterClass {
         FILTER_FREE,    /* continue, after the returned memory or data is overwritten */
         FILTER_LOCK,    /* make the lock on a duplicate of the descriptor, or refuse it; never continue */
         FILTER_WATCH,   /* like FILTER_LOCK, for a watch of inotify */
+        FILTER_LISTEN,  /* make the listen on a duplicate of the socket, or refuse it; never continue */
         FILTER_CONNECT, /* make the connect on a duplicate of the socket to a granted address; never continue */
 } FilterClass;
 
@@ -90,6 +94,9 @@ enum {
         WHEN_LOOPBACK = 1 << 16,
         WHEN_TERMINAL = 1 << 17,
         WHEN_TERMINALS = 1 << 18,
+        WHEN_LISTED = 1 << 19,
+        WHEN_BINDS = 1 << 20,   /* sockets may be bound, and accept */
+        WHEN_LISTENS = 1 << 21, /* no listen is notified */
         WHEN_TABLES = 1 << 14,   /* a thread may have a private table of descriptors */
 };
 typedef struct FilterRow {

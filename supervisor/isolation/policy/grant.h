@@ -14,6 +14,10 @@ void grant_deinit(Grant *g);
 static inline bool grant_has_terminals(const Grant *g, Tier tier) {
         return tier == TIER_NAMESPACES && (g->terminal || g->terminals);
 }
+/* A network namespace is the dearest part of a start, and without sockets separates only /proc/PID/net. */
+static inline bool grant_has_net_namespace(const Grant *g) {
+        return g->network == NETWORK_LOOPBACK || (g->network != NETWORK_HOST && g->proc);
+}
 /* The beginning of each skill's environment: NAME=VALUE, NULL-terminated. */
 extern const char *const grant_usual_env[];
 /* Memory of the budget that is kept from the region's own processes: the largest memory of a release callback, which

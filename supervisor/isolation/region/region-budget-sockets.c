@@ -43,9 +43,14 @@ __attribute__((no_sanitize("address", "undefined"))) static long waiting_open_as
         return e < 0 ? e : timed_do(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 }
 
-static int waiting_open(pid_t pid) {
-        WaitingOpen w = {pid, CLONE_NEWNET | (geteuid() == 0 ? 0 : CLONE_NEWUSER)};
+static int waiting_open(const RegionBudget *b) {
+        WaitingOpen w = {b->worker, CLONE_NEWNET | (geteuid() == 0 ? 0 : CLONE_NEWUSER)};
 
+        if (!grant_has_net_namespace(b->grant)) {
+                int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+                return fd < 0 ? -errno : fd;
+        }
         return timed_open(waiting_open_aside, &w, sizeof(w), TIMED_USEC);
 }
 
@@ -114,6 +119,39 @@ static int waiting_each(int fd, uint32_t show, WaitingFn *fn, void *arg) {
         return waiting_ask(fd, &q.head, fn, arg);
 }
 
+/* Asks for a single socket, and calls fn if the socket still listens. In the host's network namespace, where others may
+ * make any number of sockets, a list of all would be theirs to fill. Returns 0, -ENOENT: no such socket, or -errno. */
+static int waiting_one(int fd, const ListedSocket *s, uint32_t show, WaitingFn *fn, void *arg) {
+        struct {
+                struct nlmsghdr head;
+                struct unix_diag_req ask;
+        } q = {.head = {.nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+               .ask = {.sdiag_family = AF_UNIX, .udiag_states = ~0U, .udiag_ino = s->inode, .udiag_show = show,
+                       .udiag_cookie = {(uint32_t)s->cookie, (uint32_t)(s->cookie >> 32)}}};
+        _cleanup_free_ uint8_t *answer = malloc(WAITING_ANSWER);
+        const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answer;
+        const int *error;
+        ssize_t n;
+
+        if (!answer)
+                return -ENOMEM;
+        while (recv(fd, answer, WAITING_ANSWER, MSG_DONTWAIT) > 0)
+                ; /* drop answers to an abandoned question */
+        if (send(fd, &q, sizeof(q), MSG_DONTWAIT) < 0 || (n = recv(fd, answer, WAITING_ANSWER, MSG_DONTWAIT)) < 0)
+                return -errno;
+        if (!NLMSG_OK(h, (size_t)n))
+                return -EPROTO;
+        error = NLMSG_DATA(h);
+        if (h->nlmsg_type == NLMSG_ERROR)
+                return h->nlmsg_len < NLMSG_LENGTH(sizeof(*error)) ? -EPROTO : *error == -ESTALE ? -ENOENT : *error;
+        if (h->nlmsg_len < NLMSG_LENGTH(sizeof(struct unix_diag_msg)))
+                return -EPROTO;
+        if (((const struct unix_diag_msg *)NLMSG_DATA(h))->udiag_state != WAITING_LISTENS)
+                return -ENOENT;
+        fn(h, arg);
+        return 0;
+}
+
 /* A TCP socket without an inode has no descriptor: nobody has accepted it yet, or its process has closed it. */
 static void waiting_tcp_one(const struct nlmsghdr *h, void *arg) {
         const struct inet_diag_msg *m = NLMSG_DATA(h);
@@ -149,18 +187,43 @@ static uint64_t waiting_tcp(int fd, uint32_t states) {
         return sum;
 }
 
-/* Only for network loopback: only there does a region make Unix sockets. */
+/* Not for regions that listen at no Unix socket. */
 static bool waiting_may_ask(RegionBudget *b) {
-        if (b->grant->network != NETWORK_LOOPBACK || b->waiting < -1)
+        if ((b->grant->network != NETWORK_LOOPBACK && b->n_listed == 0) || b->waiting < -1)
                 return false;
         if (b->waiting == -1) {
-                int fd = waiting_open(b->worker);
+                int fd = waiting_open(b);
 
                 if (fd == -ETIMEDOUT) /* a busy machine: the next look asks again */
                         return false;
                 b->waiting = fd < 0 ? -EIO : fd; /* no answer; -1 would be EPERM */
         }
         return b->waiting >= 0;
+}
+
+/* The same for each listed socket; forgets those that are gone. */
+static void waiting_each_listed(RegionBudget *b, uint32_t show, WaitingFn *fn, void *arg) {
+        for (size_t i = 0; i < b->n_listed && waiting_may_ask(b);)
+                if (waiting_one(b->waiting, &b->listed[i], show, fn, arg) == -ENOENT)
+                        b->listed[i] = b->listed[--b->n_listed];
+                else
+                        i++;
+}
+
+static void waiting_look_at_none(const struct nlmsghdr *h, void *arg) {
+}
+
+bool region_budget_may_list(RegionBudget *b) {
+        if (b->n_listed == LISTED_MAX)
+                waiting_each_listed(b, 0, waiting_look_at_none, NULL);
+        return b->n_listed < LISTED_MAX;
+}
+
+void region_budget_list(RegionBudget *b, uint32_t inode, uint64_t cookie) {
+        for (size_t i = 0; i < b->n_listed; i++)
+                if (b->listed[i].cookie == cookie)
+                        return;
+        b->listed[b->n_listed++] = (ListedSocket){inode, cookie};
 }
 
 /* The region makes sockets of the Internet families by itself. */
@@ -199,7 +262,9 @@ Breach budget_look_sockets(RegionBudget *b, bool slow) {
                 region_connected_look(&b->connected, &b->queues, b->worker, b->guard);
                 b->datagram_bytes = sockets_datagrams(b);
                 /* The kernel charges a connection to the group of the process that accepts it, and not before. */
-                b->waiting_bytes = waiting_may_ask(b) ? waiting_tcp(b->waiting, WAITING_TCP_BEFORE) : 0;
+                b->waiting_bytes = b->grant->network == NETWORK_LOOPBACK && waiting_may_ask(b)
+                                           ? waiting_tcp(b->waiting, WAITING_TCP_BEFORE)
+                                           : 0;
         }
         made = b->cgroup->memory ? region_connected_bytes(&b->connected) + b->datagram_bytes + b->waiting_bytes : 0;
         if (region_cgroup_with_sockets(b->cgroup, &held) < 0 &&
@@ -225,7 +290,10 @@ Breach budget_look_folders(RegionBudget *b) {
 void budget_look_waiting(RegionBudget *b) {
         uint64_t n = 0;
 
-        if (waiting_may_ask(b) && waiting_each(b->waiting, UDIAG_SHOW_ICONS, waiting_closed, &n) == 0)
+        if (b->grant->network != NETWORK_LOOPBACK) {
+                waiting_each_listed(b, UDIAG_SHOW_ICONS, waiting_closed, &n);
+                b->waiting_bytes = n * queues_unix_most();
+        } else if (waiting_may_ask(b) && waiting_each(b->waiting, UDIAG_SHOW_ICONS, waiting_closed, &n) == 0)
                 b->waiting_bytes = n * queues_unix_most() + waiting_tcp(b->waiting, WAITING_TCP_ALL);
 }
 
@@ -251,5 +319,9 @@ static void waiting_file(const struct nlmsghdr *h, void *arg) {
 bool region_budget_listens(RegionBudget *b, uint32_t device, uint32_t inode) {
         WaitingFile w = {device, inode, false};
 
+        if (b->grant->network != NETWORK_LOOPBACK) {
+                waiting_each_listed(b, UDIAG_SHOW_VFS, waiting_file, &w);
+                return w.found;
+        }
         return waiting_may_ask(b) && waiting_each(b->waiting, UDIAG_SHOW_VFS, waiting_file, &w) == 0 && w.found;
 }

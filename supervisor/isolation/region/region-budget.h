@@ -40,6 +40,12 @@ typedef struct RegionHold {
         size_t n;
 } RegionHold;
 
+#define LISTED_MAX 32 /* Unix sockets at which a region listens at once, in the host's network namespace */
+typedef struct ListedSocket {
+        uint32_t inode;  /* of the socket, not of its file */
+        uint64_t cookie; /* SO_COOKIE */
+} ListedSocket;
+
 typedef struct RegionBudget RegionBudget;
 struct RegionBudget {
         RegionBudget *above;         /* borrowed: the parent region's budget, or NULL */
@@ -77,6 +83,8 @@ struct RegionBudget {
         RegionHold hold;             /* processes stopped for a look */
         uint64_t slow_deadline;      /* next slow look, every few ticks */
         QueuesLook queues;           /* bytes in pipes and sockets */
+        ListedSocket listed[LISTED_MAX]; /* networks connect and host: Unix sockets of which the supervisor made the listen */
+        size_t n_listed;
         int waiting;                 /* netlink socket, owned; -1: no look yet; below -1: not available */
         uint64_t waiting_bytes;      /* in waiting connections, at the last look */
         RegionConnected connected;   /* connections made for the region */
@@ -148,8 +156,12 @@ typedef enum BudgetEnd { BUDGET_END_WELL, BUDGET_END_FAILED, BUDGET_END_CRASHED 
 Breach region_budget_refused(const RegionBudget *b, BudgetEnd end);
 /* True when the memory group has next to no room left. */
 bool region_budget_is_full(const RegionBudget *b);
-/* Whether a Unix socket listens in the region's own network namespace at the file with these numbers, as in
- * sock_diag(7). False when the kernel cannot tell. */
+/* Whether there is room for a further listed socket. */
+bool region_budget_may_list(RegionBudget *b);
+/* Adds a socket that listens. */
+void region_budget_list(RegionBudget *b, uint32_t inode, uint64_t cookie);
+/* Whether a Unix socket of the region listens at the file with these numbers, as in sock_diag(7): in network loopback
+ * any of the region's own network namespace, else a listed one. False when the kernel cannot tell. */
 bool region_budget_listens(RegionBudget *b, uint32_t device, uint32_t inode);
 void region_budget_deinit(RegionBudget *b);
 

@@ -295,10 +295,11 @@ static void notify_judge(RegionNotify *n, Breach *ret_breach, bool *ret_denied) 
                 region_notify_deny(n, &v, v.object, v.allow_with, ret_denied);
                 return;
         case FILTER_CONNECT:
-                if (n->filter.loopback)
-                        region_own_connect(n, &v, ret_denied);
-                else
+                if (!region_own_connect(n, &v, ret_denied))
                         notify_connect(n, &v, ret_denied);
+                return;
+        case FILTER_LISTEN:
+                region_own_listen(n, &v, ret_denied);
                 return;
         case FILTER_LOCK:
                 notify_lock(n, &v, ret_denied);

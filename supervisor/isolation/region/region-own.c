@@ -14,10 +14,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
 #define MOUNTINFO_MAX (1024 * 1024)
+#define OWN_ABSTRACT "an abstract name, which is the host's"
+#define OWN_WITH_LOOPBACK "\"network\": \"loopback\""
 #define PATH_AT offsetof(struct sockaddr_un, sun_path)
 
 /* A task takes on the region's user: the kernel judges rights by the user, and shows the user to the server. */
@@ -205,20 +208,95 @@ static int own_connect_path(RegionNotify *n, const FilterVerdict *v, const struc
         return own_make(n, &c, file);
 }
 
-void region_own_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
+/* Returns as own_make(). */
+static int own_connect_unix(RegionNotify *n, const FilterVerdict *v, OwnConnect *c, bool *ret_denied) {
+        const struct sockaddr_un *a = (const void *)&c->address;
+
+        if (c->n > PATH_AT && *a->sun_path)
+                return own_connect_path(n, v, a, c->n, ret_denied);
+        if (!n->filter.listed || c->n <= PATH_AT)
+                return own_make(n, c, -1);
+        region_notify_answer(n, n->req->id, ECONNREFUSED, false);
+        region_notify_deny(n, v, OWN_ABSTRACT, OWN_WITH_LOOPBACK, ret_denied);
+        return CONNECT_LATER;
+}
+
+bool region_own_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
         const struct seccomp_notif *q = n->req;
         OwnConnect c = {.n = (socklen_t)q->data.args[2]};
-        const struct sockaddr_un *a = (const void *)&c.address;
         int e;
 
         if (c.n > sizeof(c.address))
                 e = EINVAL;
         else if (region_notify_read((pid_t)q->pid, q->data.args[1], &c.address, c.n) != (ssize_t)c.n)
                 e = EFAULT;
-        else if (a->sun_family == AF_UNIX && c.n > PATH_AT && *a->sun_path)
-                e = own_connect_path(n, v, a, c.n, ret_denied);
+        else if (c.n >= sizeof(sa_family_t) && c.address.ss_family == AF_UNIX)
+                e = own_connect_unix(n, v, &c, ret_denied);
+        else if (n->filter.network == NETWORK_CONNECT)
+                return false;
         else
                 e = own_make(n, &c, -1);
         if (e != CONNECT_LATER)
                 region_notify_answer(n, q->id, e, false);
+        return true;
+}
+
+typedef struct OwnListen {
+        OwnUser user;
+        int fd, backlog;
+        bool internet; /* such sockets may listen */
+        int domain;
+        uint64_t cookie;
+        struct stat st; /* of the socket itself */
+} OwnListen;
+
+__attribute__((no_sanitize("address", "undefined"))) static long own_do_listen(void *job) {
+        OwnListen *l = job;
+        struct sockaddr_un a;
+        socklen_t n_domain = sizeof(l->domain), n_cookie = sizeof(l->cookie), n = sizeof(a);
+        long e = timed_do(SYS_getsockopt, l->fd, SOL_SOCKET, SO_DOMAIN, &l->domain, &n_domain);
+
+        if (e < 0)
+                return e;
+        if (l->domain != AF_UNIX && !l->internet)
+                return -EACCES;
+        if (l->domain == AF_UNIX) {
+                e = timed_do(SYS_getsockname, l->fd, &a, &n);
+                if (e == 0 && n <= PATH_AT) /* a name after this look must not be an abstract one */
+                        e = -EINVAL;
+                if (e == 0 && !*a.sun_path)
+                        e = -EACCES;
+                e = e ?: timed_do(SYS_getsockopt, l->fd, SOL_SOCKET, SO_COOKIE, &l->cookie, &n_cookie);
+                e = e ?: timed_do(SYS_fstat, l->fd, &l->st);
+                e = e ?: own_become(&l->user);
+        }
+        return e ?: timed_do(SYS_listen, l->fd, l->backlog);
+}
+
+void region_own_listen(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
+        const struct seccomp_notif *q = n->req;
+        OwnListen l = {.fd = region_notify_copy_fd((pid_t)q->pid, (int)q->data.args[0]), .backlog = (int)q->data.args[1],
+                       .internet = n->filter.network == NETWORK_HOST};
+        int dumpable;
+        long e;
+
+        if (l.fd < 0)
+                e = l.fd == -EREMOTE ? -ENOTSOCK : l.fd;
+        else if (!region_notify_waits(n, q->id))
+                e = -EINTR;
+        else if (!region_budget_may_list(n->budget))
+                e = -ENOBUFS;
+        else {
+                l.user = own_begin(n, &dumpable);
+                e = timed_run(own_do_listen, &l, sizeof(l), l.fd, TIMED_USEC);
+                own_end(dumpable);
+        }
+        if (e == 0 && l.domain == AF_UNIX)
+                region_budget_list(n->budget, (uint32_t)l.st.st_ino, l.cookie);
+        if (l.fd >= 0)
+                region_notify_close(l.fd);
+        region_notify_answer(n, q->id, e == -ETIMEDOUT ? EAGAIN : (int)-e, false);
+        if (e == -EACCES)
+                region_notify_deny(n, v, l.domain == AF_UNIX ? OWN_ABSTRACT : "an address of the host's",
+                                   l.domain == AF_UNIX ? OWN_WITH_LOOPBACK : v->allow_with, ret_denied);
 }

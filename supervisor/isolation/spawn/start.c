@@ -146,11 +146,6 @@ static int start_explain_clone(Start *t, const CloneExec *c, int error, Diag *re
         return diag(reterr, SPAWN_E_KERNEL, "%s: %s", c->what, strerror(error));
 }
 
-/* A network namespace is the dearest part of a start, and without sockets separates only /proc/PID/net. */
-static bool start_needs_net_namespace(const Grant *g) {
-        return g->network == NETWORK_LOOPBACK || (g->network != NETWORK_HOST && g->proc);
-}
-
 /* Sockets are made in the region's own network namespace, and connected in the host's. */
 static bool start_needs_host_network(const Grant *g) {
         return g->network == NETWORK_CONNECT || g->network == NETWORK_HOST;
@@ -178,7 +173,7 @@ static int start_make_process(Start *t, Diag *reterr) {
 
         if (t->s.tier == TIER_NAMESPACES)
                 flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
-                        (start_needs_net_namespace(t->r->grant) ? CLONE_NEWNET : 0);
+                        (grant_has_net_namespace(t->r->grant) ? CLONE_NEWNET : 0);
         if (spawn_fails())
                 e = -EIO;
         else if (t->way != WAY_EXEC)

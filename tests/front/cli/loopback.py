@@ -137,6 +137,99 @@ def unix_sockets_reach_the_regions_own_beside_a_volume():  # A-7
         os.unlink(os.path.join(VOLUME, name))
 
 
+HOSTS = (("--network", "host"), ("--connect", "127.0.0.1:9"))
+
+
+def in_hosts(text, options, *more):
+    """As python(), in a region whose sockets are of the host's network namespace."""
+    lib = LIB.replace("(os.getpid(), 1000, 1000)", "(0, 1000, 1000)")  # the supervisor made the listen
+    r = run(*options, *more, "--exec", PYTHON, "-c", lib + text + "\nprint(json.dumps(out))")
+    if r.code != 0:
+        raise AssertionError(str(r))
+    return json.loads(r.out), r.receipt
+
+
+@case
+def unix_sockets_reach_the_regions_own_in_the_hosts_network():  # A-7
+    for options in HOSTS:
+        out, receipt = in_hosts(UNIX.replace('unix("\\0name"); out["abstract"] = ask("\\0name")\n', ""), options, "-v", VOLUME + ":/data:rw")
+        own = dict.fromkeys(("tmp", "volume", "relative", "dots", "link", "link from outside the volume", "packets"), "own")
+        assert out == dict(own, missing=2, file=111), out
+        assert not receipt["denials"], receipt["denials"]
+        for name in ("own", "link"):
+            os.unlink(os.path.join(VOLUME, name))
+
+
+@case
+def in_the_hosts_network_a_socket_of_the_host_is_none_of_the_regions():  # A-7: a file, an abstract name, and a name of the region's that became the host's
+    for options in HOSTS:
+        s, abstract = host("service"), socket.socket(socket.AF_UNIX)
+        abstract.bind("\0lethe-test-%d" % os.getpid())
+        abstract.listen(8)
+        abstract.setblocking(False)
+        out, receipt = in_hosts("""
+out["file"] = ask("/data/service")
+out["abstract"] = ask("\\0lethe-test-%d")
+unix("/data/own"); os.link("/data/service", "/data/other"); os.rename("/data/other", "/data/own"); out["over"] = ask("/data/own")
+try: unix("\\0lethe-own-%d")
+except OSError as e: out["listen"] = e.errno
+""" % (os.getpid(), os.getpid()), options, "-v", VOLUME + ":/data:rw")
+        assert out == {"file": 111, "abstract": 111, "over": 111, "listen": 13} and untouched(s) and untouched(abstract), out
+        assert sorted({(d["operation"], d["object"]) for d in receipt["denials"]}) == [("connect", "/data/own"), ("connect", "/data/service"), (
+            "connect", "an abstract name, which is the host's"), ("listen", "an abstract name, which is the host's")], receipt["denials"]
+        s.close()
+        abstract.close()
+        for name in ("service", "own"):
+            os.unlink(os.path.join(VOLUME, name))
+
+
+@case
+def in_the_hosts_network_a_region_listens_at_32_sockets_at_once():  # A-7
+    for options in HOSTS:
+        out, _ = in_hosts("""
+kept = []
+def listen(i):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("/tmp/%d" % i)
+    try:
+        s.listen(1)
+        kept.append(s)
+    except OSError as e:
+        out.setdefault("refused", []).append((i, e.errno))
+for i in range(34): listen(i)
+kept.pop(5).close()
+listen(34)
+out["kept"] = len(kept)
+""", options)
+        assert out == {"refused": [[32, 105], [33, 105]], "kept": 32}, out
+
+
+@case
+def network_host_reaches_what_it_did():  # A-7: each connect is made by the supervisor
+    s = socket.create_server(("127.0.0.1", 0), backlog=64)
+    port = s.getsockname()[1]
+    threading.Thread(target=lambda: [s.accept()[0].sendall(b"tcp") for _ in range(5)], daemon=True).start()
+    u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    u.bind(("127.0.0.1", 0))
+    out, _ = in_hosts("""
+import select
+out["tcp"] = ask_tcp("127.0.0.1", %d)
+out["time"] = ask_tcp("127.0.0.1", %d, 20)
+c = socket.socket(); c.setblocking(False)
+out["later"] = c.connect_ex(("127.0.0.1", %d)) in (0, 115)
+select.select([], [c], [])
+out["then"] = c.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+v = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); v.connect(("127.0.0.1", %d)); v.send(b"sent")
+w = socket.create_server(("127.0.0.1", 0)); out["nobody"] = ask_tcp("127.0.0.1", 1)
+threading.Thread(target=lambda: w.accept()[0].sendall(b"mine"), daemon=True).start()
+out["own"] = ask_tcp("127.0.0.1", w.getsockname()[1])
+""" % (port, port, port, u.getsockname()[1]), HOSTS[0])
+    assert out == {"tcp": ["tcp", True, True], "time": ["tcp", True, True], "later": True, "then": 0, "nobody": 111, "own": ["mine", True, True]}, out
+    assert u.recv(10) == b"sent"
+    s.close()
+    u.close()
+
+
 @case
 def a_socket_of_the_host_is_none_of_the_regions():  # A-7
     s = host("service")
@@ -152,12 +245,18 @@ os.symlink("/data/service", "/tmp/link"); out["link"] = ask("/tmp/link")
 
 @case
 def a_socket_of_another_region_is_none_of_the_regions():  # A-7: a shared volume is no way from region to region
+    for options in (("--network", "loopback"),) + HOSTS:
+        from_region_to_region(options)
+
+
+def from_region_to_region(options):
     ready, go = os.path.join(VOLUME, "ready"), os.path.join(VOLUME, "go")
     for path in (ready, go):
         os.mkfifo(path)
         os.chmod(path, 0o666)
     first = []
-    t = threading.Thread(target=lambda: first.append(python("""
+    ask_in = python if options[1] == "loopback" else lambda text, *more: in_hosts(text, options, *more)
+    t = threading.Thread(target=lambda: first.append(ask_in("""
 unix("/data/first")
 os.chmod("/data/first", 0o777)
 out["own"] = ask("/data/first")
@@ -167,7 +266,7 @@ open("/data/go").read()
     t.start()
     with open(ready, encoding="utf-8") as f:
         f.read()
-    second = lethe("run", "--network", "loopback", "-v", VOLUME + ":/data:rw", "--exec", PYTHON, "-c", LIB + "print(ask('/data/first'))")
+    second = lethe("run", *options, "-v", VOLUME + ":/data:rw", "--exec", PYTHON, "-c", LIB + "print(ask('/data/first'))")
     with open(go, "w", encoding="utf-8") as f:
         f.write("g")
     t.join()

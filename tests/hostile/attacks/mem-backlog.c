@@ -1,4 +1,5 @@
-// I-66: argv[1] connections that nobody accepts, full, of which argv[2] clients are "closed" or "open" with nothing sent. argv[3]: milliseconds that they stay.
+// I-66: argv[1] connections that nobody accepts, full, of which argv[2] clients are "closed" or "open" with nothing sent. argv[3]: milliseconds that they stay. argv[4]: the
+// socket's file, else it has an abstract name.
 #include "attack.h"
 
 #include <stddef.h>
@@ -13,7 +14,9 @@ int main(int argc, char **argv) {
         static char b[65536];
         size_t got = 0;
 
-        if (listener < 0 || bind(listener, (struct sockaddr *)&name, offsetof(struct sockaddr_un, sun_path)) < 0 || listen(listener, n) < 0 ||
+        snprintf(name.sun_path, sizeof name.sun_path, "%s", argc > 4 ? argv[4] : "");
+        if (listener < 0 || bind(listener, (struct sockaddr *)&name, argc > 4 ? n_name : offsetof(struct sockaddr_un, sun_path)) < 0 ||
+            listen(listener, n) < 0 ||
             getsockname(listener, (struct sockaddr *)&name, &n_name) < 0)
                 contained("a listening socket");
         for (int i = 0; i < n; i++) {

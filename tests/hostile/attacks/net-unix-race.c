@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 static struct sockaddr_un to_whom, own, host, target, linked, named;
-static char other[108], spare[108];
+static char other[108], spare[108], named_own[108];
 static int ours, fd;
 
 static void *flip(void *p) {
@@ -21,11 +21,11 @@ static void *flip(void *p) {
         return p;
 }
 
-// The listener is this process, or a service outside.
+// The listener is this process, or a service outside: its name is the one that it was bound to.
 static void judge(int s, const char *how) {
-        struct ucred c = {0};
-        socklen_t n = sizeof c;
-        if (getsockopt(s, SOL_SOCKET, SO_PEERCRED, &c, &n) == 0 && c.pid != getpid())
+        struct sockaddr_un peer = {0};
+        socklen_t n = sizeof peer;
+        if (getpeername(s, (struct sockaddr *)&peer, &n) == 0 && strcmp(peer.sun_path, own.sun_path) != 0 && strcmp(peer.sun_path, named_own) != 0)
                 escaped("%s: connected to another's socket", how);
 }
 
@@ -44,6 +44,7 @@ int main(int argc, char **argv) {
         snprintf(host.sun_path, sizeof host.sun_path, "%s", arg(argc, argv, 1));
         snprintf(own.sun_path, sizeof own.sun_path, "%s/own-%d", out, getpid());
         snprintf(named.sun_path, sizeof named.sun_path, "%s/named-%d", out, getpid());
+        memcpy(named_own, named.sun_path, sizeof named_own);
         snprintf(spare, sizeof spare, "%s/spare-%d", out, getpid());
         snprintf(linked.sun_path, sizeof linked.sun_path, "%s/link-%d", out, getpid());
         snprintf(other, sizeof other, "%s/other-%d", out, getpid());

@@ -302,6 +302,8 @@ static long try(const char *what) {
         TRY("unix-pair-dgram", socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
         TRY("connect", try_connect());
         TRY("bind", bind(0, NULL, 0));
+        TRY("listen", listen(0, 1));
+        TRY("unix-dgram", socket(AF_UNIX, SOCK_DGRAM, 0));
         TRY("fastopen", sendto(0, "x", 1, 0x20000000, (void *)stack, 16));
         TRY("attach-filter", setsockopt(0, SOL_SOCKET, 26, stack, 16));
         TRY("peek-offset", setsockopt(0, SOL_SOCKET, 42, stack, 4)); /* where guard and supervisor look in a queue (I-69) */

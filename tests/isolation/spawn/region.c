@@ -54,7 +54,7 @@ static void answer(int notify, const Spawned *s, RunEnd *e) {
                 return;
         filter_judge(&s->filter, &q.data, &v);
         a.id = q.id;
-        if (v.kind == FILTER_DENY || v.kind == FILTER_CONNECT) {
+        if (v.kind == FILTER_DENY || v.kind == FILTER_CONNECT || v.kind == FILTER_LISTEN) {
                 a.error = -(v.kind == FILTER_DENY ? v.error : ECONNREFUSED);
                 snprintf(e->denied + n, sizeof(e->denied) - n, "%s/%s ", v.operation, v.rule);
         } else

@@ -429,11 +429,11 @@ Test(spawn, notified_calls_are_judged_by_the_same_rules) {
         check_tries(&w, tries, ARRAY_SIZE(tries));
 }
 
-Test(spawn, network_connect_gives_tcp_sockets_and_asks_for_each_connect) {
+Test(spawn, network_connect_gives_tcp_sockets_and_asks_for_each_connect_and_listen) {
         static const TryRow rows[] = {
                 {"inet", 0, NULL}, {"inet6", 0, NULL}, {"udp", EACCES, "socket/network"}, {"raw", EACCES, "socket/network"},
-                {"mptcp", EACCES, "socket/network"}, {"connect", ECONNREFUSED, "connect/network"}, {"bind", EACCES, "bind/network"},
-                {"fastopen", EACCES, "sendto/network"}, {"unix", EACCES, "socket/sockets"}, {"unix-pair", 0, NULL},
+                {"mptcp", EACCES, "socket/network"}, {"connect", ECONNREFUSED, "connect/network"}, {"bind", ENOTSOCK, NULL},
+                {"listen", ECONNREFUSED, "listen/network"}, {"fastopen", EACCES, "sendto/network"}, {"unix", 0, NULL}, {"unix-dgram", EACCES, "socket/sockets"}, {"unix-pair", 0, NULL},
                 {"unix-pair-dgram", EACCES, "socketpair/sockets"}, {"netlink", EACCES, "socket/sockets"},
         };
         const RunWish w = {.network = NETWORK_CONNECT};
@@ -481,10 +481,10 @@ Test(spawn, tier_landlock_refuses_network_loopback) { // A-7
         cr_assert(plan_tier(&g, &p, &t, &d) == SPAWN_E_TIER && strstr(d.text, "no network namespace"), "%s", d.text);
 }
 
-Test(spawn, network_host_gives_tcp_and_udp_but_no_other_family) {
+Test(spawn, network_host_gives_tcp_udp_and_unix_streams_but_no_other_family) {
         static const TryRow rows[] = {
-                {"inet", 0, NULL}, {"udp", 0, NULL}, {"raw", EACCES, "socket/sockets"}, {"unix", EACCES, "socket/sockets"},
-                {"unix-pair-dgram", EACCES, "socketpair/sockets"}, {"packet", EACCES, "socket/sockets"}, {"vsock", EACCES, "socket/sockets"},
+                {"inet", 0, NULL}, {"udp", 0, NULL}, {"raw", EACCES, "socket/sockets"}, {"unix", 0, NULL}, {"unix-dgram", EACCES, "socket/sockets"},
+                {"connect", ECONNREFUSED, "connect/network"}, {"listen", ECONNREFUSED, "listen/network"}, {"bind", ENOTSOCK, NULL}, {"unix-pair-dgram", EACCES, "socketpair/sockets"}, {"packet", EACCES, "socket/sockets"}, {"vsock", EACCES, "socket/sockets"},
         };
         const RunWish w = {.network = NETWORK_HOST};
 
