@@ -2,7 +2,7 @@
 """Attacks of a region on its lethe-proxy (attacks/proxy.py): each has to fail in a region and to be recorded, and, as root, to succeed beside a proxy without
 the defences (careless.py). TAP.
 
-usage: proxy.py LETHE LETHE-PROXY root|user
+usage: proxy.py LETHE root|user
 """
 import os
 import re
@@ -26,7 +26,7 @@ TLS = socket.create_server(("127.0.0.1", 443), backlog=128)
 
 from account import use  # noqa: E402
 
-use(sys.argv[3])
+use(sys.argv[2])
 
 import json  # noqa: E402
 
@@ -34,7 +34,7 @@ from careless import Careless  # noqa: E402
 from tap import DIR, ENV, LETHE, add, check, lethe, log, main, run, same  # noqa: E402
 
 CANARY = b"lethe-hostile-canary"
-PROXY = os.path.abspath(sys.argv[2])
+PROXY = os.path.join(os.path.dirname(LETHE), "lethe-proxy")
 ATTACKS = os.path.join(HERE, "attacks", "proxy.py")
 os.chmod(DIR, 0o755)
 
