@@ -431,4 +431,23 @@ REMAINS = [
     Row("canary-seek", "I-3", "{mark}x", control="canary", check="planted-before"),
 ]
 
-ROWS = FILES + PROC + DESCRIPTORS + PROCESSES + KEYS + NETWORK + PRIVILEGES + CALLS + BUDGETS + OBJECTS + PIPE + REMAINS
+# A layer of the region's own above a folder of the host. run.py sees that the folder stays as it was.
+OVERLAY = "-v {host}:{host}:overlay"
+LAYERS = [
+    Row("layer-upper", "A-16", "upper .", program="layer-reach", opts=OVERLAY, control_args="upper . plant", tiers=NS_ONLY),
+    Row("layer-opaque", "A-16", "attribute {host} opaque", program="layer-reach", opts=OVERLAY, control_args="attribute {base} opaque", tiers=NS_ONLY),
+    Row("layer-redirect", "A-16", "attribute {host} redirect", program="layer-reach", opts=OVERLAY, control_args="attribute {base} redirect", tiers=NS_ONLY),
+    Row("layer-metacopy", "A-16", "attribute {secret} metacopy", program="layer-reach", opts=OVERLAY, control_args="attribute {base}/scrap metacopy", tiers=NS_ONLY),
+    Row("layer-whiteout", "A-16", "whiteout {host}", program="layer-reach", opts=OVERLAY, control_args="whiteout {base}", tiers=NS_ONLY),
+    Row("layer-device", "A-16", "{host}/node", program="fs-mknod", opts=OVERLAY, control_args="{base}/node", tiers=NS_ONLY),
+    Row("layer-mapped", "A-16", "mapped {secret}", program="layer-reach", opts=OVERLAY, control_args="mapped {base}/scrap", exit=0, tiers=NS_ONLY),
+    Row("layer-linked", "A-16", "linked {secret} /work/stolen", program="layer-reach", opts=OVERLAY, control_args="linked {secret} {base}/stolen", tiers=NS_ONLY),
+    Row("layer-rights", "A-16", "rights {secret}", program="layer-reach", opts=OVERLAY, control_args="rights {base}/scrap", denial=("f?chmod.*", "mode 0?4755"), tiers=NS_ONLY),
+    Row("layer-write", "A-16", "{secret}", program="fs-write", opts=OVERLAY, control_args="{base}/scrap", exit=0, tiers=NS_ONLY),
+    Row("layer-moved", "A-16", "redirect /b/shim-root", program="layer-reach", opts="-v {base}/bin:/b:overlay", control_args="redirect {out}", tiers=NS_ONLY),
+    Row("layer-umount", "A-16", "{host}", program="mount-umount", opts=OVERLAY, control="", why="mount-umount shows the same", tiers=NS_ONLY),
+    Row("layer-handle", "A-16", "{secret} {host}", program="fs-handle", opts=OVERLAY, denial=("open_by_handle_at|name_to_handle_at", ""), tiers=NS_ONLY),
+    Row("layer-unix", "A-16", "{unix}", program="net-unix", opts=OVERLAY, tiers=NS_ONLY),
+]
+
+ROWS = FILES + LAYERS + PROC + DESCRIPTORS + PROCESSES + KEYS + NETWORK + PRIVILEGES + CALLS + BUDGETS + OBJECTS + PIPE + REMAINS

@@ -84,7 +84,7 @@ class World:
         self.folder("bin")
         self.folder("out", mode=0o777)  # in tier landlock a root's region has another uid than its starter
         # The programs belong to the user who runs them: the worst case, since then a skill of that uid might write them.
-        for name in ("lethe", "lethe-serve", "lethe-worker", "lethe-guard"):
+        for name in ("lethe", "lethe-serve", "lethe-worker", "lethe-guard", "lethe-layer"):
             self.own(shutil.copy2(os.path.join(build, name), self.path("bin", name)), 0o755)
         shims = shutil.copytree(os.path.join(build, "shim-root"), self.path("bin", "shim-root"))
         for top, _, names in os.walk(shims):
@@ -226,6 +226,8 @@ class World:
                 except OSError:
                     pass
         for pid, (above, name) in parents.items():  # below a daemon stands what makes its regions, and nothing else
+            if above in self.daemons and name == "lethe-layer":  # the launcher
+                continue
             while above in parents:
                 above = parents[above][0]
             if above in self.daemons and name not in ("lethe-worker", "lethe-guard", "lethe-warm", "lethe-first", "lethe-binder", "lethe-discard"):

@@ -38,7 +38,7 @@ def layered():
 def killed(n, region):
     """(code, what was said of the kill)"""
     p = subprocess.run([KILL_AT, str(n), LETHE, "apply", region], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
-    return p.returncode, p.stderr.decode().split("\n")[-2]
+    return p.returncode, p.stderr.decode().strip().split("\n")[-1]
 
 
 def applied(region):
@@ -57,6 +57,9 @@ def a_kill_at_each_call_leaves_a_layer_that_can_be_finished():  # A-16
         region = layered()
         same(tree(SRC), before)
         code, said = killed(n, region)
+        if code == 0 and not said:  # the store's own calls are a few more or less each time
+            check(n > calls - 20, n, calls)
+            continue
         same(code, 137, said)
         now, d = tree(SRC), lethe("diff", "--json", region)
         if d.code == 0:

@@ -1,6 +1,7 @@
 // Runs: tests. kill-at N COMMAND [ARG]...: kills the command (SIGKILL) at the entry of its Nth call that may change a file: nothing of the call is done.
-// N 0: kills nothing. Says on standard error "calls K" (how many there were, N 0), or the name and number of the call of the kill; ends as the command does,
-// 137 after the kill. All threads are traced; the processes that the command makes are not.
+// N 0: kills nothing. Says on standard error "calls K" (how many there were, N 0), or the name and number of the call of the kill; ends as the command
+// does, 137 after the kill. With KILL_AT_DO in the environment: that command of the shell runs before the call, and nothing is killed. All threads are
+// traced; the processes that the command makes are not.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -42,6 +43,7 @@ static const char *change(pid_t task) {
 }
 
 int main(int argc, char **argv) {
+        const char *meanwhile = getenv("KILL_AT_DO");
         long at = argc > 2 ? atol(argv[1]) : -1, n = 0;
         int status = 0, code = 1;
         pid_t child, task;
@@ -72,8 +74,12 @@ int main(int argc, char **argv) {
                 }
                 if (sig == (SIGTRAP | 0x80) && (name = change(task)) && ++n == at) {
                         fprintf(stderr, "%s %ld\n", name, n);
-                        kill(child, SIGKILL);
-                        continue;
+                        if (!meanwhile) {
+                                kill(child, SIGKILL);
+                                continue;
+                        }
+                        if (system(meanwhile) != 0)
+                                return 2;
                 }
                 /* a new thread begins with a stop; else a signal is the command's own */
                 ptrace(PTRACE_SYSCALL, task, 0, sig == (SIGTRAP | 0x80) || status >> 16 || sig == SIGSTOP ? 0 : sig);

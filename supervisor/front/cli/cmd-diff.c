@@ -84,6 +84,13 @@ static void diff_name(const char *before, const LayerEntry *e) {
         print_safe(stdout, e->path, strlen(e->path));
 }
 
+/* In the head of a diff: a tab tells patch(1) where a name with blanks ends. */
+static void diff_head(const char *before, const LayerEntry *e) {
+        diff_name(before, e);
+        if (strchr(e->path, ' '))
+                putchar('\t');
+}
+
 static void diff_told(const LayerEntry *e, const char *why) {
         static const char *const types[] = {['d'] = "folder", ['f'] = "file", ['l'] = "link",
                                             ['o'] = "device, socket or FIFO"};
@@ -150,11 +157,11 @@ static int diff_file(const Layer *l, size_t i, int kept, int root, const char *w
         if (hunks.n == 0)
                 return 0;
         if (was)
-                diff_name("--- a/", e);
+                diff_head("--- a/", e);
         else
                 fputs("--- /dev/null", stdout);
         if (is)
-                diff_name("\n+++ b/", e);
+                diff_head("\n+++ b/", e);
         else
                 fputs("\n+++ /dev/null", stdout);
         putchar('\n');

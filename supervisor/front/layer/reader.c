@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "layer/layer.h"
+#include "spawn/clone.h"
 #include "spawn/launcher.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 #define READ_MSEC 10000
 #define READ_BYTES_A_MSEC (16U << 10)
 #define READ_MSEC_MOST 600000
+#define END_MS 1000
 #define READ_LATE_USEC 1000000 /* the kernel ends lethe-layer first */
 
 bool layer_wanted(const Grant *g) {
@@ -129,8 +131,10 @@ void layer_reader_end(LayerReader *l) {
         l->deadline = UINT64_MAX;
         if (l->pid > 0) {
                 kill(l->pid, SIGKILL);
-                child_registry_reap_later(l->pid);
-                child_registry_reap_dead();
+                if (l->code != -ETIMEDOUT && clone_reap(l->pid, END_MS))
+                        child_registry_forget(l->pid);
+                else
+                        child_registry_reap_later(l->pid); /* the kernel holds it, while a file system does not answer */
         }
         l->pid = 0;
 }

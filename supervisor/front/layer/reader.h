@@ -1,4 +1,5 @@
-/* Runs: supervisor. The supervisor's side of a lethe-layer (schema/layer.h). No function waits. */
+/* Runs: supervisor. The supervisor's side of a lethe-layer (schema/layer.h). No function waits for a folder of the
+ * host. */
 #pragma once
 
 #include "base/diag.h"
