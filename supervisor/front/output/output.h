@@ -11,13 +11,13 @@
 #include "base/diag.h"
 #include "base/id.h"
 #include "base/util.h"
+#include "policy/policy-types.h"
 
 #include <sys/types.h>
 
 #define OUTPUT_SEGMENT (1024 * 1024)    /* bytes of a segment */
 #define OUTPUT_SEGMENTS_MAX 16          /* kept of a region */
 #define OUTPUT_FRAME_MAX (64 * 1024)    /* bytes behind an OutputFrame */
-#define OUTPUT_KEPT_MAX 256             /* kept outputs of a store; the oldest of an ended region is dropped for another */
 
 enum {
         OUTPUT_E_NONE = 1, /* no output of the region is kept */
@@ -86,7 +86,7 @@ void output_close(OutputReader *r);
 int output_drop(const char *store_dir, const char *region);
 /* The output of the region that began last; "": none. Returns 0 or -errno. */
 int output_newest(const char *store_dir, char ret[static REGION_ID_MAX]);
-/* With more kept outputs than OUTPUT_KEPT_MAX: the oldest ended one, or of a dead supervisor (is_free() of the number of
- * the lock); else "". Returns 0 or -errno. */
-int output_oldest(const char *store_dir, bool (*is_free)(void *userdata, uint64_t lock), void *userdata,
-                  char ret[static REGION_ID_MAX]);
+/* Drops the oldest outputs beyond the policy (kept_surplus()), but for those of living regions: not at their end, and of
+ * a supervisor whose lock is not free (is_free() of its number). Returns 0 or -errno. */
+int output_trim(const char *store_dir, const KeepPolicy *policy, bool (*is_free)(void *userdata, uint64_t lock),
+                void *userdata);

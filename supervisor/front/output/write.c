@@ -5,6 +5,7 @@
 #include "base/dirents.h"
 #include "base/io.h"
 #include "manifest/vocabulary.h"
+#include "scrub/kept.h"
 #include "scrub/scratch.h"
 
 #include <errno.h>
@@ -189,25 +190,17 @@ static bool output_may_go(const char *store_dir, const char *region, bool (*is_f
         return output_open(store_dir, region, &r) != 0 || output_is_over(&r) || is_free(userdata, r.supervisor);
 }
 
-int output_oldest(const char *store_dir, bool (*is_free)(void *userdata, uint64_t lock), void *userdata,
-                  char ret[static REGION_ID_MAX]) {
-        _cleanup_free_ char *path = text_printf("%s/output", store_dir);
-        _cleanup_closedir_ DIR *all = path ? opendir(path) : NULL;
-        const struct dirent *e;
-        size_t n = 0;
+int output_trim(const char *store_dir, const KeepPolicy *policy, bool (*is_free)(void *userdata, uint64_t lock),
+                void *userdata) {
+        _cleanup_kept_list_ KeptList l = {0};
+        int r = kept_list(store_dir, "output", &l);
+        size_t n = r == 0 ? kept_surplus(&l, policy, clock_real_usec()) : 0;
 
-        *ret = 0;
-        if (!all)
-                return !path ? -ENOMEM : errno == ENOENT ? 0
-                                                         : -errno;
-        while ((e = readdir(all)))
-                n += region_id_valid(e->d_name);
-        if (n <= OUTPUT_KEPT_MAX)
-                return 0;
-        rewinddir(all);
-        while ((e = readdir(all))) /* an id begins with its time */
-                if (region_id_valid(e->d_name) && (!*ret || strcmp(e->d_name, ret) < 0) &&
-                    output_may_go(store_dir, e->d_name, is_free, userdata))
-                        memcpy(ret, e->d_name, REGION_ID_MAX);
-        return 0;
+        for (size_t i = 0; i < n; i++)
+                if (output_may_go(store_dir, l.folders[i].region, is_free, userdata)) {
+                        const int e = output_drop(store_dir, l.folders[i].region);
+
+                        r = e < 0 ? e : r;
+                }
+        return r;
 }

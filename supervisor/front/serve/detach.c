@@ -53,16 +53,13 @@ static bool detach_is_free(void *userdata, uint64_t lock) {
         return store_lock_is_free(userdata, lock);
 }
 
-/* Beyond the bound of kept outputs the oldest of an ended region goes. The thread may be within a commit of the store: no
- * transaction is begun here. */
-static void detach_trim(Store *s) {
-        RegionId oldest = "";
-        int e = output_oldest(store_dir(s), detach_is_free, s, oldest);
+/* The thread may be within a commit of the store: no transaction is begun here. */
+static void detach_trim(const Job *j) {
+        Store *s = j->server->store;
+        const int e = output_trim(store_dir(s), &j->policy->policy->outputs, detach_is_free, s);
 
-        if (e == 0 && *oldest)
-                e = output_drop(store_dir(s), oldest);
         if (e < 0)
-                log_warning("an older output cannot be dropped: %s", strerror(-e));
+                log_warning("older outputs of detached regions cannot be dropped: %s", strerror(-e));
 }
 
 void detach_begun(Job *j, const char *region) {
@@ -72,7 +69,7 @@ void detach_begun(Job *j, const char *region) {
         memcpy(d->region, region, sizeof(d->region));
         d->error = output_begin(store_dir(s), region, store_own_lock(s), detach_has_terminal(j), &d->writer);
         if (d->error == 0) {
-                detach_trim(s);
+                detach_trim(j);
                 return;
         }
         /* No region without a place for its output. */

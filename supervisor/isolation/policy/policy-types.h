@@ -130,6 +130,7 @@ typedef struct Policy {
         PoolPolicy pools;
         ObjectsPolicy objects;
         KeepPolicy layers;       /* what regions wrote above folders of the host (front/layer) */
+        KeepPolicy outputs;      /* of detached regions (front/output) */
         ClientPolicy *clients;
         size_t n_clients;
         DigestPolicy *digest;    /* n_digest 0: a pass does nothing by itself */

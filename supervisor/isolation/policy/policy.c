@@ -24,6 +24,7 @@
 #define POLICY_POOL_MEMORY_STANDARD (256ULL << 20)
 #define POLICY_POOL_IDLE_STANDARD 300000000ULL
 #define POLICY_LAYERS_MOST 1000
+#define POLICY_OUTPUTS_STANDARD 256
 #define POLICY_LAYERS_STANDARD 64
 #define POLICY_LAYERS_AGE_STANDARD (720 * 3600000000ULL)
 #define POLICY_LAYERS_BYTES_STANDARD (4ULL << 30)
@@ -212,14 +213,14 @@ static void policy_read_pool(Doc *d, const Node *v, Policy *p) {
         policy_read_budget_member(d, MEMBER(v, "idle"), "wall", "pool", &p->pools.idle_usec);
 }
 
-static void policy_read_layers(Doc *d, const Node *v, KeepPolicy *ret) {
+static void policy_read_keep(Doc *d, const Node *v, const char *rule, KeepPolicy *ret) {
         static const DurationRule age = {3600000000ULL, 87600 * 3600000000ULL, "layers-age", "1h to 87600h"};
 
         if (!doc_fields(d, v, WORDS("keep", "age", "bytes")))
                 return;
         doc_count(d, MEMBER(v, "keep"), 1, POLICY_LAYERS_MOST, &ret->number);
         doc_duration(d, MEMBER(v, "age"), &age, &ret->age_usec);
-        policy_read_budget_member(d, MEMBER(v, "bytes"), "scratch", "layers", &ret->bytes);
+        policy_read_budget_member(d, MEMBER(v, "bytes"), "scratch", rule, &ret->bytes);
 }
 
 static void policy_read_client_skills(Doc *d, const Node *v, ClientPolicy *c) {
@@ -319,7 +320,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
 
         doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions",
                                "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds",
-                               "objects", "layers"));
+                               "objects", "layers", "outputs"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         policy_read_limits(d, j, &p->limits);
         doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
@@ -330,7 +331,8 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         policy_read_clients(d, MEMBER(j, "clients"), p);
         policy_read_digest(d, MEMBER(j, "digest"), p);
         policy_read_objects(d, MEMBER(j, "objects"), &p->objects);
-        policy_read_layers(d, MEMBER(j, "layers"), &p->layers);
+        policy_read_keep(d, MEMBER(j, "layers"), "layers", &p->layers);
+        policy_read_keep(d, MEMBER(j, "outputs"), "outputs", &p->outputs);
         policy_read_skills(d, MEMBER(j, "skills"), p);
 }
 
@@ -344,7 +346,8 @@ static Policy *policy_new(const char *text, size_t n) {
                       .max_sessions = POLICY_MAX_SESSIONS_STANDARD,
                       .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD},
                       .objects = policy_objects_standard(),
-                      .layers = {POLICY_LAYERS_STANDARD, POLICY_LAYERS_AGE_STANDARD, POLICY_LAYERS_BYTES_STANDARD}};
+                      .layers = {POLICY_LAYERS_STANDARD, POLICY_LAYERS_AGE_STANDARD, POLICY_LAYERS_BYTES_STANDARD},
+                      .outputs = {POLICY_OUTPUTS_STANDARD, POLICY_LAYERS_AGE_STANDARD, POLICY_LAYERS_BYTES_STANDARD}};
         snprintf(p->ref, sizeof(p->ref), "sha256:%s", hash_hex(text, n, hex));
         return p;
 }

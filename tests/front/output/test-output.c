@@ -175,41 +175,51 @@ static bool is_free(void *userdata, uint64_t lock) {
         return lock == *(uint64_t *)userdata;
 }
 
+#define MANY 12
+
 /* */
-Test(output, beyond_the_bound_the_oldest_that_ended_goes) {
+Test(output, beyond_the_policy_the_oldest_that_ended_go) {
+        KeepPolicy policy = {.number = MANY, .age_usec = UINT64_MAX, .bytes = UINT64_MAX};
         OutputWriter *living[2];
-        RegionId oldest, newest;
+        RegionId newest;
         uint64_t dead = 99;
+        char path[128];
         World x;
 
         world_init(&x);
-        for (unsigned i = 0; i < OUTPUT_KEPT_MAX; i++) {
+        for (unsigned i = 0; i < MANY; i++) {
                 char id[REGION_ID_MAX];
                 OutputWriter *w;
 
                 snprintf(id, sizeof(id), "01hzy3v5q8r6x2m9d4k7c0%04u", i);
-                cr_assert_eq(output_oldest(x.dir, is_free, &dead, oldest), 0);
-                cr_assert_str_eq(oldest, "");
                 cr_assert_eq(output_begin(x.dir, id, i + 1, false, &w), 0);
                 if (i < ARRAY_SIZE(living))
                         living[i] = w;
                 else
                         output_end(w);
         }
-        cr_assert_eq(output_oldest(x.dir, is_free, &dead, oldest), 0);
-        cr_assert_str_eq(oldest, "01hzy3v5q8r6x2m9d4k7c00002");
-        dead = 2; /* the supervisor of the second */
-        cr_assert_eq(output_oldest(x.dir, is_free, &dead, oldest), 0);
-        cr_assert_str_eq(oldest, "01hzy3v5q8r6x2m9d4k7c00001");
+        for (unsigned round = 0; round < 4; round++) {
+                /* none beyond; two beyond that live; the supervisor of the second died; the third is beyond */
+                static const uint64_t number[] = {MANY + 1, MANY - 1, MANY - 1, MANY - 2}, is_dead[] = {99, 99, 2, 99};
+                static const unsigned there[][3] = {{1, 1, 1}, {1, 1, 1}, {1, 0, 1}, {1, 0, 0}};
+
+                policy.number = number[round];
+                dead = is_dead[round];
+                cr_assert_eq(output_trim(x.dir, &policy, is_free, &dead), 0);
+                for (unsigned i = 0; i < 3; i++) {
+                        snprintf(path, sizeof(path), "%s/output/01hzy3v5q8r6x2m9d4k7c0%04u", x.dir, i);
+                        cr_assert_eq(access(path, F_OK) == 0, there[round][i], "round %u, region %u", round, i);
+                }
+        }
         cr_assert_eq(output_newest(x.dir, newest), 0);
         cr_assert_str_eq(newest, REGION);
         for (unsigned i = 0; i < ARRAY_SIZE(living); i++)
                 output_end(living[i]);
-        for (unsigned i = 0; i < OUTPUT_KEPT_MAX; i++) {
-                char id[REGION_ID_MAX];
-
-                snprintf(id, sizeof(id), "01hzy3v5q8r6x2m9d4k7c0%04u", i);
-                cr_assert_eq(output_drop(x.dir, id), 0);
+        policy.age_usec = 0; /* all but the region of now are older */
+        cr_assert_eq(output_trim(x.dir, &policy, is_free, &dead), 0);
+        for (unsigned i = 0; i < MANY; i++) {
+                snprintf(path, sizeof(path), "%s/output/01hzy3v5q8r6x2m9d4k7c0%04u", x.dir, i);
+                cr_assert(access(path, F_OK) < 0, "%u", i);
         }
         world_deinit(&x);
 }
