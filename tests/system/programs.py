@@ -77,6 +77,10 @@ def are_pdf(*names):
 
 TO = VOLUME + " -v %s:/out:rw " % OUT
 PROGRAMS = [
+    Program("script makes a terminal", "script", "--terminals", "script -qc 'tty; stty size' /tmp/typescript", "/dev/pts/0"),
+    Program("tmux has panes", "tmux", "--terminals --network loopback --pids-limit 100 -e TERM=xterm",
+            "tmux -S /tmp/tmux -f /dev/null new-session -d -x 80 -y 24 'tty; echo in a pane; tmux -S /tmp/tmux wait-for -S done; exec cat' && "
+            "tmux -S /tmp/tmux wait-for done && tmux -S /tmp/tmux capture-pane -p; tmux -S /tmp/tmux kill-server", "in a pane"),  # A-4 A-7
     Program("busybox by a link", "busybox", "", "ln -s /bin/busybox /work/expr && /work/expr 6 '*' 7", "42"),
     Program("a program of /etc/alternatives", "awk", "", "awk 'BEGIN { print 6 * 7 }'", "42"),
     Program("perl", "perl", "", "perl -MPOSIX -e 'print 6 * 7, \" \", scalar getpwuid($<), \" \", (POSIX::uname())[1]'", "42 skill lethe"),
