@@ -75,5 +75,28 @@ bool word_is_part(const CueWord *w, const char *word, size_t n); /* compares the
 /* The words [from, to) as in the note, with the brackets and quotes around them. */
 Piece sentence_piece(const Sentence *s, size_t from, size_t to);
 
+/* The numbers of a sentence's words that a cue matched: its subject, or the rest that is its subject, an id, and the end
+ * of the cue's own words. 0: no such part. */
+typedef struct CueMatch {
+        size_t about_from, about_to, rest_from, id, last;
+} CueMatch;
+typedef enum Doubt {
+        DOUBT_ALL = 1, /* a word of doubt in the statement spoils the cue */
+        DOUBT_BUT,     /* a word of partial withdrawal spoils the cue */
+        DOUBT_HEARSAY, /* only a word of hearsay or of an opinion spoils the cue */
+} Doubt;
+bool word_is_one_of(const CueWord *w, const char *const *words); /* a list that ends with NULL */
+bool sentence_has_any(const Sentence *s, size_t from, size_t to, const char *const *words);
+/* cues-doubt.c (G-66). from_begin: words before the subject count, too. */
+bool sentence_is_doubtful(const Sentence *s, Doubt doubt, const CueMatch *m, bool from_begin);
+bool sentence_has_but(const Sentence *s, size_t from);
+/* An end that holds in part, or not yet where it matters: "in theory", "on branch x". */
+bool sentence_is_partial(const Sentence *s, const CueMatch *m);
+/* A sentence after a statement takes the statement back: "It came back an hour later." */
+bool sentence_takes_back(const Sentence *s);
+/* The noun that the phrase [from, to) is about: "dashboard" of "the dashboard of X"; PIECE_NULL: a name, or a word for any
+ * trouble ("bug"). */
+Piece sentence_head(const Sentence *s, size_t from, size_t to);
+
 /* "name: rest" with a name of letters and "_". */
 bool cues_field_line(Piece line, Piece *ret_name, Piece *ret_rest);

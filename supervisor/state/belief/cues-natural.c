@@ -14,12 +14,6 @@
  *   %      an id with a "_" in the id
  *   .      the end of the sentence, a comma, or a word of tail_words
  * A word in quotes never matches a word of the pattern. */
-typedef enum Doubt {
-        DOUBT_ALL = 1, /* a word of doubt in the statement spoils the cue */
-        DOUBT_BUT,     /* a word of partial withdrawal spoils the cue */
-        DOUBT_HEARSAY, /* only a word of hearsay or of an opinion spoils the cue */
-} Doubt;
-
 typedef enum Takes {
         TAKES_ABOUT = 1, /* the reference is the match of @ */
         TAKES_REST,      /* the reference is the match of > */
@@ -67,6 +61,9 @@ static const Cue cues[] = {
         {"the|our " RULE " that|on|to|of|for|about @ no longer applies|holds|exists|stands .", KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
         {"the|our " RULE " that|on|to|of|for|about @ is|was ?now|finally " GONE " .", KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
         {"the|our " RULE " that|on|to|of|for|about @ has ?now|finally been " GONE " .", KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
+        {"the|our " RULE " @ no longer applies|holds|exists|stands .", KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
+        {"the|our " RULE " @ is|was ?now|finally " GONE " .", KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
+        {"the|our " RULE " @ has ?now|finally been " GONE " .", KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
         {"the|our @ " RULE " no longer applies|holds|exists|stands .", KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
         {"the|our @ " RULE " is|was ?now|finally " GONE " .", KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
         {"the|our @ " RULE " has ?now|finally been " GONE " .", KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
@@ -79,35 +76,6 @@ static const Cue cues[] = {
         {"?the task % is|was ?now|finally done|finished|complete|completed|started|blocked|failed .", KIND_TASK_STATE, OP_UPSERT, TAKES_TASK, DOUBT_ALL, 0.8},
 };
 
-/* Words of doubt. */
-static const char *const all_words[] = {
-        "if", "whether", "unless", "until", "when", "once", "not", "cannot", "never", "no", "nothing", "none",
-        "nobody", "neither", "nor", "hardly", "isn't", "aren't", "wasn't", "weren't", "hasn't", "haven't", "won't",
-        "don't", "doesn't", "didn't", "can't", "might", "may", "could", "would", "should", "will", "must", "shall",
-        "all", "every", "everything", "everybody", "both", "each", "some", "few", "half", "most", "many", "any",
-        "several", "various", "how", "what", "which", "who", "why", "where", "i", "we", "you", "he", "she", "they",
-        "anything", "something", "please", "hopefully", "now", "your", "ensure", "verify", "confirm", "sure", "while",
-        "whereas", "because", "since", NULL,
-};
-static const char *const but_words[] = {
-        "but", "except", "however", "only", "isn't", "doesn't", "wasn't", "although", "though", "still", "almost",
-        "nearly", "partly", "partially", "mostly", "half", "nothing", "none", "temporarily", NULL,
-};
-static const char *const hearsay_words[] = {
-        "maybe", "perhaps", "probably", "possibly", "apparently", "allegedly", "reportedly", "supposedly", "seems",
-        "seem", "seemed", "hope", "think", "thinks", "believe", "believes", "guess", "assume", "suppose", "wish",
-        "imagine", "pretend", "suggest", "suggests", "claims", "claim", "claimed", "says", "say", "said", "told",
-        "wrote", "asks", "asked", "unclear", "unsure", "example", "instructions", "ignore", "disregard", "e.g", "i.e",
-        NULL,
-};
-/* After the statement these words take the statement back, or make it conditional. */
-static const char *const after_words[] = {
-        "if", "unless", "until", "when", "once", "not", "never", "whether", "assuming", "provided", NULL,
-};
-/* Words at the beginning of a subordinate clause. */
-static const char *const clause_words[] = {
-        "before", "after", "since", "while", "as", "because", "although", "though", "that", NULL,
-};
 /* After the sign ".", words that say only how or when. */
 static const char *const tail_words[] = {
         "by", "in", "with", "since", "after", "via", "thanks", "as", "on", "now", "and", "so", "again", "today",
@@ -118,18 +86,6 @@ static const char *const trigger_words[] = {
         "fixed", "resolved", "solved", "closed", "repaired", "decided", "broken", "blocked", "forbidden", "prohibited",
         "learned", "lifted", "superseded", "reversed", NULL,
 };
-
-static bool natural_is_one_of(const CueWord *w, const char *const *words) {
-        for (; *words; words++)
-                if (word_may_be(w, **words) && word_is(w, *words))
-                        return true;
-        return false;
-}
-
-typedef struct Match {
-        /* word numbers: @, >, %, and the end of the pattern's own words */
-        size_t about_from, about_to, rest_from, id, last;
-} Match;
 
 /* Tells whether w is in "a|b|c". */
 static bool natural_in_choice(const CueWord *w, const char *choice, size_t n) {
@@ -156,10 +112,10 @@ static bool natural_is_id(const CueWord *w) {
 
 static bool natural_at_end(const Sentence *s, size_t i) {
         return i > 0 && (i == s->n || s->words[i - 1].stop ||
-                         (!s->words[i].quoted && natural_is_one_of(&s->words[i], tail_words)));
+                         (!s->words[i].quoted && word_is_one_of(&s->words[i], tail_words)));
 }
 
-static bool natural_matches(const Sentence *s, size_t i, const char *pattern, Match *m) {
+static bool natural_matches(const Sentence *s, size_t i, const char *pattern, CueMatch *m) {
         size_t n = strcspn(pattern, " ");
         const char *next = pattern[n] ? pattern + n + 1 : pattern + n;
 
@@ -194,57 +150,29 @@ static bool natural_matches(const Sentence *s, size_t i, const char *pattern, Ma
         }
 }
 
-static bool natural_has_any(const Sentence *s, size_t from, size_t to, const char *const *words) {
-        for (size_t i = from; i < to; i++)
-                if (natural_is_one_of(&s->words[i], words))
-                        return true;
-        return false;
-}
-
-static bool natural_is_doubtful(const Sentence *s, const Cue *c, const Match *m) {
-        size_t from = 0;
-
-        if (s->question || natural_has_any(s, 0, s->n, hearsay_words))
-                return true;
-        if (c->takes == TAKES_ABOUT || c->takes == TAKES_SENTENCE)
-                from = m->about_from;
-        switch (c->doubt) {
-        case DOUBT_ALL:
-                /* The pattern's own negations ("no longer") come after the subject. */
-                if (natural_has_any(s, from, m->about_to, all_words) || natural_has_any(s, 0, s->n, but_words) ||
-                    natural_has_any(s, m->last, s->n, after_words))
-                        return true;
-                return m->about_to > 0 && natural_is_one_of(&s->words[m->about_from], clause_words);
-        case DOUBT_BUT:
-                return natural_has_any(s, 0, s->n, but_words) ||
-                       (m->about_to > 0 ? natural_has_any(s, m->last, s->n, after_words)
-                                        : natural_has_any(s, m->rest_from, m->rest_from + 1, all_words));
-        case DOUBT_HEARSAY:
-                return m->about_to == 1 && word_is(&s->words[0], "you");
-        }
-        return true;
-}
-
 /* "it must not have worked" is a guess about the past. */
-static bool natural_is_epistemic(const Sentence *s, const Cue *c, const Match *m) {
+static bool natural_is_epistemic(const Sentence *s, const Cue *c, const CueMatch *m) {
         return c->kind == KIND_CONSTRAINT && c->op == OP_UPSERT && m->rest_from > 0 &&
                word_is(&s->words[m->rest_from], "have");
 }
 
 /* Tells whether the sentence makes a second statement after the first. */
-static bool natural_says_more(const Sentence *s, const Cue *c, const Match *m) {
+static bool natural_says_more(const Sentence *s, const Cue *c, const CueMatch *m) {
         return c->takes != TAKES_SENTENCE && c->takes != TAKES_REST_TEXT &&
-               natural_has_any(s, m->last, s->n, trigger_words);
+               sentence_has_any(s, m->last, s->n, trigger_words);
 }
 
-static const Cue *natural_find_cue(const Sentence *s, Match *ret, bool *ret_more) {
+static const Cue *natural_find_cue(const Sentence *s, CueMatch *ret, bool *ret_more) {
         *ret_more = false;
         if (s->n == 0 || s->too_long)
                 return NULL;
         for (size_t i = 0; i < ARRAY_SIZE(cues); i++) {
-                Match m = {0};
+                CueMatch m = {0};
 
-                if (!natural_matches(s, 0, cues[i].pattern, &m) || natural_is_doubtful(s, &cues[i], &m) ||
+                if (!natural_matches(s, 0, cues[i].pattern, &m) ||
+                    sentence_is_doubtful(s, cues[i].doubt, &m,
+                                         cues[i].takes != TAKES_ABOUT && cues[i].takes != TAKES_SENTENCE) ||
+                    (op_ends(cues[i].op) && sentence_is_partial(s, &m)) ||
                     natural_is_epistemic(s, &cues[i], &m))
                         continue;
                 *ret = m;
@@ -266,16 +194,20 @@ static void natural_drop_quotes(Draft *d) {
 }
 
 /* Sets the reference without the article. A pronoun alone names nothing. */
-static void natural_set_reference(Draft *d, const Sentence *s, size_t from, size_t to) {
+static void natural_set_reference(Draft *d, Kind kind, const Sentence *s, size_t from, size_t to) {
         static const char *const articles[] = {"the", "a", "an", "this", "that", "these", "those", "our", "my", NULL};
         static const char *const pronouns[] = {"it", "this", "that", "these", "those", "them", "they", NULL};
+        Piece head;
 
-        if (to - from == 1 && natural_is_one_of(&s->words[from], pronouns))
+        if (to - from == 1 && word_is_one_of(&s->words[from], pronouns))
                 return;
-        while (from + 1 < to && natural_is_one_of(&s->words[from], articles))
+        while (from + 1 < to && word_is_one_of(&s->words[from], articles))
                 from++;
         draft_put(d, d->value, "reference_text", piece_json_line(sentence_piece(s, from, to)));
         natural_drop_quotes(d);
+        head = kind == KIND_ISSUE ? sentence_head(s, from, to) : PIECE_NULL;
+        if (head.n > 0)
+                draft_put(d, d->value, "head", piece_json(head));
 }
 
 /* "... because X": the reason is no part of the decision. */
@@ -286,15 +218,15 @@ static size_t natural_because(const Sentence *s, size_t from) {
         return s->n;
 }
 
-static void natural_take(const Cue *c, const Sentence *s, const Match *m, Draft *d) {
+static void natural_take(const Cue *c, const Sentence *s, const CueMatch *m, Draft *d) {
         size_t why;
 
         switch (c->takes) {
         case TAKES_ABOUT:
-                natural_set_reference(d, s, m->about_from, m->about_to);
+                natural_set_reference(d, c->kind, s, m->about_from, m->about_to);
                 break;
         case TAKES_REST:
-                natural_set_reference(d, s, m->rest_from, s->n);
+                natural_set_reference(d, c->kind, s, m->rest_from, s->n);
                 break;
         case TAKES_REST_TEXT:
                 why = natural_because(s, m->rest_from);
@@ -313,7 +245,7 @@ static void natural_take(const Cue *c, const Sentence *s, const Match *m, Draft 
 }
 
 /* m: the match of the cue in s, or NULL: `reference` is the subject. */
-static int natural_make(const Cue *c, const Sentence *s, const Match *m, Piece reference, Piece note, Piece aliases,
+static int natural_make(const Cue *c, const Sentence *s, const CueMatch *m, Piece reference, Piece note, Piece aliases,
                         BeliefRequest *ret, Diag *reterr) {
         _cleanup_json_ json_t *hints = NULL;
         _cleanup_draft_ Draft d = {0};
@@ -364,9 +296,9 @@ static int natural_commit_head(Piece note, Piece aliases, BeliefRequest *ret, Di
                 return CUES_NONE;
         label = (CueWord){.s = line.s, .n = (uint16_t)(area.n + 1)};
         rest = (Piece){line.s + area.n + 2, line.n - area.n - 2};
-        if (natural_is_one_of(&label, labels) || !sentence_next(&rest, &s) || s.n < 2 || s.too_long || s.question ||
-            s.words[0].quoted || s.words[0].stop || !natural_is_one_of(&s.words[0], verbs) ||
-            natural_has_any(&s, 1, s.n, but_words))
+        if (word_is_one_of(&label, labels) || !sentence_next(&rest, &s) || s.n < 2 || s.too_long || s.question ||
+            s.words[0].quoted || s.words[0].stop || !word_is_one_of(&s.words[0], verbs) ||
+            sentence_has_but(&s, 1))
                 return CUES_NONE;
         from = s.n > 2 && word_is(&s.words[1], "for") ? 2 : 1;
         line = sentence_piece(&s, from, s.n);
@@ -397,7 +329,7 @@ int cues_natural(Piece note, BeliefRequest *ret, Diag *reterr) {
         Piece aliases, rest;
         Sentence s, found;
         const Cue *cue = NULL;
-        Match match = {0};
+        CueMatch match = {0};
         int r;
 
         note = natural_cut_aliases(note, &aliases);
@@ -407,9 +339,11 @@ int cues_natural(Piece note, BeliefRequest *ret, Diag *reterr) {
         rest = note;
         while (sentence_next(&rest, &s)) {
                 bool more;
-                Match m;
+                CueMatch m;
                 const Cue *c = natural_find_cue(&s, &m, &more);
 
+                if (!c && cue && op_ends(cue->op) && sentence_takes_back(&s))
+                        return CUES_NONE;
                 if (!c)
                         continue;
                 if (cue || more)

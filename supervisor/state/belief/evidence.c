@@ -9,6 +9,7 @@ ResolveQuestion asked_by(const BeliefRequest *req, const char *text, size_t n_te
         ResolveQuestion a = {.op = req->op,
                              .target = req->target,
                              .reference = req->reference,
+                             .head = op_ends(req->op) ? req->head : NULL,
                              .aliases = req->aliases,
                              .text = text,
                              .n_text = n_text};
@@ -53,6 +54,8 @@ int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret
         if (r == 0)
                 r = asked->reference ? saying_reference(l, &e.saying, asked->reference, strlen(asked->reference))
                                      : saying_reference(l, &e.saying, clause, n_clause);
+        if (r == 0 && asked->head)
+                r = naming_read(l, asked->head, strlen(asked->head), &e.head);
         json_array_foreach(asked->aliases, i, alias)
                 if (r == 0)
                         r = saying_alias(l, &e.saying, json_bytes(alias), json_string_length(alias));
@@ -72,6 +75,7 @@ int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret
 
 void evidence_deinit(ResolveEvidence *e) {
         saying_deinit(&e->saying);
+        naming_deinit(&e->head);
         free(e->slugs);
         *e = (ResolveEvidence){0};
 }
@@ -152,7 +156,32 @@ bool evidence_mentions(const ResolveEvidence *e, const EvidenceRow *row, bool me
         return false;
 }
 
+static bool evidence_naming_has(const Naming *x, uint32_t term) {
+        for (size_t i = 0; i < x->n_words; i++)
+                if (x->words[i] == term)
+                        return true;
+        for (size_t i = 0; i < x->n_area; i++)
+                if (x->area[i] == term)
+                        return true;
+        return x->lead != LEAD_NONE && x->lead_word == term;
+}
+
+/* Does the row know the noun that the note says has ended? "The dashboard of X is fixed" is not about X (G-66). */
+static bool evidence_row_has_head(const ResolveEvidence *e, const EvidenceRow *row) {
+        for (size_t i = 0; i < e->head.n_words; i++) {
+                bool has = evidence_naming_has(&row->naming, e->head.words[i]);
+
+                for (size_t k = 0; k < row->n_memory && !has; k++)
+                        has = evidence_naming_has(&row->memory[k], e->head.words[i]);
+                if (!has)
+                        return false;
+        }
+        return true;
+}
+
 int evidence_weigh(Lexicon *l, const ResolveEvidence *e, const EvidenceRow *row, ResolveCandidate *ret) {
+        const bool meant = evidence_row_has_head(e, row), called = evidence_has_slug(e, row->id, false),
+                   named = called || evidence_mentions(e, row, true);
         Likeness like;
         int r = likeness(l, &e->saying, &row->naming, row->memory, row->n_memory, &like);
 
@@ -160,10 +189,11 @@ int evidence_weigh(Lexicon *l, const ResolveEvidence *e, const EvidenceRow *row,
                 return r;
         *ret = (ResolveCandidate){
                 .id = row->id,
-                .called = evidence_has_slug(e, row->id, false),
+                .called = called && meant,
                 .exact = e->target && strcmp(e->target, row->id) == 0,
-                .named = evidence_has_slug(e, row->id, false) || evidence_mentions(e, row, true),
-                .mentioned = evidence_has_slug(e, row->id, true) || evidence_mentions(e, row, false),
+                .named = named && meant,
+                .aside = !meant,
+                .mentioned = (named && !meant) || evidence_has_slug(e, row->id, true) || evidence_mentions(e, row, false),
                 .overlap = like.overlap,
                 .alias = like.alias,
                 .reference = like.reference,

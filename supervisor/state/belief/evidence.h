@@ -12,6 +12,7 @@ typedef struct ResolveQuestion {
         Op op;
         const char *target;    /* NULL: the request has no target */
         const char *reference; /* NULL: the note's first clause is used */
+        const char *head;      /* of the request; NULL: any row may be meant */
         const json_t *aliases; /* array of texts, or NULL */
         const char *text;      /* the note */
         size_t n_text;
@@ -22,6 +23,7 @@ ResolveQuestion asked_by(const BeliefRequest *req, const char *text, size_t n_te
 typedef struct ResolveEvidence {
         Saying saying;
         const char *target;      /* borrowed */
+        Naming head;             /* without words: any row may be meant */
         Mention mentions[MENTIONS_MAX];
         size_t n_mentions;
         struct EvidenceSlug {

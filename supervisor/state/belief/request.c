@@ -177,6 +177,11 @@ static int request_read_reference(BeliefRequest *r, const char *name, json_t *v,
         return 0;
 }
 
+static int request_read_head(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
+        r->head = json_bytes(v);
+        return 0;
+}
+
 static int request_read_rationale(BeliefRequest *r, const char *name, json_t *v, Diag *reterr) {
         r->rationale = json_bytes(v);
         return 0;
@@ -267,6 +272,7 @@ static const struct {
         {"target_id", request_read_target, true, false, false},
         {"payload", request_read_payload, false, true, false},
         {"reference_text", request_read_reference, true, false, false},
+        {"head", request_read_head, true, false, false},
         {"candidate_aliases", request_read_aliases, false, false, false},
         {"confidence", request_read_confidence, false, true, true},
         {"rationale", request_read_rationale, true, false, true},

@@ -32,6 +32,7 @@ typedef struct BeliefRequest {
         const char *target;    /* or NULL */
         json_t *payload;       /* an object that fits the bucket's schema for op */
         const char *reference; /* or NULL */
+        const char *head;      /* the noun of the reference; a row without the word is not meant (G-66); or NULL */
         json_t *aliases;       /* array of strings, or NULL */
         double confidence;     /* 0 to 1 */
         const char *rationale; /* or NULL */

@@ -62,7 +62,7 @@ static bool resolve_only_mentions(const ResolveCandidate *c, size_t n) {
         for (size_t i = 0; i < n && candidate_rank(&c[0]) == 0; i++)
                 if (c[i].mentioned)
                         return true;
-        return false;
+        return candidate_rank(&c[0]) == 0 && c[0].aside;
 }
 
 ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, size_t n, const ResolvePolicy *p) {
@@ -102,7 +102,7 @@ ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, si
         }
         if (o.n == 0 || o.best <= 0)
                 return resolve_wait(o, RESOLVE_NO_CANDIDATE);
-        if (c[0].mentioned && candidate_rank(&c[0]) == 0)
+        if ((c[0].mentioned || c[0].aside) && candidate_rank(&c[0]) == 0)
                 return resolve_wait(o, RESOLVE_MENTIONED);
         return resolve_wait(o, o.best + EXACTNESS < tau ? RESOLVE_WEAK : RESOLVE_AMBIGUOUS);
 }

@@ -34,6 +34,7 @@ typedef struct ResolveCandidate {
         bool named; /* the text has the id as a word, or hash or whole title as the meant row (mention.h) */
         bool called;                        /* named by the id */
         bool mentioned;                     /* the text has the hash, or the id, not as the meant row */
+        bool aside;                         /* the note is about a noun that the row does not have */
         double overlap, alias, reference;   /* 0 to 1 */
         double score;                       /* set by resolve_decide() */
 } ResolveCandidate;

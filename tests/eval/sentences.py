@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""Sentences with right answers: which row does the built-in interpreter change, and which ones should it leave alone (G-66)?
+
+usage: sentences.py LETHE TABLE [--json] [--list]
+
+A line of TABLE: a note, a tab, and "KIND OPERATION ROW", or "-" where nothing may change. Each note is promoted in a scope of its own, with the rows
+below open. A wrong commit is a change that is not the right one. --list prints each line that is not answered as the table says.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROWS = (
+    "issue login_bug: login fails with a blank password\nalias: login bug",
+    "issue pandas_import: pandas cannot be imported\nalias: pandas import problem",
+    "issue disk_full: the disk of the build server is full",
+    "issue flaky_tests: the network tests fail now and then",
+    "constraint no_network: tests run without a network",
+    "decision use_postgres: the store is postgres for all services",
+)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            if line.startswith("#") or not line.strip():
+                continue
+            cells = line.rstrip("\n").split("\t")
+            if len(cells) != 2 or not cells[0] or (cells[1] != "-" and len(cells[1].split()) != 3):
+                sys.exit("%s: line %d: a note, a tab, and \"KIND OPERATION ROW\" or \"-\"" % (path, number))
+            yield cells
+
+
+def measure(lethe, sentences):
+    with tempfile.TemporaryDirectory(prefix="lethe-sentences.") as store:
+        env = dict(os.environ, LETHE_STORE=store, LETHE_ANCHOR=os.path.join(store, "anchor"))
+
+        def call(*argv):
+            return subprocess.run([lethe, *argv], env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+        for i, (note, right) in enumerate(sentences):
+            scope = "s%d" % i
+            call("scope", "create", scope)
+            run = call("note", "begin", "--agent", "reader", "--scope", scope).strip()
+            for row in ROWS + (note,):
+                call("note", "add", run, row)
+            said = [json.loads(line) for line in call("promote", run, "--json").splitlines()]
+            made, last = said[:len(ROWS)], said[len(ROWS)]
+            if any(o["outcome"] != "committed" for o in made):
+                sys.exit("a row of this program is not accepted: %s" % made)
+            got = " ".join((last["bucket"], last["operation"], last["id"])) if last["outcome"] == "committed" else "-"
+            yield note, right, got, last
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("lethe")
+    p.add_argument("table")
+    p.add_argument("--json", action="store_true")
+    p.add_argument("--list", action="store_true")
+    a = p.parse_args()
+    n = clear = right_clear = wrong = 0
+    for note, right, got, last in measure(os.path.abspath(a.lethe), read(a.table)):
+        n += 1
+        clear += right != "-"
+        right_clear += right != "-" and got == right
+        wrong += got not in ("-", right)
+        if a.list and got != right:
+            print("%-7s %s\n        wanted %s, got %s %s" % ("WRONG" if got != "-" else "waits", note, right, got, last.get("code", "")))
+    if a.json:
+        print(json.dumps({"version": 1, "sentences": n, "clear": clear, "clear_committed": right_clear, "wrong": wrong}))
+    else:
+        print("%d sentences: %d wrong commits (%.1f %%); %d of %d clear ones committed (%.0f %%)" % (n, wrong, 100 * wrong / max(1, n), right_clear, clear, 100 * right_clear / max(1, clear)))
+
+
+main()
