@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Sentences with right answers: which row does the built-in interpreter change, and which ones should it leave alone (G-66)?
 
-usage: sentences.py LETHE TABLE [--json] [--list]
+usage: sentences.py LETHE TABLE [--json] [--list] [--check]
 
 A line of TABLE: a note, a tab, and "KIND OPERATION ROW", or "-" where nothing may change. Each note is promoted in a scope of its own, with the rows
-below open. A wrong commit is a change that is not the right one. --list prints each line that is not answered as the table says.
+below open. A wrong commit is a change that is not the right one. --list prints each line that is not answered as the table says;
+--check ends with 1 when more than 1 % of the sentences are wrong commits.
 """
 import argparse
 import json
@@ -61,6 +62,7 @@ def main():
     p.add_argument("table")
     p.add_argument("--json", action="store_true")
     p.add_argument("--list", action="store_true")
+    p.add_argument("--check", action="store_true")
     a = p.parse_args()
     n = clear = right_clear = wrong = 0
     for note, right, got, last in measure(os.path.abspath(a.lethe), read(a.table)):
@@ -74,6 +76,7 @@ def main():
         print(json.dumps({"version": 1, "sentences": n, "clear": clear, "clear_committed": right_clear, "wrong": wrong}))
     else:
         print("%d sentences: %d wrong commits (%.1f %%); %d of %d clear ones committed (%.0f %%)" % (n, wrong, 100 * wrong / max(1, n), right_clear, clear, 100 * right_clear / max(1, clear)))
+    return 1 if a.check and (n == 0 or wrong * 100 > n) else 0
 
 
-main()
+sys.exit(main())
