@@ -1,6 +1,6 @@
 // Runs: tests. kill-at N COMMAND [ARG]...: kills the command (SIGKILL) at the entry of its Nth call that may change a file: nothing of the call is done.
-// N 0: kills nothing. Says on standard error "calls K" (how many there were, N 0), or the name and number of the call of the kill; ends as the command
-// does, 137 after the kill. With KILL_AT_DO in the environment: that command of the shell runs before the call, and nothing is killed. All threads are
+// N 0: kills nothing. Says on standard error the name and number of the call, for N 0 of each call, and at last "calls K"; ends as the command does, 137
+// after the kill. With KILL_AT_DO in the environment: that command of the shell runs before the call, and nothing is killed. All threads are
 // traced; the processes that the command makes are not.
 #include <errno.h>
 #include <fcntl.h>
@@ -72,13 +72,13 @@ int main(int argc, char **argv) {
                                 code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
                         continue;
                 }
-                if (sig == (SIGTRAP | 0x80) && (name = change(task)) && ++n == at) {
+                if (sig == (SIGTRAP | 0x80) && (name = change(task)) && (++n == at || at == 0)) {
                         fprintf(stderr, "%s %ld\n", name, n);
-                        if (!meanwhile) {
+                        if (at > 0 && !meanwhile) {
                                 kill(child, SIGKILL);
                                 continue;
                         }
-                        if (system(meanwhile) != 0)
+                        if (at > 0 && system(meanwhile) != 0)
                                 return 2;
                 }
                 /* a new thread begins with a stop; else a signal is the command's own */

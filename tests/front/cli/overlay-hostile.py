@@ -30,9 +30,9 @@ STEP = 1 if os.environ.get("LETHE_KILL_ALL") == "1" else 7
 os.chmod(DIR, 0o755)
 
 
-def layered(text, *options, code=0):
+def layered(text, *options, code=0, **kw):
     before = tree(SRC)
-    r = run(*options, "-v", SRC + ":/src:overlay", "-w", "/src", "--exec", PYTHON, "-c", "import ctypes, errno, os, socket, stat\n" + text)
+    r = run(*options, "-v", SRC + ":/src:overlay", "-w", "/src", "--exec", PYTHON, "-c", "import ctypes, errno, os, socket, stat\n" + text, **kw)
     same(r.code, code, r)
     same(tree(SRC), before, r)
     return r.receipt["region"], r.out.decode().split()
@@ -303,10 +303,10 @@ def what_is_too_much_is_told():  # A-16
 def a_hundred_thousand_paths_and_one_more():  # A-16
     make(SRC, {"f": "1\n"})
     many = "os.mkdir('d')\nfor i in range(%d):\n    os.mkdir('d/%%d' %% i)\n"
-    options = ("--scratch", "1g", "--memory", "1g", "--timeout", "5m", "--cpu-time", "5m")
-    region, _ = layered(many % 100000, *options)
+    options = ("--scratch", "1g", "--memory", "1g", "--timeout", "20m", "--cpu-time", "20m")
+    region, _ = layered(many % 100000, *options, timeout=1500)
     same([e["reason"] for e in log("--type", "layer.dropped") if e["region"] == region], ["more than 100,000 paths are changed"])
-    region, _ = layered(many % 99999, *options)  # the positive control
+    region, _ = layered(many % 99999, *options, timeout=1500)  # the positive control
     same(len(entries(region)), 100000)
     drop(region)
 
@@ -324,9 +324,10 @@ def each_call(files, work, command, holds):
     """holds(code, said) after each apply with the command before its nth call, for calls from the first to the last."""
     make(SRC, files)
     make(OUT, {"f": "theirs\n"})
-    calls = int(meanwhile(0, layered(work)[0], "true")[1].split()[-1])
-    codes = set()
-    for n in [*range(1, calls, STEP), calls]:
+    listed = [line.split(" ") for line in meanwhile(0, layered(work)[0], "true")[1].splitlines()]
+    calls, codes = int(listed[-1][1]), set()
+    names = [int(n) for name, n in listed[:-1] if name in ("renameat2", "unlinkat", "mkdirat", "chmod")]
+    for n in sorted({*range(1, calls, STEP), calls, *names}):
         make(SRC, files)
         region, _ = layered(work)
         code, said = meanwhile(n, region, command)
