@@ -10,25 +10,28 @@
 #include <sys/prctl.h>
 
 /* Receives the channel of a new process, or -1: the supervisor is gone. */
-static int launched_next(void) {
-        char byte;
+static int launched_next(char *ret_kind) {
         int fd;
 
-        return io_receive_fd(LAUNCHED_FD, -1, &byte, 1, &fd) == 1 ? fd : -1;
+        return io_receive_fd(LAUNCHED_FD, -1, ret_kind, 1, &fd) == 1 ? fd : -1;
 }
 
 static pid_t launched_launch(void) {
-        const pid_t self = getpid();
+        pid_t self = getpid();
+        char kind;
         int fd;
 
         signal(SIGCHLD, SIG_IGN); /* children leave no zombie */
-        while ((fd = launched_next()) >= 0) {
+        while ((fd = launched_next(&kind)) >= 0) {
                 if (fork() == 0) {
-                        signal(SIGCHLD, SIG_DFL);
                         if (dup3(fd, LAUNCHED_FD, O_CLOEXEC) < 0)
                                 _exit(2);
-                        close(fd);
-                        return self;
+                        if (kind != LAUNCHED_LAUNCHER) {
+                                close(fd);
+                                signal(SIGCHLD, SIG_DFL);
+                                return self;
+                        }
+                        self = getpid();
                 }
                 close(fd); /* after a failed fork, too: the supervisor sees the end of the channel */
         }

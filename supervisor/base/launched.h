@@ -1,6 +1,6 @@
 /* Runs: lethe-proxy, lethe-layer. The beginning of a process with a channel, descriptor LAUNCHED_FD. The maker is the
  * supervisor, or a launcher: the same program with the argument "launcher", and a fork for each socket from the
- * launcher's own channel. */
+ * launcher's own channel. The byte beside the socket says whether the fork is a process, or another launcher. */
 #pragma once
 
 #include "base/util.h"
@@ -9,6 +9,8 @@
 
 #define LAUNCHED_FD 3
 #define LAUNCHED_ARG "launcher"
+#define LAUNCHED_PROCESS 'p'
+#define LAUNCHED_LAUNCHER 'l'
 
 /* Forgets the environment and every right to more privileges, goes to "/". In a launcher returns in each child alone.
  * Returns the launcher's pid, 0 for a process of the supervisor's, or -1 when main() is to end. */

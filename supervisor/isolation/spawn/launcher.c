@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #define END_MS 1000
@@ -45,8 +46,33 @@ int launcher_start(const char *program, Launcher *ret) {
         return 0;
 }
 
+static int launcher_send(Launcher *l, char kind, int channel) {
+        return l->control < 0 ? -EPIPE : io_send_fds(l->control, &kind, 1, &channel, 1);
+}
+
 int launcher_ask(Launcher *l, int channel) {
-        return l->control < 0 ? -EPIPE : io_send_fds(l->control, "p", 1, &channel, 1);
+        return launcher_send(l, LAUNCHED_PROCESS, channel);
+}
+
+int launcher_start_again(Launcher *l, Launcher *ret) {
+        _cleanup_close_ int theirs = -1;
+        int pair[2], e;
+
+        *ret = LAUNCHER_NULL;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ret->control = pair[0];
+        theirs = pair[1];
+        e = launcher_send(l, LAUNCHED_LAUNCHER, theirs);
+        if (e < 0)
+                closep(&ret->control);
+        return e;
+}
+
+bool launcher_is_there(const Launcher *l) {
+        struct pollfd p = {.fd = l->control};
+
+        return l->control >= 0 && poll(&p, 1, 0) == 0;
 }
 
 void launcher_end(Launcher *l) {

@@ -14,6 +14,9 @@ typedef struct Launcher {
 
 /* Executes the program's launcher. Returns 0 or -errno (-ENOENT: no such program beside lethe). */
 int launcher_start(const char *program, Launcher *ret);
+/* Makes another launcher, which outlives the first; the kernel has the child. Returns 0 or -errno. */
+int launcher_start_again(Launcher *l, Launcher *ret);
+bool launcher_is_there(const Launcher *l);
 /* Hands the far end of a channel to a new process of the program. Returns 0 or -errno. */
 int launcher_ask(Launcher *l, int channel);
 /* Ends the launcher, and each process of the launcher. */

@@ -52,7 +52,8 @@ struct Spawner {
         Binder binder;
         uint8_t seen[SEEN_MAX][VIEW_BYTES];
         size_t next_seen;
-        Launcher launchers[SPAWNER_PROGRAMS]; /* none for a program that is not beside lethe */
+        /* none for a program that is not beside lethe; a spare takes the place of a dead launcher */
+        Launcher launchers[SPAWNER_PROGRAMS], spare_launchers[SPAWNER_PROGRAMS];
         bool making;          /* a thread makes a template */
         bool ending;          /* templates outside of the lists are not yet ended */
         unsigned regions_most; /* of one template */
@@ -160,7 +161,8 @@ static void *spawner_keeper(void *arg) {
         Spawner *s = arg;
 
         for (size_t i = 0; i < SPAWNER_PROGRAMS; i++)
-                launcher_start(spawner_programs[i], &s->launchers[i]);
+                if (launcher_start(spawner_programs[i], &s->launchers[i]) == 0)
+                        launcher_start_again(&s->launchers[i], &s->spare_launchers[i]);
         pthread_mutex_lock(&s->lock);
         while (!s->stop) {
                 if (s->restart != s->restarted) {
@@ -191,8 +193,10 @@ static void *spawner_keeper(void *arg) {
         spawner_end_templates(s, 0, true);
         pthread_mutex_unlock(&s->lock);
         binder_deinit(&s->binder);
-        for (size_t i = 0; i < SPAWNER_PROGRAMS; i++)
+        for (size_t i = 0; i < SPAWNER_PROGRAMS; i++) {
                 launcher_end(&s->launchers[i]);
+                launcher_end(&s->spare_launchers[i]);
+        }
         zygote_end(&s->spare_worker);
         zygote_end(&s->spare_guard);
         zygote_end(&s->worker);
@@ -245,6 +249,8 @@ int spawner_new(Spawner **ret, Diag *reterr) {
                 return e;
         }
         s->regions_most = spawner_regions_most();
+        for (size_t i = 0; i < SPAWNER_PROGRAMS; i++)
+                s->launchers[i] = s->spare_launchers[i] = LAUNCHER_NULL;
         s->kept = spawn_cache_new();
         zygote_init(&s->worker);
         zygote_init(&s->guard);
@@ -270,7 +276,19 @@ int spawner_new(Spawner **ret, Diag *reterr) {
 }
 
 int spawner_launch(Spawner *s, SpawnerProgram program, int channel) {
-        return launcher_ask(&s->launchers[program], channel);
+        _cleanup_unlock_ pthread_mutex_t *held = lock_take(&s->lock);
+        Launcher *l = &s->launchers[program], *spare = &s->spare_launchers[program];
+
+        if (!launcher_is_there(l) && launcher_is_there(spare)) {
+                launcher_end(l);
+                *l = *spare;
+                *spare = LAUNCHER_NULL;
+        }
+        if (launcher_is_there(l) && !launcher_is_there(spare)) {
+                launcher_end(spare);
+                launcher_start_again(l, spare);
+        }
+        return launcher_ask(l, channel);
 }
 
 SpawnCache *spawner_kept(Spawner *s) {

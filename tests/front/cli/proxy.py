@@ -25,7 +25,7 @@ from account import use  # noqa: E402
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, alone, case, check, lethe, log, main, processes_below, python_skill, run, same, start_daemon, stop_daemon, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, alone, ask_daemon, case, check, lethe, log, main, processes_below, python_skill, run, same, state_of, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 os.chmod(DIR, 0o755)
 WWW = os.path.join(DIR, "www")
@@ -200,6 +200,31 @@ def a_proxy_ends_with_its_supervisor():
     wait_for(lambda: not os.path.exists("/proc/%d" % proxy) or open("/proc/%d/stat" % proxy).read().rsplit(")", 1)[1].split()[0] == "Z", "the end of lethe-proxy")
 
 
+def launchers():
+    """Processes of lethe-proxy that live: a launcher whose maker has ended is a child of the test's reaper."""
+    return [pid for pid, name in processes_below(os.getppid()) if name == "lethe-proxy" and state_of(pid) != "Z"]
+
+
+# A-20
+@case
+def a_prepared_region_has_its_own():
+    env = dict(ENV, LETHE_SOCKET=os.path.join(DIR, "pool-socket"), LETHE_POLICY=os.path.join(DIR, "pool-policy.json"))
+    with open(POLICY) as f:
+        policy = dict(json.load(f), pool={"skills": {"*": 2}})
+    with open(env["LETHE_POLICY"], "w") as f:
+        json.dump(policy, f)
+    daemon = start_daemon(env)
+    try:
+        for start in ("cold", "pool", "pool"):
+            r = run("--allow", "web.test:%d" % WEB, "--exec", "/usr/bin/curl", "-sS", HELLO, "http://evil.test/", env=env)
+            check(r.code == 0 and r.out.startswith(b"hello from the server\n"), r)
+            same((r.receipt["network"]["connections"], r.receipt["network"]["denied"]), (1, 1))
+            same(r.receipt["start"], start, r)
+            wait_for(lambda: ask_daemon("status", env["LETHE_SOCKET"])["ready_regions"] > 0, "a region that waits")
+    finally:
+        same(stop_daemon(daemon), 0)
+
+
 # A-20 A-25
 @case
 def through_the_daemon_each_region_has_its_own():
@@ -209,7 +234,13 @@ def through_the_daemon_each_region_has_its_own():
         for _ in range(3):
             r = run("--allow", "web.test:%d" % WEB, "--exec", "/bin/sh", "-c", "curl -sS %s; curl -sS http://evil.test/" % HELLO, env=env)
             check(r.code == 0 and r.out.startswith(b"hello from the server\n") and r.receipt["network"]["denied"] == 1, r)
-        wait_for(lambda: [name for _, name in processes_below(daemon.pid)].count("lethe-proxy") == 1, "the launcher alone")
+        wait_for(lambda: len(launchers()) == 2, "the launcher and its spare alone")
+        for turn in range(2):  # the launcher, then the spare that took its place
+            for pid in launchers()[turn:]:
+                os.kill(pid, signal.SIGKILL)
+                r = run("--allow", "web.test:%d" % WEB, "--exec", "/bin/sh", "-c", "curl -sS %s" % HELLO, env=env)
+                check(r.code == 0 and r.out == b"hello from the server\n", turn, pid, r)
+                wait_for(lambda: len(launchers()) == 2, "a launcher and a spare again")
     finally:
         same(stop_daemon(daemon), 0)
 
