@@ -2,6 +2,7 @@
 #include "region/region-proxy.h"
 
 #include "base/child-registry.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "manifest/net-name.h"
 #include "policy/allow.h"
@@ -262,13 +263,16 @@ void region_proxy_close(RegionProxy *p) {
 }
 
 int region_proxy_finish(RegionProxy *p, Denials *denials) {
+        const uint64_t until = clock_mono_usec() + FINISH_MS * 1000;
         bool denied;
         int r = 0;
 
         while (p->control >= 0 && r == 0) {
                 struct pollfd f = {.fd = p->control, .events = POLLIN};
+                const uint64_t now = clock_mono_usec();
 
-                if (poll(&f, 1, FINISH_MS) <= 0)
+                /* Messages without end hold up no teardown. */
+                if (now >= until || poll(&f, 1, (int)((until - now + 999) / 1000)) <= 0)
                         r = proxy_lost(p);
                 else
                         r = region_proxy_read(p, denials, &denied);

@@ -21,8 +21,8 @@ import time
 from dns import Dns
 
 PROXY = sys.argv[1]
-RULE, NET, END, SUMS = "254sBBHH16s", "BB16s", "IIIHBB16sQQQ254s254s4x", "IIQQQQQQQ"
-OPEN, CLOSE, END_KIND, SUMS_KIND = 1, 2, 3, 4
+RULE, NET, END, SUMS = "254sBBHH16s", "BB16s", "IIIHBB16sQQQ254s254sI", "IIQQQQQQQ"
+OPEN, CLOSE, END_KIND, SUMS_KIND, SOCKETS, PUBLISH = 1, 2, 3, 4, 16, 17
 WHY = ["closed", "time", "unreachable", "unknown_name", "bad_request", "region_ended", "not_allowed", "private_address", "not_tls",
        "other_server_name", "budget"]
 BOUND = 20  # seconds: against hanging only
@@ -120,7 +120,7 @@ class Region:
             raise ValueError(f"no END: {len(packet)} bytes")
         address = socket.inet_ntop(socket.AF_INET6, f[6]) if f[4] else socket.inet_ntop(socket.AF_INET, f[6][:4])
         return {"why": WHY[f[2]], "port": f[3], "address": address if f[5] else None, "up": f[7], "down": f[8], "usec": f[9],
-                "name": f[10].split(b"\0")[0].decode(), "seen": f[11].split(b"\0")[0].decode()}
+                "name": f[10].split(b"\0")[0].decode(), "seen": f[11].split(b"\0")[0].decode(), "published": f[12]}
 
     def close(self):
         """CLOSE; returns the sums, after every END."""
@@ -489,6 +489,84 @@ def test_rebinding(e):
     r.kill()
 
 
+def socket_pair_with(sockets):
+    """What the worker makes for SOCKETS: the end of a pair whose message has the sockets."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    socket.send_fds(ours, [b"s"], [s.fileno() for s in sockets])
+    ours.close()
+    return theirs
+
+
+def another_network(pipe):
+    """A process in a network namespace of its own, with an echo server at 8000: sends 4 TCP sockets."""
+    if ctypes.CDLL(None, use_errno=True).unshare(0x40000000) != 0:  # CLONE_NEWNET
+        os._exit(1)
+    loopback_up()
+    listener = socket.create_server(("127.0.0.1", 8000), backlog=64)
+    sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) for _ in range(4)]
+    socket.send_fds(pipe, [b"s"], [s.fileno() for s in sockets])
+    while True:
+        with listener.accept()[0] as s:
+            echo(s)
+
+
+def test_published(e):
+    """A-7: SOCKETS and PUBLISH. The sockets are of another network than lethe-proxy's own, or lethe-proxy ends."""
+    def publish(r, port=8000):
+        with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+            listener.setblocking(False)
+            socket.send_fds(r.control, [struct.pack("IIHHI", PUBLISH, 16, listener.getsockname()[1], port, 0)], [listener.fileno()])
+            return listener.getsockname()[1]
+
+    def ended(r):
+        r.control.settimeout(BOUND)
+        try:
+            return r.control.recv(4096) == b"" and r.process.wait(BOUND) == 0
+        except ConnectionResetError:
+            return r.process.wait(BOUND) == 0
+
+    tcp, udp, unix = socket.socket(), socket.socket(type=socket.SOCK_DGRAM), socket.socket(socket.AF_UNIX)
+    for name, sockets in (("of the host's network", [tcp]), ("without a message", []), ("of another kind", [udp]), ("of another family", [unix])):
+        r = Region([])
+        with socket_pair_with(sockets) if sockets else socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)[0] as channel:
+            socket.send_fds(r.control, [struct.pack("II", SOCKETS, 8)], [channel.fileno()])
+        case(f"A-7: sockets {name}: lethe-proxy ends", ended(r))
+    r = Region([])
+    try:
+        publish(r)
+        case("A-7: a port without sockets: lethe-proxy ends", ended(r))
+    except BrokenPipeError:
+        case("A-7: a port without sockets: lethe-proxy ends", ended(r))
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        another_network(theirs)
+    theirs.close()
+    _, fds, _, _ = socket.recv_fds(ours, 1, 4)
+    sockets = [socket.socket(fileno=fd) for fd in fds]
+    r = Region([], every=1)
+    with socket_pair_with(sockets) as channel:
+        socket.send_fds(r.control, [struct.pack("II", SOCKETS, 8)], [channel.fileno()])
+    for s in sockets:
+        s.close()
+    port = publish(r)
+    answers = []
+    for i in range(20):  # each socket serves again
+        with socket.create_connection(("127.0.0.1", port), timeout=BOUND) as s:
+            s.sendall(b"%d" % i)
+            s.shutdown(socket.SHUT_WR)
+            answers.append(rest(s))
+    case("A-7: 4 sockets serve 20 connections", answers == [b"%d" % i for i in range(20)], answers)
+    end = r.end()
+    case("A-24: END has the published port and the peer", (end["published"], end["port"], end["name"], end["up"], end["down"]) == (port, 8000, "127.0.0.1", 1, 1), end)
+    sums = r.close()
+    with socket.socket() as s:
+        closed = s.connect_ex(("127.0.0.1", port)) != 0
+    case("A-7: the port is closed when the sums are there", closed and sums["connections"] == 20, sums)
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+
+
 def test_launcher(e):
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     launcher = subprocess.Popen([PROXY, "launcher"], preexec_fn=lambda: os.dup2(theirs.fileno(), 3), close_fds=False)
@@ -519,7 +597,7 @@ def main():
         s.bind(("127.0.0.1", 0))
         closed = s.getsockname()[1]
     tests = [lambda: test_tunnels(e), lambda: test_plain(Server(http)), lambda: test_refused(e, closed), test_tls, test_confined,
-             lambda: test_attacks(e, Server(flood)), lambda: test_budgets(e), lambda: test_launcher(e), lambda: test_rebinding(e)]
+             lambda: test_attacks(e, Server(flood)), lambda: test_budgets(e), lambda: test_launcher(e), lambda: test_published(e), lambda: test_rebinding(e)]
     for t in tests:
         try:
             t()
