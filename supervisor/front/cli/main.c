@@ -38,9 +38,19 @@ static void main_fill_standard_fds(void) {
 }
 
 static int main_no_verb(const char *said) {
+#define OTHER(verb, words) {verb, words},
+        static const char *const others[][2] = {
+#include "cli/other-verbs.def"
+        };
+#undef OTHER
+        const char *words = "'lethe --help' lists the verbs";
+
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+                if (strcmp(said, others[i][0]) == 0)
+                        words = others[i][1];
         fputs("lethe: '", stderr);
         diag_print(stderr, said);
-        fputs("' is not a verb; 'lethe --help' lists the verbs\n", stderr);
+        fprintf(stderr, "' is not a verb; %s\n", words);
         return EXIT_USAGE;
 }
 

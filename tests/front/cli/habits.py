@@ -316,6 +316,19 @@ def a_grace_is_asked_by_manifest_and_bounded_by_policy():  # A-9
         check(r.code == 125 and "must be a time of 10ms to 60s, or none" in r.err, value, r)
 
 
+@case
+def verbs_of_docker_lead_to_ours():  # A-15
+    """Each word that an answer quotes as a command of lethe's is one."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "supervisor", "front", "cli", "other-verbs.def"), encoding="utf-8") as f:
+        rows = re.findall(r'^OTHER\("([a-z]+)", "(.*)"\)$', f.read(), re.M)
+    ours = set(re.findall(r"^  ([a-z]+) ", lethe("--help").out.decode(), re.M))
+    check(len(rows) >= 15 and len(ours) > 30, rows, ours)
+    for verb, words in rows:
+        r = lethe(verb, "x")
+        same((r.code, r.err.decode()), (2, "lethe: '%s' is not a verb; %s\n" % (verb, words)))
+        check(verb not in ours and set(re.findall(r"'lethe ([a-z]+)", words)) <= ours, verb, words)
+
+
 def end():
     same(stop_served(), 0)
 
