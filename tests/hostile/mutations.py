@@ -125,6 +125,8 @@ MUTATIONS = [
     Mutation("TCP connections that nobody accepted count", [("supervisor/isolation/region/region-budget-sockets.c", "*sum += queues_charged(held) + WAITING_TCP_SOCKET;", "*sum += 0;")], "mem-tcp-backlog", "--as user"),
     Mutation("in the host's network a socket of a path is one that the region listens at (A-7)", [("supervisor/isolation/region/region-budget-sockets.c", "                return w.found;", "                return true;")],
              "net-host-unix-mounted,net-host-unix-own,net-connect-unix-mounted,net-connect-unix-own"),
+    Mutation("in network host beside files each connect is the supervisor's (A-7)", [("supervisor/isolation/policy/filter.c", "reaches_host = in->host_files || !in->scoped;", "reaches_host = !in->scoped;")],
+             "net-host-unix-mounted,net-host-unix-own"),
     Mutation("in the host's network no abstract name (A-7)", [("supervisor/isolation/region/region-own.c", "if (e == 0 && !*a.sun_path)", "if (0)"), ("supervisor/isolation/region/region-own.c", "if (!n->filter.listed || c->n <= PATH_AT)", "if (1)")],
              "net-host-listen-abstract,net-connect-listen-abstract,net-host-abstract"),
     Mutation("a listen is made on the judged socket (A-7)", [("supervisor/isolation/region/region-own.c", "        region_notify_answer(n, q->id, e == -ETIMEDOUT ? EAGAIN : (int)-e, false);\n        if (e == -EACCES)", "        region_notify_answer(n, q->id, e == -ETIMEDOUT ? EAGAIN : (int)-e, e == 0);\n        if (e == -EACCES)")],

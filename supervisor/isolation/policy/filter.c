@@ -32,7 +32,7 @@ static bool filter_sees_tables(void) {
 }
 
 void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, bool objects_limited,
-                  FilterInput *ret) {
+                  bool scoped, FilterInput *ret) {
         /* Without a network namespace the network and the abstract names are the host's. */
         const bool loopback = tier == TIER_NAMESPACES && g->network == NETWORK_LOOPBACK;
         const bool listed = tier == TIER_NAMESPACES && (g->network == NETWORK_CONNECT || g->network == NETWORK_HOST);
@@ -43,6 +43,7 @@ void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_i
                 .loopback = loopback,
                 .unix_sockets = loopback && g->n_files == 0,
                 .listed = listed,
+                .scoped = scoped,
                 .notify_paths = g->report_paths,
                 .notify_memory = !memory_in_cgroup,
                 .notify_tasks = !tasks_in_cgroup,
@@ -56,14 +57,15 @@ void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_i
 }
 
 unsigned filter_when(const FilterInput *in) {
-        bool addresses = in->loopback || in->network == NETWORK_HOST;
+        bool addresses = in->loopback || in->network == NETWORK_HOST,
+             reaches_host = in->host_files || !in->scoped; /* a name may be that of a socket of the host */
 
         return (in->notify_paths ? 0 : WHEN_NO_PATHS) |
                (in->tier == TIER_NAMESPACES ? WHEN_NAMESPACES : WHEN_LANDLOCK) |
                (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) |
                (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) | (in->unix_sockets ? WHEN_UNIX : 0) |
                (in->loopback ? WHEN_LOOPBACK : 0) |
-               (in->unix_sockets || (in->network == NETWORK_HOST && !in->listed) ? WHEN_CONNECTS : 0) |
+               (in->unix_sockets || (in->network == NETWORK_HOST && !(in->listed && reaches_host)) ? WHEN_CONNECTS : 0) |
                (in->listed ? WHEN_LISTED : 0) | (in->listed || addresses ? WHEN_BINDS : 0) |
                (addresses && !in->listed ? WHEN_LISTENS : 0) |
                (in->network == NETWORK_CONNECT ? WHEN_INET : 0) |

@@ -19,6 +19,7 @@ typedef struct FilterInput {
         /* Unix sockets with a connection, in the host's network namespace: connect, or host. The supervisor makes each
          * listen and connect */
         uint8_t listed;
+        uint8_t scoped;        /* Landlock keeps abstract names of the host from the region (ABI 6) */
         uint8_t notify_paths;  /* calls that name a path are notified */
         uint8_t notify_memory; /* large mmap, mremap and mprotect are notified (no memory cgroup) */
         uint8_t notify_tasks;  /* clone, fork and vfork are notified (no pids cgroup) */
@@ -59,7 +60,7 @@ typedef struct FilterVerdict {
 } FilterVerdict;
 
 void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, bool objects_limited,
-                  FilterInput *ret);
+                  bool scoped, FilterInput *ret);
 
 /* Compiles with libseccomp. *ret is owned. Returns 0 or -errno. */
 int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_n);

@@ -10,6 +10,8 @@
  *               socket's cookie: a number that the kernel gives to a single socket
  *  abstract     in network loopback as given, of the region's own network namespace. In the host's the names are the
  *               host's: no connect, and no listen
+ *               In host without files of the host, and with Landlock's scope for abstract names (ABI 6), no name leads to
+ *               a socket of the host, and the region makes each connect by itself
  *  the rest     loopback and host: as given. Connect: region-connect.h, to a granted address
  *
  * The peer of a socket of which the supervisor made the listen sees the region's user, and process 0 (SO_PEERCRED). */

@@ -288,7 +288,8 @@ static int start_run(Start *t, Diag *reterr) {
                 e = diag(reterr, SPAWN_E_WORKER, "injected");
         if (e != 0)
                 return e;
-        filter_input(r->grant, t->s.tier, r->memory_in_cgroup, r->tasks_in_cgroup, r->probe->objects, &t->s.filter);
+        filter_input(r->grant, t->s.tier, r->memory_in_cgroup, r->tasks_in_cgroup, r->probe->objects,
+                     r->probe->landlock_abi >= 6, &t->s.filter);
         e = spawn_fails() ? -EIO
                           : spawn_cache_filter(spawner_kept(r->spawner), &t->s.filter, r->store_dir, &t->filter,
                                                &t->n_filter);

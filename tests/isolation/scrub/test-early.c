@@ -140,7 +140,7 @@ static void start(Freer *f, const char *way, bool hook, unsigned passes) {
         cr_assert(mkdtemp(f->scratch));
         f->grant = (Grant){.discipline = DISCIPLINE_MULTIPASS, .passes = passes, .budget.memory_bytes = 1ULL << 30};
         cr_assert_eq(region_init(&f->region, &f->grant), 0);
-        filter_input(&f->grant, TIER_NAMESPACES, true, true, true, &f->region.notify.filter);
+        filter_input(&f->grant, TIER_NAMESPACES, true, true, true, true, &f->region.notify.filter);
         filter = filter_file(&f->region.notify.filter);
         cr_assert(pipe2(mirror, O_CLOEXEC) == 0 && pipe2(words, O_CLOEXEC) == 0 && pipe2(go, O_CLOEXEC) == 0);
         f->pid = fork();

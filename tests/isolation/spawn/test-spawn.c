@@ -484,11 +484,16 @@ Test(spawn, tier_landlock_refuses_network_loopback) { // A-7
 Test(spawn, network_host_gives_tcp_udp_and_unix_streams_but_no_other_family) {
         static const TryRow rows[] = {
                 {"inet", 0, NULL}, {"udp", 0, NULL}, {"raw", EACCES, "socket/sockets"}, {"unix", 0, NULL}, {"unix-dgram", EACCES, "socket/sockets"},
-                {"connect", ECONNREFUSED, "connect/network"}, {"listen", ECONNREFUSED, "listen/network"}, {"bind", ENOTSOCK, NULL}, {"unix-pair-dgram", EACCES, "socketpair/sockets"}, {"packet", EACCES, "socket/sockets"}, {"vsock", EACCES, "socket/sockets"},
+                {"listen", ECONNREFUSED, "listen/network"}, {"bind", ENOTSOCK, NULL}, {"unix-pair-dgram", EACCES, "socketpair/sockets"}, {"packet", EACCES, "socket/sockets"}, {"vsock", EACCES, "socket/sockets"},
         };
-        const RunWish w = {.network = NETWORK_HOST};
+        static const TryRow beside_files[] = {{"connect", ECONNREFUSED, "connect/network"}, {"unix", 0, NULL}};
+        FileGrant files[] = {{(char *)"/usr/share", (char *)"/data", false}};
+        RunWish w = {.network = NETWORK_HOST};
 
         check_tries(&w, rows, ARRAY_SIZE(rows));
+        w.files = files;
+        w.n_files = 1;
+        check_tries(&w, beside_files, ARRAY_SIZE(beside_files));
 }
 
 #ifdef __x86_64__
