@@ -400,6 +400,7 @@ static void budget_last_look(RegionBudget *b) {
 }
 
 void region_budget_over(RegionBudget *b, bool killed) {
+        region_cgroup_unthrottle(b->cgroup);
         if (killed) {
                 budget_last_look(b);
                 budget_look_mapped(b); /* may raise the bound */

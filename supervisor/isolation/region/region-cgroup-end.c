@@ -90,11 +90,14 @@ static int group_remove_folder(const char *dir) {
         return 0;
 }
 
+void region_cgroup_unthrottle(const RegionCgroup *c) {
+        if (c->made && c->quota)
+                group_write(c->quota, c->v2 ? "cpu.max" : "cpu.cfs_quota_us", c->v2 ? "max" : "-1");
+}
+
 /* At the limit a write to a page shared since a fork waits for memory. And two seconds after an out-of-memory kill the
  * kernel's reaper frees the victim's pages with all bytes. */
 void region_cgroup_unlimit(const RegionCgroup *c) {
-        if (c->made && c->quota) /* a killed task that stands still cannot die */
-                group_write(c->quota, c->v2 ? "cpu.max" : "cpu.cfs_quota_us", c->v2 ? "max" : "-1");
         if (!c->made || !c->memory)
                 return;
         if (c->v2) {

@@ -106,6 +106,8 @@ typedef enum CgroupFull { CGROUP_NOT_FULL, CGROUP_FULL_OF_FILES, CGROUP_FULL } C
 CgroupFull region_cgroup_full(const RegionCgroup *c, uint64_t limit_bytes);
 /* Calls f with each process in the groups, 0 without a pid here. Returns 0, a negative result of f, or -errno. */
 int region_cgroup_each(const RegionCgroup *c, int (*f)(pid_t pid, void *arg), void *arg);
+/* At the end of the region: a task without its share of processors can neither stop nor die. */
+void region_cgroup_unthrottle(const RegionCgroup *c);
 /* Before the end of the region: lifts the limit, so no write to the region's memory stalls or is killed. */
 void region_cgroup_unlimit(const RegionCgroup *c);
 /* Sends SIGKILL once, without waiting: by cgroup.kill, else to each listed pid. */

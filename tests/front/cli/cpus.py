@@ -76,7 +76,8 @@ def a_throttled_region_ends_whole():  # A-15, I-33
     spin = "for i in $(seq 16); do while :; do :; done & done; wait"
     r = run("--cpus", "0.01", "--timeout", "1s", "--exec", "/bin/sh", "-c", spin)
     same((r.code, r.receipt["outcome"], r.receipt["teardown"]["grade"]), (124, "timed_out", "cleared"), r)
-    same(lethe("audit", "regions").code, 0)
+    r = lethe("audit", "regions")
+    same(r.code, 0, r)
     same(lethe("ps", "--json").out, b"")
     same(cgroups_left(), [])
 
