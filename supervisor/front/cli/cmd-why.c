@@ -158,7 +158,7 @@ static json_t *why_member(const json_t *event, const char *key) {
 
 static json_t *why_story_json(const Story *s, const char *region) {
         static const char *const of_end[] = {"outcome", "exit_code", "signal", "limiting_resource", "limit",
-                                             "used", "lent", "asked", "refused", "cause"};
+                                             "used", "lent", "asked", "refused", "cause", "here"};
         _cleanup_free_ char *rule = why_rule(s);
         _cleanup_json_ json_t *o =
                 json_pack("{s:i, s:s, s:b, s:O?, s:O?, s:s?, s:O?, s:b, s:o, s:O?, s:O?, s:O, s:{s:o, s:o, s:o, s:o}}",
@@ -227,6 +227,9 @@ static void why_print_budget(const Story *s) {
                 printf("%s %s %s%s", sep, numbers[i], text, strcmp(numbers[i], "refused") == 0 ? " times" : "");
                 sep = ",";
         }
+        if (field && (json_text_is(json_object_get(s->ended, "limit_by"), "default") ||
+                      json_text_is(json_object_get(s->ended, "limit_by"), "option")))
+                printf("; --%s allows more", field->option);
         putchar('\n');
         if (field)
                 why_print_allows(s, field);
@@ -298,6 +301,16 @@ static void why_print_end(const Story *s) {
                 cli_print_safe(reason);
         }
         putchar('\n');
+}
+
+static void why_print_here(const Story *s) {
+        const char *here = cli_text(s->ended, "here");
+
+        if (!here)
+                return;
+        printf("  %-10s  --here would give \"", "hint");
+        cli_print_safe(here);
+        printf("\" of the caller's folder\n");
 }
 
 /* Prints the region's proposal for a slot with a rule, and the verdict. */
@@ -396,6 +409,7 @@ static void why_print_story(const Story *s, const char *region) {
         } else {
                 why_print_end(s);
                 why_print_budget(s);
+                why_print_here(s);
         }
         why_print_changes(s, "raised", "raised");
         why_print_changes(s, "reductions", "not given");

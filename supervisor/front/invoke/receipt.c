@@ -63,6 +63,8 @@ json_t *receipt_ending(const Region *r) {
              json_object_set_new(o, "grace", json_pack("{s:o, s:b}", "usec", json_u64(r->asked.usec), "itself",
                                                        r->asked.itself)) < 0))
                 return NULL;
+        if (*r->here && json_object_set_new(o, "here", json_string(r->here)) < 0)
+                return NULL;
         /* A reason may quote a path with arbitrary bytes. */
         if (*r->reason && json_object_set_new(o, "reason", json_string(r->reason)) < 0 &&
             json_object_set_new(o, "reason", json_string(DIAG_QUOTED(r->reason))) < 0)

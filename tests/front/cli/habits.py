@@ -102,6 +102,8 @@ def the_first_command_that_people_type_says_what_is_missing(sh):  # A-12
                        ("--exec sh -c 'cat data/a'", "data/a"), ("--exec perl -e 'exit 3 if !-e $ARGV[0]' script.py", "script.py"), ("../pub scripts/x.sh; lethe run --exec sh script.py", "script.py")]:
         r = sh("cd work && lethe run " + line)
         check(r.code != 0 and hint % name in r.err.splitlines()[-1], line, r)
+        r = sh("lethe why --last")  # A-10
+        check('hint        --here would give "%s" of the caller\'s folder\n' % name in r.out, line, r)
     for line in ("--exec sh -c 'exit 3'", "--exec python3 none.py", "--here --exec sh -c 'cat none; exit 3'", "--exec sh -c 'cat script.py; exit 0'", "--quiet --exec cat script.py", "--exec cat ../data",
                  "--exec cat -- -script.py"):
         r = sh("cd work && lethe run " + line)
@@ -111,6 +113,17 @@ def the_first_command_that_people_type_says_what_is_missing(sh):  # A-12
     make('odd/a"b\x1b[31mc', "text\n", 0o644)
     r = sh("cd odd && lethe run --exec cat *")
     check(r.code == 1 and "--here would give" in r.err and "\x1b" not in r.err.splitlines()[-1], r)
+
+
+def options_of_help(text):
+    """--options at the beginning of a line, alone or behind a letter: "    --name", "-v, --volume list"."""
+    return set(re.findall(r"^\s*(?:-\w,?\s+(?:\|\s*)?)?--([a-z0-9][a-z0-9.-]*)", text, re.M))
+
+
+@case
+def the_help_of_other_tools_is_read():  # A-15
+    same(options_of_help("Options:\n      --add-host list     Add a --fake one\n  -a, --attach list   x\n    --bind SRC DEST   y\n    --caps.drop=all - drop\nusage: x --no\n"),
+         {"add-host", "attach", "bind", "caps.drop"})
 
 
 @case
@@ -125,12 +138,21 @@ def each_option_of_other_tools_has_an_answer():  # A-15
     own = {a or b for a, b in own}
     exact, beginnings = {k: v for k, v in rows if not k.endswith("*")}, [(k[:-1], v) for k, v in rows if k.endswith("*")]
     same(len({k for k, _ in rows}), len(rows))
-    asked = set()
+    asked, of = set(), {}
     with open(os.path.join(here, "other-tools.txt"), encoding="utf-8") as f:
         for line in f:
             if not line.startswith("#"):
+                of[line.split(":", 1)[0]] = line.split(":", 1)[1].split()
                 asked.update(line.split(":", 1)[1].split())
     check(len(asked) > 250, len(asked))
+    for tool, arguments in (("docker", ["run", "--help"]), ("podman", ["run", "--help"]), ("bwrap", ["--help"]), ("firejail", ["--help"]), ("srt", ["--help"])):
+        path = shutil.which(tool, path="/usr/local/bin:/usr/bin:/bin")  # of the version that is here, if any
+        if path:
+            p = subprocess.run([path, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+            said = options_of_help(p.stdout.decode(errors="replace"))
+            check(len(said & set(of[tool])) > len(of[tool]) // 2, tool, sorted(said))  # the help has the form that we read
+            print("# %s: %d options" % (tool, len(said)), flush=True)
+            asked |= said
     answered = set()
     for option in sorted(asked | {k.rstrip("*") + "x" * k.endswith("*") for k, _ in rows}):
         words = exact.get(option) or next((v for k, v in beginnings if option.startswith(k)), None)
