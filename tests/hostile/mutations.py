@@ -185,7 +185,7 @@ MUTATIONS = [
     Mutation("a share of processors that cannot be held is refused (A-15)", [("supervisor/front/invoke/begin.c", "cpus == BUDGET_NONE || r->cgroup.quota)", "cpus == BUDGET_NONE || true)")],
              "the share is held or refused", cases="cpus.py", options="--as user"),
     Mutation("detached regions: removed output is overwritten (A-15)", [("supervisor/front/output/write.c", "r = scratch_wipe(fd, 1, &(ScratchSum){0}, &said);",
-             'r = unlinkat(fd, "1", 0) < 0 || unlinkat(fd, "supervisor", 0) < 0 ? -errno : 0; (void)said;')], "files are the owners alone and rm overwrites", cases="detach.py"),
+             'r = unlinkat(fd, "1", 0) < 0 || unlinkat(fd, "supervisor", 0) < 0 || unlinkat(fd, "ended", 0) < 0 ? -errno : 0; (void)said;')], "files are the owners alone and rm overwrites", cases="detach.py"),
     Mutation("detached regions: output is the owner's alone (A-15)", [("supervisor/front/output/write.c", "O_NOFOLLOW | O_CLOEXEC, 0600);", "O_NOFOLLOW | O_CLOEXEC, 0644);")],
              "files are the owners alone and rm overwrites", cases="detach.py"),
     Mutation("detached regions: the bound of kept output (A-15)", [("supervisor/front/output/write.c", "w->segment - w->oldest >= OUTPUT_SEGMENTS_MAX;", "0;")],
