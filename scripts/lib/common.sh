@@ -35,7 +35,7 @@ packages_for() {
         case $1 in
         build)
                 echo gcc libc6-dev musl-tools meson ninja-build pkgconf python3 scdoc libcriterion-dev \
-                        libjansson-dev libsodium-dev liblmdb-dev libseccomp-dev libcap-dev libyaml-dev libpcre2-dev libstemmer-dev libsystemd-dev libcurl4-openssl-dev libc-ares-dev
+                        libjansson-dev libsodium-dev liblmdb-dev libseccomp-dev libcap-dev libyaml-dev libpcre2-dev libstemmer-dev libsystemd-dev libcurl4-openssl-dev libssl-dev libc-ares-dev
                 ;;
         demo)
                 echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux

@@ -38,7 +38,7 @@ static pid_t launched_launch(void) {
         return -1;
 }
 
-pid_t launched_begin(int argc, char **argv) {
+pid_t launched_begin(int argc, char **argv, bool (*load)(void)) {
         if (argc > 2 || fcntl(LAUNCHED_FD, F_SETFD, FD_CLOEXEC) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
             chdir("/") < 0)
                 return -1;
@@ -46,6 +46,8 @@ pid_t launched_begin(int argc, char **argv) {
         for (char **e = environ; *e; e++)
                 explicit_bzero(*e, strlen(*e));
         clearenv();
+        if (load && !load())
+                return -1;
         if (argc == 2)
                 return strcmp(argv[1], LAUNCHED_ARG) == 0 ? launched_launch() : -1;
         return 0;

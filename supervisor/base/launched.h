@@ -12,9 +12,10 @@
 #define LAUNCHED_PROCESS 'p'
 #define LAUNCHED_LAUNCHER 'l'
 
-/* Forgets the environment and every right to more privileges, goes to "/". In a launcher returns in each child alone.
- * Returns the launcher's pid, 0 for a process of the supervisor's, or -1 when main() is to end. */
-pid_t launched_begin(int argc, char **argv);
+/* Forgets the environment and every right to more privileges, goes to "/", and calls load() (or NULL), once for all
+ * children of a launcher. In a launcher returns in each child alone. Returns the launcher's pid, 0 for a process of the
+ * supervisor's, or -1 when main() is to end. */
+pid_t launched_begin(int argc, char **argv, bool (*load)(void));
 /* The kernel ends the process with the maker. launcher: of launched_begin(). A change of the user takes the tie away,
  * and comes before. False: the maker has ended already. */
 bool launched_tie(pid_t launcher);

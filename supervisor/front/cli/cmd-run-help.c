@@ -38,6 +38,7 @@ const char cmd_run_help[] =
         "  --network MODE        none, loopback or host (default: none)\n"
         "  --allow HOST:PORT     allow connections to the name, through the region's proxy: *.HOST and PORT-PORT, too\n"
         "  -p, --publish [ADDRESS:]HOST-PORT:PORT  the host's TCP port leads to the region's; without ADDRESS at 127.0.0.1\n"
+        "  --route NAME          let the region ask the policy's route NAME, whose secret stays outside the region\n"
         "  --connect HOST:PORT   allow TCP connections to the address\n"
         "  --tier TIER           namespaces or landlock: require exactly the tier\n"
         "  --proc                give the region a /proc of its own processes\n"

@@ -28,7 +28,7 @@ static const struct option options[] = {
         OPTION("name", RUN_POLICY), OPTION("memory", RUN_POLICY), OPTION("timeout", RUN_POLICY),
         OPTION("cpu-time", RUN_POLICY), OPTION("cpus", RUN_POLICY), OPTION("idle", RUN_POLICY), OPTION("grace", RUN_POLICY), OPTION("pids-limit", RUN_POLICY),
         OPTION("nofile", RUN_POLICY), OPTION("file-size", RUN_POLICY), OPTION("scratch", RUN_POLICY),
-        OPTION("output-limit", RUN_POLICY), OPTION("network", RUN_POLICY), OPTION("connect", RUN_POLICY), OPTION("allow", RUN_POLICY),
+        OPTION("output-limit", RUN_POLICY), OPTION("network", RUN_POLICY), OPTION("connect", RUN_POLICY), OPTION("allow", RUN_POLICY), OPTION("route", RUN_POLICY),
         OPTION("publish", 'p'), OPTION("tier", RUN_POLICY), OPTION_FLAG("proc", RUN_POLICY), OPTION_FLAG("terminals", RUN_POLICY), OPTION("discipline", RUN_POLICY), {}};
 
 #define RUN_LETTERS (cli_run_is_map() ? "+:hv:e:w:m:p:itj:" : "+:hv:e:w:m:p:itd")

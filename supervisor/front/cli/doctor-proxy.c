@@ -55,7 +55,7 @@ void doctor_proxy(ProbeReport *r) {
         Diag d = {};
         int listener = doctor_proxy_listen(&at);
 
-        if (listener < 0 || region_proxy_start(&p, NULL, &d) != 0)
+        if (listener < 0 || region_proxy_start(&p, NULL, false, &d) != 0)
                 closep(&listener);
         else if (region_proxy_open(&p, &nothing, listener, -1) == 0)
                 doctor_proxy_ask(&at, answer);

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/fold.h"
+#include "policy/route.h"
+#include "region/region-route.h"
 #include "spawn/cache.h"
 #include "spawn/plan.h"
 
@@ -125,7 +127,12 @@ int begin_publish(Run *run, Diag *d) {
 
 /* lethe-proxy confines itself while the worker does; run_let_go() gives it the region's listener. */
 int begin_proxy(Run *run, Diag *d) {
-        return grant_has_proxy(run->region.grant) ? region_proxy_start(&run->region.proxy, run->options->spawner, d) : 0;
+        const Grant *g = run->region.grant;
+        RegionProxy *p = &run->region.proxy;
+
+        if (!grant_has_proxy(g))
+                return 0;
+        return region_proxy_start(p, run->options->spawner, route_count(g) > 0, d) ?: region_routes_send(p, g, d);
 }
 
 int begin_guard(Run *run, Diag *d) {

@@ -374,21 +374,20 @@ static int record_outcome(Txn *t, const Region *r, const RunObject *x, Dispatch 
         return x->ended(x->userdata, t, ended, usec, dispatch ? dispatch_result(dispatch) : NULL, discards, reterr);
 }
 
-/* The connections through lethe-proxy, the first of them within the bound of an entry. */
-static json_t *record_connections(const RegionProxy *p) {
+/* The connections through lethe-proxy, or the requests to routes, the first of them within the bound of an entry. */
+static json_t *record_connections(const json_t *all, const char *name, uint64_t n_others) {
         _cleanup_json_ json_t *list = json_array();
         size_t n = 2, i;
         json_t *one;
 
-        json_array_foreach(p->ends, i, one) {
+        json_array_foreach(all, i, one) {
                 n += json_dumpb(one, NULL, 0, JSON_COMPACT) + 1;
                 if (n > EVENT_DENIALS_BYTES)
                         break;
                 if (!list || json_array_append(list, one) < 0)
                         return NULL;
         }
-        return json_pack("{s:O, s:o}", "connections", list, "others",
-                         json_u64(json_array_size(p->ends) - json_array_size(list) + p->n_others));
+        return json_pack("{s:O, s:o}", name, list, "others", json_u64(json_array_size(all) - json_array_size(list) + n_others));
 }
 
 int record_end(Store *s, Region *r, Dispatch *dispatch, const RunObject *object, const TeardownEvidence *evidence,
@@ -425,7 +424,9 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const RunObject *object,
                 e = record_add(t, r, "region.denied",
                                json_pack("{s:o?}", "denials", denials_to_json(&r->denials, EVENT_DENIALS_BYTES)));
         if (e == 0 && r->proxy.ends)
-                e = record_add(t, r, "region.connected", record_connections(&r->proxy));
+                e = record_add(t, r, "region.connected", record_connections(r->proxy.ends, "connections", r->proxy.n_others));
+        if (e == 0 && r->proxy.calls)
+                e = record_add(t, r, "region.routed", record_connections(r->proxy.calls, "calls", r->proxy.n_other_calls));
         if (e == 0 && dispatch)
                 e = dispatch_reads_end(dispatch, t);
         if (e == 0)

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "policy/route.h"
+#include "region/region-route.h"
 #include "schema/launch.h"
 #include "spawn/probe.h"
 
@@ -20,15 +22,20 @@ static_assert(GUARD_PROGRAM_FDS == LAUNCH_FD_TREES, "the descriptors of a proces
 static bool status_open_proxy(Run *run) {
         Region *r = &run->region;
         const bool named = r->grant->n_allows > 0;
-        int listener, e;
+        int listener, e = 0;
 
         if (!r->proxy.wanted)
                 return true;
-        listener = named ? spawn_listener(&r->spawned, r->grant, PROXY_PORT) : -1;
-        e = named && listener < 0 ? -ENOTCONN : region_proxy_open(&r->proxy, r->grant, listener, TAKE_FD(r->spawned.sockets));
+        if (route_count(r->grant) > 0) {
+                listener = spawn_listener(&r->spawned, r->grant, PROXY_ROUTE_PORT);
+                e = listener < 0 ? -ENOTCONN : region_routes_listen(&r->proxy, listener);
+        }
+        listener = e == 0 && named ? spawn_listener(&r->spawned, r->grant, PROXY_PORT) : -1;
+        if (e == 0)
+                e = named && listener < 0 ? -ENOTCONN : region_proxy_open(&r->proxy, r->grant, listener, TAKE_FD(r->spawned.sockets));
         if (e < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "lethe-proxy: %s",
-                           named && listener < 0 ? "the region has no listener for it" : strerror(-e));
+                           e == -ENOTCONN ? "the region has no listener for it" : strerror(-e));
         for (size_t i = 0; e == 0 && !run->options->quiet && i < r->proxy.n_publishes; i++)
                 if (r->grant->publishes[i].host_port == 0)
                         log_note("region %s is published at %s", r->id,

@@ -324,11 +324,18 @@ static int secrets_named(SecretsList *l, const SecretsOf *of) {
                 {secrets_socket, a_socket},
                 {getenv("LETHE_SOCKET"), a_socket},
         };
+        const char *name;
+        json_t *source;
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(places); i++)
                 if (places[i].path && *places[i].path)
                         r = secrets_add(l, places[i].path, places[i].hidden, false);
+        if (of->policy)
+                json_object_foreach(of->policy->secrets, name, source) {
+                        if (r == 0 && *json_str(source, "file"))
+                                r = secrets_add(l, json_str(source, "file"), (Hidden){.what = "a secret of the policy"}, false);
+                }
         return r;
 }
 

@@ -16,6 +16,7 @@
 #include "recover/recover.h"
 #include "engine/fold.h"
 #include "ledger/anchor.h"
+#include "policy/secret.h"
 #include "region/region-cgroup-home.h"
 
 #include <errno.h>
@@ -238,6 +239,16 @@ static int main_check_pages(Store *s, Diag *d) {
         return e == -EAGAIN ? 0 : e; /* processes wrote all the time: each checked its own pages */
 }
 
+/* The daemon still executes programs here. A command that fails refuses the regions that need its secret, and no others. */
+static void main_keep_secrets(const Policy *p) {
+        Diag d = {};
+        int e = secret_keep(p, &d);
+
+        if (e != 0)
+                log_warning("%s", *d.text ? d.text : strerror(e < 0 ? -e : EINVAL));
+        secret_no_commands();
+}
+
 static int main_open_store(Server *s, Diag *d) {
         _cleanup_free_ char *said = path_of_store(s->options.store, d), *path = said ? io_absolute(said) : NULL;
         Policy *p = NULL;
@@ -250,6 +261,8 @@ static int main_open_store(Server *s, Diag *d) {
         e = policy_load(s->options.policy, &p, d);
         if (e == 0 && !(s->policy = shared_policy_new(p, 0)))
                 e = -ENOMEM;
+        if (e == 0)
+                main_keep_secrets(s->policy->policy);
         if (e == 0)
                 e = store_open(path, STORE_SUPERVISE, &s->store, d) ?: main_check_pages(s->store, d);
         if (e == 0 && (e = engine_index_renew(s->store, d)) == STORE_E_LOCKED) {

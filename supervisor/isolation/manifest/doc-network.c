@@ -1,6 +1,8 @@
 /* The members of a document about addresses, and about hosts by name (schema/manifest.md, schema/policy.md). */
+#include "base/ascii.h"
 #include "base/size.h"
 #include "manifest/doc.h"
+#include "schema/route.h"
 
 #include <string.h>
 
@@ -119,6 +121,21 @@ void doc_publish_ranges(Doc *d, const Node *v, NetPublishRange **ret, size_t *re
         static const NetRows rows = {NET_ADDRESSES_MOST, sizeof(NetPublishRange), doc_publish_range, NULL};
 
         *ret = doc_net_rows(d, v, &rows, ret_n);
+}
+
+bool route_name_valid(const char *name) {
+        const size_t n = strlen(name);
+
+        for (size_t i = 0; i < n; i++)
+                if (!(name[i] >= 'a' && name[i] <= 'z') && !ascii_digit(name[i]) && (i == 0 || (name[i] != '-' && name[i] != '_')))
+                        return false;
+        return n > 0 && n < PROXY_ROUTE_NAME_MAX;
+}
+
+void doc_route_names(Doc *d, const Node *v, size_t most, char ***ret) {
+        static const NameRule rule = {route_name_valid, PROXY_ROUTE_NAME_MAX, "route-name", ROUTE_NAME_TEXT};
+
+        doc_names(d, v, most, &rule, ret);
 }
 
 void doc_net_budget(Doc *d, const Node *network, ProxyBudget *ret) {

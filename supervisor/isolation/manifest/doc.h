@@ -79,4 +79,8 @@ void doc_publish_ranges(Doc *d, const Node *v, NetPublishRange **ret, size_t *re
 void doc_allows(Doc *d, const Node *v, NetName **ret, size_t *ret_n);
 void doc_ranges(Doc *d, const Node *v, ProxyNet **ret, size_t *ret_n);
 void doc_net_budget(Doc *d, const Node *network, ProxyBudget *ret);
+/* Names of routes: an array of a manifest, or of a policy's network. */
+bool route_name_valid(const char *name);
+#define ROUTE_NAME_TEXT "a name has 1 to 32 of a-z, 0-9, \"-\" and \"_\", a letter or digit first"
+void doc_route_names(Doc *d, const Node *v, size_t most, char ***ret);
 void doc_connects(Doc *d, const Node *v, NetGrant **ret, size_t *ret_n);

@@ -3,6 +3,7 @@
 #include "manifest/manifest-region.h"
 #include "schema/jsonschema.h"
 #include "schema/limits.h"
+#include "schema/route.h"
 
 #include <errno.h>
 #include <string.h>
@@ -29,6 +30,7 @@ void manifest_deinit(Manifest *m) {
         free(m->files);
         net_grants_free(m->connects, m->n_connects);
         net_names_free(m->allows, m->n_allows);
+        strv_free(m->routes);
         strv_free(m->env);
         json_decref(m->sections);
         json_decref(m->session);
@@ -158,18 +160,19 @@ static void manifest_read_files(Doc *d, const Node *v, Manifest *m) {
 
 static void manifest_read_network(Doc *d, const Node *v, Manifest *m) {
         static const NetworkMode modes[] = {NETWORK_NONE, NETWORK_LOOPBACK, NETWORK_LOOPBACK, NETWORK_HOST};
-        const Node *connect = MEMBER(v, "connect"), *allow = MEMBER(v, "allow");
+        const Node *connect = MEMBER(v, "connect"), *allow = MEMBER(v, "allow"), *routes = MEMBER(v, "routes");
         size_t word = 0;
 
         if (json_is_object(v->v)) {
-                if (doc_fields(d, v, WORDS("connect", "allow", "connections", "bytes", "time")) && !connect->v && !allow->v)
-                        doc_fault(d, v, "required", "\"connect\" or \"allow\" is required");
-                if (connect->v && allow->v)
-                        doc_fault(d, v, "network", "\"connect\" and \"allow\" exclude each other; \"allow\" takes addresses, too");
+                if (doc_fields(d, v, WORDS("connect", "allow", "routes", "connections", "bytes", "time")) && !connect->v && !allow->v && !routes->v)
+                        doc_fault(d, v, "required", "\"connect\", \"allow\" or \"routes\" is required");
+                if (connect->v && (allow->v || routes->v))
+                        doc_fault(d, v, "network", "\"connect\" excludes \"allow\" and \"routes\"; \"allow\" takes addresses, too");
                 doc_connects(d, connect, &m->connects, &m->n_connects);
                 doc_allows(d, allow, &m->allows, &m->n_allows);
+                doc_route_names(d, routes, PROXY_ROUTES_MAX, &m->routes);
                 doc_net_budget(d, v, &m->net_budget);
-                m->network = m->n_allows > 0 ? NETWORK_LOOPBACK : m->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
+                m->network = m->n_allows > 0 || m->routes ? NETWORK_LOOPBACK : m->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
         } else if (doc_word(d, v, WORDS("none", "loopback", "private", "host"), &word))
                 m->network = modes[word];
 }

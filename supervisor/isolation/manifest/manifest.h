@@ -71,6 +71,7 @@ typedef struct Manifest {
         NetName *allows;     /* requested hosts by name */
         size_t n_allows;
         ProxyBudget net_budget;
+        char **routes;       /* requested routes, NULL-terminated; NULL: none */
         char **preload;      /* of "warm" */
         json_t *gates;       /* array of {"slot", "schema": JSON Schema}, or NULL */
 } Manifest;

@@ -1,12 +1,13 @@
 #include "policy/allow.h"
 
+#include "policy/route.h"
 #include "schema/limits.h"
 
 #include <errno.h>
 #include <string.h>
 
 bool grant_has_proxy(const Grant *g) {
-        return g->n_allows + g->n_publishes > 0 && g->network == NETWORK_LOOPBACK;
+        return (g->n_allows + g->n_publishes > 0 || route_count(g) > 0) && g->network == NETWORK_LOOPBACK;
 }
 
 static bool allow_covers(const NetName *list, size_t n, const NetName *a) {
@@ -37,13 +38,23 @@ static ProxyBudget allow_budget(const ProxyBudget *a, const ProxyBudget *b) {
                              allow_least(a->usec, b->usec)};
 }
 
-/* The mode and the listener of a grant with hosts. */
-static void allow_settle(Grant *g) {
+void allow_set_listeners(Grant *g) {
+        size_t n = 0;
+
         memset(g->listen, 0, sizeof(g->listen));
-        if (g->n_allows == 0)
+        if (g->n_allows > 0)
+                g->listen[n++] = PROXY_PORT;
+        if (route_count(g) > 0)
+                g->listen[n++] = PROXY_ROUTE_PORT;
+}
+static_assert(LISTEN_MAX >= 2, "hosts by name, and routes");
+
+/* The mode and the listeners of a grant with hosts or routes. */
+static void allow_settle(Grant *g) {
+        allow_set_listeners(g);
+        if (!g->listen[0])
                 return;
         g->network = NETWORK_LOOPBACK;
-        g->listen[0] = PROXY_PORT;
         /* An interpreter that starts ahead would start without the proxy. */
         free(TAKE_PTR(g->interpreter));
 }
@@ -57,6 +68,44 @@ static int allow_merge_request(Merge *m, const Limits *l) {
                         return diag(m->reterr, GRANT_E_REFUSED, "--allow %s: %s/allow does not list it", q->allows[i].text,
                                     WHERE(m, l, "network"));
                 r = merge_add_allow(m->grant, &q->allows[i]);
+        }
+        return r;
+}
+
+/* NULL: the policy allows the route; else the rule that does not. */
+static const char *allow_route_rule(const Merge *m, const Limits *l, const char *name, char out[static 640]) {
+        if (!json_object_get(m->policy->routes, name))
+                snprintf(out, 640, "%s does not name the route", m->policy->path ? WHERE(m, &m->policy->limits, "routes") : "no policy file: only a policy");
+        else if (l->routes_said && !strv_has(l->routes, name))
+                snprintf(out, 640, "%s/routes does not list it", WHERE(m, l, "network"));
+        else
+                return NULL;
+        return out;
+}
+
+static int allow_merge_routes(Merge *m, const Limits *l, const char *rule, bool closed) {
+        Grant *g = m->grant;
+        char field[64], text[640];
+        int r = 0;
+
+        for (char **name = m->request->routes; r == 0 && name && *name; name++) {
+                if (allow_route_rule(m, l, *name, text))
+                        return diag(m->reterr, GRANT_E_REFUSED, "--route %s: %s", *name, text);
+                r = route_grant(g, m->policy, *name);
+        }
+        for (size_t i = 0; r == 0 && m->manifest->routes && m->manifest->routes[i]; i++) {
+                const char *name = m->manifest->routes[i], *why = allow_route_rule(m, l, name, text);
+
+                if (json_object_get(g->routes, name))
+                        continue;
+                if (g->network == NETWORK_HOST || g->n_connects > 0)
+                        why = "routes need network loopback";
+                else if (closed)
+                        why = rule;
+                else if (route_count(g) >= PROXY_ROUTES_MAX)
+                        why = "a region has at most 8 routes";
+                snprintf(field, sizeof(field), "/network/routes/%zu", i);
+                r = why ? merge_reduce(m, field, name, "none", "%s", why) : route_grant(g, m->policy, name);
         }
         return r;
 }
@@ -80,8 +129,9 @@ int allow_merge(Merge *m, const Limits *l, const char *rule, bool closed) {
                 else
                         r = merge_reduce(m, field, a->allows[i].text, "none", "%s", rule);
         }
+        r = r ?: allow_merge_routes(m, l, rule, closed);
         g->net_budget = allow_budget(&a->net_budget, &l->net_budget);
-        if (r == 0 && g->n_allows > 0)
+        if (r == 0 && (g->n_allows > 0 || route_count(g) > 0))
                 r = allow_set_privates(g, l->privates, l->n_privates);
         if (r == 0)
                 allow_settle(g);
@@ -110,12 +160,34 @@ static void allow_attenuate_privates(Grant *g, const Grant *above, const Limits 
         g->n_privates = n;
 }
 
-int allow_attenuate(Grant *g, const Grant *above, const Limits *own) {
-        size_t n = 0;
+static int allow_attenuate_routes(Grant *g, const Grant *above, const Limits *own) {
+        const char *name;
+        json_t *route;
+        void *next;
         int r = 0;
 
-        if (g->n_allows == 0)
-                return 0;
+        json_object_foreach_safe(g->routes, next, name, route) {
+                const bool had = json_object_get(above->routes, name), given = own && strv_has(own->routes, name);
+
+                if (r == 0 && !g->network_closed && (had || given)) {
+                        r = had ? 0 : attenuate_beyond(g, "route %s", name);
+                        continue;
+                }
+                r = r ?: merge_note(g->reductions, "/network/routes", name, "none", g->network_closed ? "command line --network none" : ATTENUATE_RULE);
+                json_object_del(g->routes, name);
+        }
+        return r;
+}
+
+int allow_attenuate(Grant *g, const Grant *above, const Limits *own) {
+        size_t n = 0;
+        int r = allow_attenuate_routes(g, above, own);
+
+        if (g->n_allows == 0) {
+                if (g->listen[0])
+                        allow_set_listeners(g);
+                return r;
+        }
         for (size_t i = 0; i < g->n_allows; i++) {
                 NetName *a = &g->allows[i];
                 const bool had = above->network == NETWORK_HOST || allow_covers(above->allows, above->n_allows, a);
@@ -132,8 +204,7 @@ int allow_attenuate(Grant *g, const Grant *above, const Limits *own) {
         g->n_allows = n;
         allow_attenuate_privates(g, above, own);
         g->net_budget = allow_budget(&g->net_budget, &above->net_budget);
-        memset(g->listen, 0, sizeof(g->listen));
-        g->listen[0] = n > 0 ? PROXY_PORT : 0;
+        allow_set_listeners(g);
         return r;
 }
 
@@ -166,16 +237,19 @@ int allow_set_env(Grant *g) {
                 "HTTP_PROXY=" PROXY_URL, "http_proxy=" PROXY_URL, "HTTPS_PROXY=" PROXY_URL, "https_proxy=" PROXY_URL,
                 "ALL_PROXY=" PROXY_URL, "all_proxy=" PROXY_URL, "NO_PROXY=localhost,127.0.0.1,::1",
                 "no_proxy=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1"};
-        int r = 0;
+        _cleanup_strv_ char **more = NULL;
+        int r = route_environment(g->routes, &more);
 
-        for (size_t i = 0; r == 0 && g->n_allows > 0 && i < ARRAY_SIZE(lines); i++) {
-                const size_t n = (size_t)(strchr(lines[i], '=') + 1 - lines[i]);
+        for (size_t i = 0; r == 0 && g->n_allows > 0 && i < ARRAY_SIZE(lines); i++)
+                r = strv_add(&more, lines[i]);
+        for (size_t i = 0; r == 0 && grant_has_proxy(g) && more && more[i]; i++) {
+                const size_t n = (size_t)(strchr(more[i], '=') + 1 - more[i]);
                 bool has = false;
 
                 for (size_t k = 0; g->env && g->env[k]; k++)
-                        has |= strncmp(g->env[k], lines[i], n) == 0;
+                        has |= strncmp(g->env[k], more[i], n) == 0;
                 if (!has)
-                        r = strv_add(&g->env, lines[i]);
+                        r = strv_add(&g->env, more[i]);
         }
         return r;
 }

@@ -11,7 +11,9 @@ int allow_merge(Merge *m, const Limits *l, const char *rule, bool closed);
 int allow_attenuate(Grant *g, const Grant *above, const Limits *own_or_null);
 int allow_copy(const Grant *g, Grant *to);
 bool allow_same(const Grant *a, const Grant *b);
-/* Adds HTTP_PROXY and similar variables, unless the environment has the variable. Returns 0 or -ENOMEM. */
+/* Adds HTTP_PROXY and similar variables, and variables of routes, unless the environment has the variable. Returns 0 or -ENOMEM. */
 int allow_set_env(Grant *g);
-/* The region has a lethe-proxy: for hosts by name, or for published ports. */
+/* The ports where the supervisor listens in the region's network, by hosts and routes of the grant. */
+void allow_set_listeners(Grant *g);
+/* The region has a lethe-proxy: for hosts by name, routes, or published ports. */
 bool grant_has_proxy(const Grant *g);

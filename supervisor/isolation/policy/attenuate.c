@@ -85,7 +85,7 @@ static int attenuate_network(Grant *g, const Grant *above, const SkillPolicy *ro
         if (asked == NETWORK_HOST && !g->network_closed &&
             (above->network == NETWORK_HOST || (own && own->network_host)))
                 return above->network == NETWORK_HOST ? 0 : attenuate_beyond(g, "network host");
-        if (asked == NETWORK_LOOPBACK && g->n_allows > 0)
+        if (asked == NETWORK_LOOPBACK && g->listen[0])
                 return 0;
         if (asked == NETWORK_LOOPBACK && !g->network_closed && above->network != NETWORK_NONE)
                 return 0;

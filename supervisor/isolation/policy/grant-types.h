@@ -49,6 +49,8 @@ typedef struct Grant {
         NetPublish publishes[PROXY_PUBLISH_MAX]; /* ports of the host that lead into the region */
         size_t n_publishes;
         ProxyBudget net_budget;
+        json_t *routes;       /* name -> route, as of policy_read_routes(); NULL: none */
+        json_t *secrets;      /* name -> source of the secrets of these routes; never recorded, never shown */
         bool network_closed;  /* --network none: regions below have no network either */
         bool proc;            /* mount /proc: own processes, generated files */
         bool terminal;        /* -t: a pseudo terminal of the region's own in place of the three standard streams */

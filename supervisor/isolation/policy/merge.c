@@ -226,9 +226,9 @@ int merge_network(Merge *m) {
 
                 if (merge_has_connect(g->connects, g->n_connects, c))
                         continue;
-                if (m->request->n_allows + m->request->n_publishes > 0) {
+                if (m->request->n_allows + m->request->n_publishes > 0 || m->request->routes) {
                         snprintf(field, sizeof(field), "/network/connect/%zu", i);
-                        r = merge_reduce(m, field, c->text, "none", "--allow, --publish and addresses of \"connect\" exclude each other");
+                        r = merge_reduce(m, field, c->text, "none", "--allow, --route, --publish and addresses of \"connect\" exclude each other");
                 } else if (!none && l->network_said && (l->network_host || merge_has_connect(l->connects, l->n_connects, c)))
                         r = merge_add_connect(g, c);
                 else {
@@ -244,7 +244,7 @@ int merge_network(Merge *m) {
         if (r)
                 return r;
         /* A network of the region's own reaches nothing outside the region: granted, except with --network none. */
-        if (a->network == NETWORK_LOOPBACK && a->n_allows == 0 && g->network == NETWORK_NONE) {
+        if (a->network == NETWORK_LOOPBACK && a->n_allows == 0 && !a->routes && g->network == NETWORK_NONE) {
                 if (none)
                         return merge_reduce(m, "/network", network_words[a->network], "none", "%s", rule);
                 g->network = NETWORK_LOOPBACK;

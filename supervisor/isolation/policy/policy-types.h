@@ -59,6 +59,8 @@ typedef struct Limits {
         NetPublishRange *publishes; /* addresses and ports of the host for published ports of regions */
         size_t n_publishes;
         ProxyBudget net_budget;  /* 0: not given */
+        bool routes_said;        /* the list of routes is complete; without it every route of the policy may be asked for */
+        char **routes;           /* names, NULL-terminated; may be NULL */
         bool files_said;         /* the same for files */
         PolicyFile *files;
         size_t n_files;
@@ -135,6 +137,7 @@ typedef struct Policy {
         size_t n_clients;
         DigestPolicy *digest;    /* n_digest 0: a pass does nothing by itself */
         size_t n_digest;
+        json_t *secrets, *routes; /* as of policy_read_routes() (policy/route.h) */
         SkillPolicy *skills;
         size_t n_skills;
 } Policy;

@@ -6,6 +6,7 @@
 #include "base/path-lookup.h"
 #include "base/watchdog.h"
 #include "policy/bounds.h"
+#include "policy/route.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@ static void policy_limits_deinit(Limits *l) {
         net_names_free(l->allows, l->n_allows);
         free(l->privates);
         free(l->publishes);
+        strv_free(l->routes);
         for (size_t i = 0; i < l->n_files; i++)
                 free(l->files[i].path);
         free(l->files);
@@ -47,6 +49,8 @@ void policy_free(Policy *p) {
                 return;
         free(p->path);
         policy_limits_deinit(&p->limits);
+        json_decref(p->secrets);
+        json_decref(p->routes);
         for (size_t i = 0; i < p->n_skills; i++) {
                 free(p->skills[i].name);
                 free(p->skills[i].digest);
@@ -110,7 +114,7 @@ static SkillPolicy *policy_add_row(Doc *d, Policy *p, const char *name) {
 }
 
 static void policy_read_network(Doc *d, const Node *v, Limits *l) {
-        if (!doc_fields(d, v, WORDS("connect", "host", "allow", "private", "publish", "connections", "bytes", "time")))
+        if (!doc_fields(d, v, WORDS("connect", "host", "allow", "private", "publish", "routes", "connections", "bytes", "time")))
                 return;
         l->network_said = true;
         doc_connects(d, MEMBER(v, "connect"), &l->connects, &l->n_connects);
@@ -119,6 +123,8 @@ static void policy_read_network(Doc *d, const Node *v, Limits *l) {
         doc_ranges(d, MEMBER(v, "private"), &l->privates, &l->n_privates);
         doc_publish_ranges(d, MEMBER(v, "publish"), &l->publishes, &l->n_publishes);
         doc_net_budget(d, v, &l->net_budget);
+        l->routes_said = MEMBER(v, "routes")->v;
+        doc_route_names(d, MEMBER(v, "routes"), POLICY_ROUTES_MAX, &l->routes);
 }
 
 static void policy_read_files(Doc *d, const Node *v, Limits *l) {
@@ -320,7 +326,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
 
         doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions",
                                "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds",
-                               "objects", "layers", "outputs"));
+                               "objects", "layers", "outputs", "secrets", "routes"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         policy_read_limits(d, j, &p->limits);
         doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
@@ -334,6 +340,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         policy_read_keep(d, MEMBER(j, "layers"), "layers", &p->layers);
         policy_read_keep(d, MEMBER(j, "outputs"), "outputs", &p->outputs);
         policy_read_skills(d, MEMBER(j, "skills"), p);
+        policy_read_routes(d, MEMBER(j, "secrets"), MEMBER(j, "routes"), &p->secrets, &p->routes);
 }
 
 static Policy *policy_new(const char *text, size_t n) {

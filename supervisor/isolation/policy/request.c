@@ -2,6 +2,7 @@
 
 #include "base/path-lookup.h"
 #include "base/size.h"
+#include "policy/route.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@ void request_deinit(RunRequest *r) {
         free(r->workdir);
         net_grants_free(r->connects, r->n_connects);
         net_names_free(r->allows, r->n_allows);
+        strv_free(r->routes);
         free(r->entry);
         free(r->inside);
         free(r->name);
@@ -172,6 +174,8 @@ static int request_set_network(RunRequest *r, const char *value, Diag *reterr) {
         if (r->n_publishes > 0 && mode != NETWORK_LOOPBACK)
                 return diag(reterr, REQUEST_E_BAD, "--network %s and --publish exclude each other: --publish has network loopback",
                             DIAG_QUOTED(value));
+        if (r->routes && mode != NETWORK_LOOPBACK)
+                return diag(reterr, REQUEST_E_BAD, "--network and --route exclude each other: --route has network loopback");
         if (mode < 0 || mode == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD,
                             "--network \"%s\": must be none, loopback or host; --allow HOST:PORT allows one host",
@@ -186,7 +190,7 @@ static int request_add_connect(RunRequest *r, const char *value, Diag *reterr) {
         int q;
 
         if (r->network_said && r->network != NETWORK_CONNECT)
-                return diag(reterr, REQUEST_E_BAD, "--connect excludes --network and --allow");
+                return diag(reterr, REQUEST_E_BAD, "--connect excludes --network, --allow and --route");
         if (r->n_connects >= LIST_MAX)
                 return diag(reterr, REQUEST_E_BAD, "--connect: more than %d addresses", LIST_MAX);
         q = net_parse(value, &g, reterr);
@@ -242,6 +246,18 @@ static int request_add_publish(RunRequest *r, const char *value, Diag *reterr) {
         return 0;
 }
 
+static int request_add_route(RunRequest *r, const char *value, Diag *reterr) {
+        if (r->network_said && r->network != NETWORK_LOOPBACK)
+                return diag(reterr, REQUEST_E_BAD, "--route excludes --connect and other networks than loopback");
+        if (!route_name_valid(value))
+                return diag(reterr, REQUEST_E_BAD, "--route \"%s\": must be a name of \"routes\" in the policy file", DIAG_QUOTED(value));
+        if (strv_length(r->routes) >= PROXY_ROUTES_MAX)
+                return diag(reterr, REQUEST_E_BAD, "--route: more than %d routes", PROXY_ROUTES_MAX);
+        r->network = NETWORK_LOOPBACK;
+        r->network_said = true;
+        return strv_has(r->routes, value) ? 0 : strv_add(&r->routes, value);
+}
+
 static int request_set_grace(RunRequest *r, const char *value, Diag *reterr) {
         uint64_t usec = 0;
         const bool none = strcmp(value, "none") == 0;
@@ -287,6 +303,8 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 return request_add_allow(r, value, reterr);
         if (strcmp(option, "publish") == 0)
                 return request_add_publish(r, value, reterr);
+        if (strcmp(option, "route") == 0)
+                return request_add_route(r, value, reterr);
         if (strcmp(option, "entry") == 0)
                 return *value ? request_set_text(&r->entry, value)
                               : diag(reterr, REQUEST_E_BAD,

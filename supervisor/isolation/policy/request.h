@@ -32,6 +32,7 @@ typedef struct RunRequest {
         size_t n_allows;
         NetPublish publishes[PROXY_PUBLISH_MAX]; /* -p, --publish */
         size_t n_publishes;
+        char **routes;       /* --route, NULL-terminated; NULL: none */
         char *entry;         /* --entry */
         char *inside;        /* --exec behind SKILL: the program in place of the skill's entry */
         char *name;          /* --name */
@@ -47,7 +48,7 @@ typedef struct RunRequest {
 } RunRequest;
 
 /* Sets an option by its long name without dashes: memory timeout cpu-time pids-limit nofile file-size scratch
- * output-limit volume env workdir here (MODE:FOLDER) grace network connect allow publish entry exec tier discipline name, and
+ * output-limit volume env workdir here (MODE:FOLDER) grace network connect allow publish route entry exec tier discipline name, and
  * the flags, with value NULL. exec: beside a skill. -v: the source is looked up and resolved now. Returns 0,
  * REQUEST_E_*, -errno. An unknown option is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);

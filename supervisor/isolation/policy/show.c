@@ -2,6 +2,7 @@
 #include "base/hash.h"
 #include "base/size.h"
 #include "policy/grant.h"
+#include "policy/route.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,6 +93,8 @@ static json_t *show_network(const Grant *g) {
         if (o && g->n_allows > 0 && show_allows(g, o) < 0)
                 return NULL;
         if (o && g->n_publishes > 0 && show_publishes(g, o) < 0)
+                return NULL;
+        if (o && route_count(g) > 0 && json_object_set(o, "routes", g->routes) < 0)
                 return NULL;
         return TAKE_PTR(o);
 }
@@ -345,6 +348,26 @@ static int show_add_region(Buf *b, const Grant *g) {
         return r ? r : show_add_list(b, "preload", g->preload);
 }
 
+/* Secrets by their names alone. */
+static int show_add_routes(Buf *b, const Grant *g) {
+        const char *name;
+        json_t *route;
+        int r = 0;
+
+        json_object_foreach(g->routes, name, route) {
+                const char *secret = json_str(route, "secret"), *variable = json_str(route, "variable");
+
+                r = r ?: buf_printf(b, "\n               route http://127.0.0.1:%d/%s -> %s", PROXY_ROUTE_PORT, name, json_str(route, "upstream"));
+                if (r == 0 && *secret)
+                        r = buf_printf(b, ", secret %s in header %s", secret, json_str(route, "header"));
+                if (r == 0 && *variable)
+                        r = buf_printf(b, ", %s", variable);
+                for (size_t i = 0; r == 0 && i < json_array_size(json_object_get(route, "models")); i++)
+                        r = buf_printf(b, "%s%s", i == 0 ? ", models " : " ", json_text(json_array_get(json_object_get(route, "models"), i)));
+        }
+        return r;
+}
+
 static int show_add_grant(Buf *b, const Grant *g) {
         char text[BUDGET_TEXT_MAX];
         int r = buf_printf(b, "%-14s", "skill");
@@ -374,6 +397,7 @@ static int show_add_grant(Buf *b, const Grant *g) {
         for (size_t i = 0; r == 0 && i < g->n_privates; i++)
                 r = buf_printf(b, "%s%s", i == 0 ? "\n               with private addresses " : " ",
                                net_range_format(&g->privates[i], (char[NET_RANGE_TEXT_MAX]){0}));
+        r = r ?: show_add_routes(b, g);
         r = r ?: buf_printf(b, "\n%-14s%s", "files", g->n_files == 0 ? "none\n" : "\n");
         for (size_t i = 0; r == 0 && i < g->n_files; i++)
                 r = buf_printf(b, "  %s %s at %s%s\n",

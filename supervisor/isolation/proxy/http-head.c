@@ -9,11 +9,6 @@
 
 #define CHUNK_LINE_MAX 4096
 
-typedef struct HttpLine {
-        const char *name, *value;
-        size_t n_name, n_value;
-} HttpLine;
-
 static int http_bad(const char **reterr, const char *rule) {
         *reterr = rule;
         return HTTP_E_BAD;
@@ -34,7 +29,7 @@ static bool http_is_text(const char *s, size_t n) {
         return true;
 }
 
-static bool http_is(const char *s, size_t n, const char *word) {
+bool http_is(const char *s, size_t n, const char *word) {
         return n == strlen(word) && strncasecmp(s, word, n) == 0;
 }
 
@@ -104,7 +99,15 @@ static int http_target(const char *bytes, const char *s, size_t n, HttpHead *h, 
         return 0;
 }
 
-static int http_request_line(const char *bytes, size_t n, HttpHead *h, bool *ret_old, const char **reterr) {
+static int http_origin_target(const char *bytes, const char *s, size_t n, HttpHead *h, const char **reterr) {
+        if (h->connect || n < 1 || *s != '/')
+                return http_bad(reterr, "the target must be a path");
+        h->path = (size_t)(s - bytes);
+        h->n_path = n;
+        return 0;
+}
+
+static int http_request_line(const char *bytes, size_t n, bool origin, HttpHead *h, bool *ret_old, const char **reterr) {
         const char *first = memchr(bytes, ' ', n), *last = memrchr(bytes, ' ', n);
 
         if (!first || first == last || !http_is_token(bytes, (size_t)(first - bytes)))
@@ -114,7 +117,7 @@ static int http_request_line(const char *bytes, size_t n, HttpHead *h, bool *ret
         if (!*ret_old && !http_is(last + 1, n - (size_t)(last + 1 - bytes), "HTTP/1.1"))
                 return http_bad(reterr, "the version must be HTTP/1.1 or HTTP/1.0");
         h->connect = h->n_method == 7 && memcmp(bytes, "CONNECT", 7) == 0;
-        return http_target(bytes, first + 1, (size_t)(last - first - 1), h, reterr);
+        return (origin ? http_origin_target : http_target)(bytes, first + 1, (size_t)(last - first - 1), h, reterr);
 }
 
 static int http_header(const char *line, size_t n, HttpLine *ret, const char **reterr) {
@@ -175,7 +178,7 @@ static const char *http_element(const HttpLine *l, size_t *at, size_t *ret_n) {
 }
 
 typedef struct HttpSeen {
-        bool host, length, coding, old;
+        bool host, length, coding, old, origin;
         size_t n;
 } HttpSeen;
 
@@ -187,8 +190,8 @@ static int http_judge(const HttpLine *l, HttpHead *h, HttpSeen *seen, const char
                 if (seen->host)
                         return http_bad(reterr, "two Host headers");
                 seen->host = true;
-                if (http_authority(l->value, l->n_value, h->connect ? h->port : 80, &host, &port) < 0 ||
-                    strcmp(host.name, h->host.name) != 0 || port != h->port)
+                if (!seen->origin && (http_authority(l->value, l->n_value, h->connect ? h->port : 80, &host, &port) < 0 ||
+                    strcmp(host.name, h->host.name) != 0 || port != h->port))
                         return http_bad(reterr, "Host is not the target's host and port");
         } else if (http_is(l->name, l->n_name, "content-length")) {
                 if (seen->length || seen->coding)
@@ -212,13 +215,13 @@ static int http_judge(const HttpLine *l, HttpHead *h, HttpSeen *seen, const char
         return 0;
 }
 
-int http_head_parse(const char *bytes, size_t n, HttpHead *ret, const char **reterr) {
+static int http_parse(const char *bytes, size_t n, bool origin, HttpHead *ret, const char **reterr) {
         const size_t n_seen = MIN(n, (size_t)HTTP_HEAD_MAX);
         HttpHead h = {};
-        HttpSeen seen = {};
+        HttpSeen seen = {.origin = origin};
         const char *line;
         size_t at = 0, n_line;
-        int r = http_line(bytes, n_seen, &at, &line, &n_line, reterr) ?: http_request_line(line, n_line, &h, &seen.old, reterr);
+        int r = http_line(bytes, n_seen, &at, &line, &n_line, reterr) ?: http_request_line(line, n_line, origin, &h, &seen.old, reterr);
 
         for (; r == 0; seen.n++) {
                 HttpLine l;
@@ -241,6 +244,14 @@ int http_head_parse(const char *bytes, size_t n, HttpHead *ret, const char **ret
         h.n = at;
         *ret = h;
         return 0;
+}
+
+int http_head_parse(const char *bytes, size_t n, HttpHead *ret, const char **reterr) {
+        return http_parse(bytes, n, false, ret, reterr);
+}
+
+int http_origin_parse(const char *bytes, size_t n, HttpHead *ret, const char **reterr) {
+        return http_parse(bytes, n, true, ret, reterr);
 }
 
 /* Headers between the region and the proxy. */
@@ -269,25 +280,30 @@ static bool http_is_dropped(const HttpLine *l, const char *bytes, const HttpHead
         return false;
 }
 
+bool http_head_next(const char *bytes, const HttpHead *h, size_t *at, HttpLine *ret) {
+        const char *line, *why;
+        size_t n_line;
+
+        if (*at == 0 && http_line(bytes, h->n, at, &line, &n_line, &why) != 0)
+                return false;
+        while (http_line(bytes, h->n, at, &line, &n_line, &why) == 0 && n_line > 0)
+                if (http_header(line, n_line, ret, &why) == 0 && !http_is_dropped(ret, bytes, h))
+                        return true;
+        return false;
+}
+
 int http_head_rewrite(const char *bytes, const HttpHead *h, Buf *ret) {
         const bool v6 = h->host.host == PROXY_HOST_IPV6, slash = h->n_path == 0 || bytes[h->path] != '/';
-        const char *line, *why;
-        size_t at = 0, n_line;
+        HttpLine l;
+        size_t at = 0;
         int r = buf_printf(ret, "%.*s %s%.*s HTTP/1.1\r\nHost: %s%s%s", (int)h->n_method, bytes, slash ? "/" : "",
                            (int)h->n_path, bytes + h->path, v6 ? "[" : "", h->host.name, v6 ? "]" : "");
 
         if (r == 0 && h->port != 80)
                 r = buf_printf(ret, ":%u", h->port);
         r = r ?: buf_add_str(ret, "\r\nConnection: close\r\n");
-        r = r ?: http_line(bytes, h->n, &at, &line, &n_line, &why);
-        while (r == 0 && (r = http_line(bytes, h->n, &at, &line, &n_line, &why)) == 0 && n_line > 0) {
-                HttpLine l;
-
-                r = http_header(line, n_line, &l, &why);
-                if (r == 0 && !http_is_dropped(&l, bytes, h))
-                        r = buf_printf(ret, "%.*s: ", (int)l.n_name, l.name) ?: buf_add(ret, l.value, l.n_value) ?
-                                                                                                                 : buf_add_str(ret, "\r\n");
-        }
+        while (r == 0 && http_head_next(bytes, h, &at, &l))
+                r = buf_printf(ret, "%.*s: ", (int)l.n_name, l.name) ?: buf_add(ret, l.value, l.n_value) ?: buf_add_str(ret, "\r\n");
         return r ?: buf_add_str(ret, "\r\n");
 }
 
@@ -344,13 +360,15 @@ static bool http_chunk_byte(HttpChunks *c, char b) {
         }
 }
 
-size_t http_chunks_feed(HttpChunks *c, const char *bytes, size_t n) {
+size_t http_chunks_decode(HttpChunks *c, const char *bytes, size_t n, Buf *ret) {
         size_t i = 0;
 
         while (i < n && !c->over) {
                 if (c->state == CHUNK_DATA) {
                         const uint64_t some = MIN(c->left, (uint64_t)(n - i));
 
+                        if (ret && buf_add(ret, bytes + i, some) < 0)
+                                return HTTP_CHUNKS_BAD;
                         i += some;
                         c->left -= some;
                         if (c->left == 0)
@@ -359,4 +377,8 @@ size_t http_chunks_feed(HttpChunks *c, const char *bytes, size_t n) {
                         return HTTP_CHUNKS_BAD;
         }
         return i;
+}
+
+size_t http_chunks_feed(HttpChunks *c, const char *bytes, size_t n) {
+        return http_chunks_decode(c, bytes, n, NULL);
 }

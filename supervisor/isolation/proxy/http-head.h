@@ -29,6 +29,17 @@ int http_head_parse(const char *bytes, size_t n, HttpHead *ret, const char **ret
  * meant for the proxy. Returns 0, -ENOMEM. */
 int http_head_rewrite(const char *bytes, const HttpHead *h, Buf *ret);
 
+typedef struct HttpLine {
+        const char *name, *value;
+        size_t n_name, n_value;
+} HttpLine;
+/* As http_head_parse(), for a request to a server: the target is a path, and Host names no proxy's target. host and port
+ * are not set; CONNECT is refused. */
+int http_origin_parse(const char *bytes, size_t n, HttpHead *ret, const char **reterr);
+/* The next header of a parsed head that is not meant for the connection alone; false: no more. *at: 0 at first. */
+bool http_head_next(const char *bytes, const HttpHead *h, size_t *at, HttpLine *ret);
+bool http_is(const char *s, size_t n, const char *word); /* without a difference of small and capital letters */
+
 /* The end of a body in chunks (RFC 9112 7.1), found while the bytes go by. All 0 at the beginning. */
 typedef struct HttpChunks {
         unsigned state;
@@ -39,3 +50,5 @@ typedef struct HttpChunks {
 /* Returns the number of bytes that belong to the body, or HTTP_CHUNKS_BAD. */
 #define HTTP_CHUNKS_BAD SIZE_MAX
 size_t http_chunks_feed(HttpChunks *c, const char *bytes, size_t n);
+/* The same, and adds the data of the chunks to ret. Returns HTTP_CHUNKS_BAD also for data beyond ret's bound. */
+size_t http_chunks_decode(HttpChunks *c, const char *bytes, size_t n, Buf *ret);

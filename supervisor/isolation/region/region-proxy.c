@@ -7,6 +7,7 @@
 #include "manifest/net-name.h"
 #include "policy/allow.h"
 #include "proxy/address.h"
+#include "region/region-route.h"
 #include "spawn/launcher.h"
 
 #include <arpa/inet.h>
@@ -22,7 +23,7 @@
 #define READ_BATCH 64  /* messages in a row: a flood of refusals cannot delay the loop */
 #define FINISH_MS 1000 /* lethe-proxy answers in a moment, or is killed */
 
-int region_proxy_start(RegionProxy *p, Spawner *spawner, Diag *reterr) {
+int region_proxy_start(RegionProxy *p, Spawner *spawner, bool routes, Diag *reterr) {
         _cleanup_close_ int theirs = -1;
         int pair[2], e;
 
@@ -32,16 +33,16 @@ int region_proxy_start(RegionProxy *p, Spawner *spawner, Diag *reterr) {
         p->wanted = true;
         theirs = pair[1];
         e = io_set_nonblock(p->control);
-        if (e == 0 && (!spawner || spawner_launch(spawner, SPAWNER_PROXY, theirs) < 0)) {
-                e = launcher_execute("lethe-proxy", NULL, theirs);
+        if (e == 0 && (!spawner || spawner_launch(spawner, routes ? SPAWNER_ROUTES : SPAWNER_PROXY, theirs) < 0)) {
+                e = launcher_execute(routes ? "lethe-routes" : "lethe-proxy", NULL, theirs);
                 p->pid = MAX(e, 0);
                 e = MIN(e, 0);
         }
         if (e < 0)
                 closep(&p->control);
-        return e < 0 ? diag(reterr, e, "lethe-proxy cannot be started: %s; fix: install it beside lethe-worker, or "
+        return e < 0 ? diag(reterr, e, "%s cannot be started: %s; fix: install it beside lethe-worker, or "
                                        "restart the daemon",
-                            strerror(-e))
+                            routes ? "lethe-routes" : "lethe-proxy", strerror(-e))
                      : 0;
 }
 
@@ -220,6 +221,8 @@ static int proxy_take(RegionProxy *p, Denials *denials, bool *ret_denied) {
                 ProxyHead head;
                 ProxyEnd end;
                 ProxySums sums;
+                ProxyCall call;
+                ProxyRouteSums route_sums;
         } m;
         ssize_t n = TEMP_FAILURE_RETRY(recv(p->control, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC));
 
@@ -233,6 +236,9 @@ static int proxy_take(RegionProxy *p, Denials *denials, bool *ret_denied) {
                 proxy_note(p, &m.end);
                 return 1;
         }
+        if (n >= (ssize_t)sizeof(m.head) && (m.head.kind == PROXY_CALL || m.head.kind == PROXY_ROUTE_SUMS) &&
+            region_route_take(p, &m, n, denials, ret_denied))
+                return 1;
         if (n == (ssize_t)sizeof(m.sums) && m.head.kind == PROXY_SUMS && m.head.size == sizeof(m.sums) &&
             m.sums.up <= JSON_INTEGER_MOST && m.sums.down <= JSON_INTEGER_MOST && m.sums.connections <= JSON_INTEGER_MOST &&
             m.sums.denied <= JSON_INTEGER_MOST && m.sums.failed <= JSON_INTEGER_MOST && m.sums.denied_unsaid <= m.sums.denied) {
@@ -307,9 +313,9 @@ json_t *region_proxy_json(const RegionProxy *p) {
                 return NULL;
         if (!p->summed)
                 return json_pack("{s:b, s:o*}", "lost", 1, "published", published);
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o*}", "connections", json_u64(p->sums.connections), "denied",
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o*, s:o*}", "connections", json_u64(p->sums.connections), "denied",
                          json_u64(p->sums.denied), "failed", json_u64(p->sums.failed), "up_bytes", json_u64(p->sums.up),
-                         "down_bytes", json_u64(p->sums.down), "published", published);
+                         "down_bytes", json_u64(p->sums.down), "published", published, "routes", region_routes_json(p));
 }
 
 void region_proxy_deinit(RegionProxy *p) {
@@ -321,5 +327,7 @@ void region_proxy_deinit(RegionProxy *p) {
                 child_registry_reap(p->pid);
         }
         json_decref(TAKE_PTR(p->ends));
+        json_decref(TAKE_PTR(p->routes));
+        json_decref(TAKE_PTR(p->calls));
         *p = REGION_PROXY_NULL;
 }

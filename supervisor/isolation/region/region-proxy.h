@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "policy/grant.h"
 #include "region/region-denial.h"
-#include "schema/proxy.h"
+#include "schema/route.h"
 #include "spawn/spawner.h"
 
 /* A port of the host that leads into the region. */
@@ -23,13 +23,18 @@ typedef struct RegionProxy {
         ProxySums sums;
         json_t *ends;      /* owned: ended connections, the first of the list; or NULL */
         uint64_t n_others; /* ended connections beyond the list */
+        json_t *routes;    /* owned: names of the routes, as lethe-proxy numbers them; NULL: none (region-route.h) */
+        json_t *calls;     /* owned: ended requests to routes, the first of the list; or NULL */
+        uint64_t n_other_calls;
+        bool route_summed;
+        ProxyRouteSums route_sums;
         RegionPublish publishes[PROXY_PUBLISH_MAX];
         size_t n_publishes;
 } RegionProxy;
 #define REGION_PROXY_NULL ((RegionProxy){.control = -1})
 
-/* Starts lethe-proxy; without a Spawner by exec. Returns 0; -errno, with a message. */
-int region_proxy_start(RegionProxy *p, Spawner *spawner_or_null, Diag *reterr);
+/* Starts lethe-proxy, or lethe-routes; without a Spawner by exec. Returns 0; -errno, with a message. */
+int region_proxy_start(RegionProxy *p, Spawner *spawner_or_null, bool routes, Diag *reterr);
 /* Binds the host's ports of a grant, before the start. Returns 0; -errno, with a message. */
 int region_proxy_bind(RegionProxy *p, const Grant *g, Diag *reterr);
 /* Gives lethe-proxy the region's table, the listeners, and the sockets of STATUS_SOCKETS. listener and sockets are taken
@@ -43,7 +48,7 @@ void region_proxy_close(RegionProxy *p);
 int region_proxy_finish(RegionProxy *p, Denials *denials);
 /* [{"address", "port", "to"}]: the host's ports as bound. New reference, or NULL. */
 json_t *region_proxy_published(const RegionProxy *p);
-/* {"connections", "denied", "failed", "up_bytes", "down_bytes"}, or {"lost": true}, and "published"; NULL: no proxy. New
+/* {"connections", "denied", "failed", "up_bytes", "down_bytes", "routes"?}, or {"lost": true}, and "published"; NULL: no proxy. New
  * reference. */
 json_t *region_proxy_json(const RegionProxy *p);
 void region_proxy_deinit(RegionProxy *p);

@@ -154,7 +154,7 @@ static void spawner_wait(Spawner *s) {
                 eventfd_read(s->wake, &n);
 }
 
-static const char *const spawner_programs[] = {[SPAWNER_PROXY] = "lethe-proxy", [SPAWNER_LAYER] = "lethe-layer"};
+static const char *const spawner_programs[] = {[SPAWNER_PROXY] = "lethe-proxy", [SPAWNER_ROUTES] = "lethe-routes", [SPAWNER_LAYER] = "lethe-layer"};
 
 /* The parent of all zygotes: this thread lives as long as the Spawner, and does no other work. */
 static void *spawner_keeper(void *arg) {

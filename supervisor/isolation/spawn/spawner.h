@@ -35,9 +35,10 @@ struct SpawnCache;
 struct SpawnCache *spawner_kept(Spawner *s_or_null);
 typedef enum SpawnerProgram {
         SPAWNER_PROXY, /* lethe-proxy (schema/proxy.h) */
+        SPAWNER_ROUTES, /* lethe-routes (schema/route.h) */
         SPAWNER_LAYER, /* lethe-layer (schema/layer.h) */
 } SpawnerProgram;
-#define SPAWNER_PROGRAMS 2
+#define SPAWNER_PROGRAMS 3
 /* Hands the far end of a channel to a new process of the program. Returns 0 or -errno. */
 int spawner_launch(Spawner *s, SpawnerProgram program, int channel);
 /* Called when no region of the Spawner lives. NULL: no effect. */

@@ -83,7 +83,7 @@ static void layer_serve(void) {
 }
 
 int main(int argc, char **argv) {
-        const pid_t launcher = launched_begin(argc, argv);
+        const pid_t launcher = launched_begin(argc, argv, NULL);
 
         if (launcher >= 0 && launched_tie(launcher) && confine_begin())
                 layer_serve();

@@ -16,6 +16,8 @@
 #define TLS_PORT 443
 #define ACCEPT_TURN 16
 
+static void conn_looked_up(NameLookup *l);
+
 static ProxyConn *conn_new(int fd) {
         ProxyConn *c = calloc(1, sizeof(*c));
 
@@ -25,6 +27,7 @@ static ProxyConn *conn_new(int fd) {
         }
         c->client = (ConnSide){.conn = c, .fd = fd};
         c->server = (ConnSide){.conn = c, .fd = -1};
+        c->found.done = conn_looked_up;
         c->out.max = c->head.max = HTTP_HEAD_MAX * 2;
         c->began = clock_mono_usec();
         c->deadline = c->began + REQUEST_USEC;
@@ -77,7 +80,7 @@ void conn_sweep(void) {
 static void conn_close(ProxyConn *c, bool reset) {
         if (reset && c->client.fd >= 0)
                 setsockopt(c->client.fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
-        lookup_leave(c);
+        lookup_leave(&c->found);
         side_close(&c->client);
         side_close(&c->server);
         tunnel_close(c);
@@ -138,8 +141,8 @@ static void conn_refuse(ProxyConn *c, ProxyWhy why, const char *rule) {
 
 static void conn_connect(ProxyConn *c) {
         c->state = CONN_CONNECT;
-        while (c->next < c->n_list) {
-                const ProxyAddress *a = &c->list[c->next++];
+        while (c->next < c->found.n) {
+                const ProxyAddress *a = &c->found.list[c->next++];
                 struct sockaddr_storage sa;
                 socklen_t n = address_to_sockaddr(a, c->port, &sa);
 
@@ -158,16 +161,18 @@ static void conn_connect(ProxyConn *c) {
         conn_refuse(c, PROXY_WHY_UNREACHED, NULL);
 }
 
-void conn_looked_up(ProxyConn *c) {
-        if (c->n_list == 0) {
+static void conn_looked_up(NameLookup *l) {
+        ProxyConn *c = (ProxyConn *)((char *)l - offsetof(ProxyConn, found));
+
+        if (c->found.n == 0) {
                 conn_refuse(c, PROXY_WHY_UNKNOWN, NULL);
                 return;
         }
         lookup_own_addresses();
         /* A refused address refuses the name: an answer that mixes public and private addresses is an attack or a
          * mistake, and the part that is used would depend on luck. */
-        for (size_t i = 0; i < c->n_list; i++)
-                if (!address_is_allowed(&c->list[i], &proxy.own, proxy.nets, proxy.n_nets)) {
+        for (size_t i = 0; i < c->found.n; i++)
+                if (!address_is_allowed(&c->found.list[i], &proxy.own, proxy.nets, proxy.n_nets)) {
                         c->next = i + 1;
                         conn_refuse(c, PROXY_WHY_PRIVATE, NULL);
                         return;
@@ -197,15 +202,15 @@ void conn_from_outside(int fd, const char *peer, uint16_t host_port, uint16_t po
                 return;
         }
         proxy.granted++;
-        c->list[0] = (ProxyAddress){.addr = {127, 0, 0, 1}};
-        c->n_list = 1;
+        c->found.list[0] = (ProxyAddress){.addr = {127, 0, 0, 1}};
+        c->found.n = 1;
         conn_connect(c);
 }
 
 /* The request is known: is the region allowed to make it? */
 static void conn_judge(ProxyConn *c) {
         const ProxyRule *rule = net_rule_find(proxy.rules, proxy.n_rules, &c->asked, c->port);
-        ProxyAddress *a = &c->list[0];
+        ProxyAddress *a = &c->found.list[0];
 
         if (!rule) {
                 conn_refuse(c, PROXY_WHY_NOT_ALLOWED, NULL);
@@ -225,13 +230,13 @@ static void conn_judge(ProxyConn *c) {
         if (c->asked.host == PROXY_HOST_NAME) {
                 c->state = CONN_LOOKUP;
                 c->deadline = clock_mono_usec() + LOOKUP_USEC;
-                lookup_ask(c);
+                lookup_ask(&c->found, c->asked.name);
                 return;
         }
         *a = (ProxyAddress){.v6 = c->asked.host == PROXY_HOST_IPV6};
         memcpy(a->addr, c->asked.addr, sizeof(a->addr));
-        c->n_list = 1;
-        conn_looked_up(c);
+        c->found.n = 1;
+        conn_looked_up(&c->found);
 }
 
 static void conn_take_in(ProxyConn *c, size_t n) {
@@ -431,7 +436,7 @@ void conn_tick(uint64_t now) {
                 if (c->state == CONN_CONNECT)
                         conn_connect(c);
                 else if (c->state == CONN_LOOKUP) {
-                        lookup_leave(c);
+                        lookup_leave(&c->found);
                         conn_refuse(c, PROXY_WHY_TIMED, NULL);
                 } else
                         conn_end(c, c->state == CONN_TUNNEL ? PROXY_WHY_BUDGET : PROXY_WHY_TIMED);

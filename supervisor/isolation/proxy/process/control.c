@@ -27,7 +27,7 @@ static void control_open(const uint8_t *packet, size_t n, int listener) {
         proxy.budget = o->budget;
         proxy.every = o->every;
         proxy.opened = true;
-        proxy.listener = listener;
+        proxy.listener = listener; /* none: the region has routes alone */
         if (listener >= 0 && epoll_ctl(proxy.epoll, EPOLL_CTL_ADD, listener, &e) < 0)
                 proxy_die();
         proxy.listening = listener >= 0;
@@ -39,6 +39,7 @@ static _noreturn_ void control_close(void) {
                         conn_end(c, PROXY_WHY_ENDED);
         publish_close();
         tunnel_wipe();
+        routes_close();
         proxy.sums.head = (ProxyHead){PROXY_SUMS, sizeof(proxy.sums)};
         /* ENDs that the supervisor has not read may fill the channel; the supervisor reads now, or is gone. */
         send(proxy.control, &proxy.sums, sizeof(proxy.sums), MSG_NOSIGNAL);
@@ -62,6 +63,10 @@ void control_read(void) {
                 publish_sockets_read(fd);
         else if (head.size == (size_t)n && head.kind == PROXY_PUBLISH && n == sizeof(ProxyPublish) && proxy.opened)
                 publish_read((const void *)packet, fd);
+        else if (head.size == (size_t)n && (head.kind == PROXY_ROUTE || head.kind == PROXY_ROUTES)) {
+                routes_read(packet, (size_t)n, fd);
+                explicit_bzero(packet, sizeof(packet)); /* a secret */
+        }
         else if (head.size == (size_t)n && head.kind == PROXY_CLOSE)
                 control_close();
         else
@@ -70,7 +75,7 @@ void control_read(void) {
 
 void control_tell(const ProxyConn *c) {
         const bool denial = proxy_why_is_denial(c->why);
-        const ProxyAddress *a = c->next > 0 ? &c->list[c->next - 1] : NULL;
+        const ProxyAddress *a = c->next > 0 ? &c->found.list[c->next - 1] : NULL;
         ProxyEnd e = {
                 .head = {PROXY_END, sizeof(e)},
                 .why = c->why,

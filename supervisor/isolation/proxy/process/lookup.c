@@ -1,4 +1,4 @@
-/* Runs: lethe-proxy. Names become addresses. The region is connected to these very addresses: no second look-up can
+/* Runs: lethe-proxy. Names become addresses. A connection goes to these very addresses: no second look-up can
  * give others. */
 #include "base/clock.h"
 #include "proxy/process/state.h"
@@ -15,7 +15,7 @@
 #define OWN_USEC 5000000 /* age of the list of the machine's own addresses */
 
 struct Lookup {
-        ProxyConn *conn; /* NULL: the connection is gone; the place is free when the resolver answers */
+        NameLookup *of; /* NULL: who asked is gone; the place is free when the resolver answers */
 };
 
 static ares_channel lookup_channel;
@@ -40,24 +40,24 @@ bool lookup_start(void) {
                        ARES_SUCCESS;
 }
 
-static void lookup_add(ProxyConn *c, const struct sockaddr *sa) {
+static void lookup_add(NameLookup *c, const struct sockaddr *sa) {
         ProxyAddress a = {.v6 = sa->sa_family == AF_INET6};
 
-        if (c->n_list >= ADDRESSES_MAX || (sa->sa_family != AF_INET && !a.v6))
+        if (c->n >= ADDRESSES_MAX || (sa->sa_family != AF_INET && !a.v6))
                 return;
         if (a.v6)
                 memcpy(a.addr, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, 16);
         else
                 memcpy(a.addr, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
-        for (size_t i = 0; i < c->n_list; i++)
+        for (size_t i = 0; i < c->n; i++)
                 if (c->list[i].v6 == a.v6 && memcmp(c->list[i].addr, a.addr, sizeof(a.addr)) == 0)
                         return;
-        c->list[c->n_list++] = a;
+        c->list[c->n++] = a;
 }
 
 static void lookup_done(void *arg, int status, int timeouts, struct ares_addrinfo *result) {
         Lookup *l = arg;
-        ProxyConn *c = l->conn;
+        NameLookup *c = l->of;
 
         (void)timeouts;
         for (const struct ares_addrinfo_node *n = status == ARES_SUCCESS && c ? result->nodes : NULL; n; n = n->ai_next)
@@ -66,29 +66,30 @@ static void lookup_done(void *arg, int status, int timeouts, struct ares_addrinf
                 ares_freeaddrinfo(result);
         free(l);
         if (c) {
-                c->lookup = NULL;
-                conn_looked_up(c);
+                c->pending = NULL;
+                c->done(c);
         } else
                 proxy.n_busy--;
 }
 
-void lookup_ask(ProxyConn *c) {
+void lookup_ask(NameLookup *c, const char *name) {
         const struct ares_addrinfo_hints hints = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 
-        c->lookup = calloc(1, sizeof(*c->lookup));
-        if (!c->lookup) {
-                conn_looked_up(c);
+        c->n = 0;
+        c->pending = calloc(1, sizeof(*c->pending));
+        if (!c->pending) {
+                c->done(c);
                 return;
         }
-        c->lookup->conn = c;
-        ares_getaddrinfo(lookup_channel, c->asked.name, NULL, &hints, lookup_done, c->lookup); /* may answer at once */
+        c->pending->of = c;
+        ares_getaddrinfo(lookup_channel, name, NULL, &hints, lookup_done, c->pending); /* may answer at once */
 }
 
-void lookup_leave(ProxyConn *c) {
-        if (!c->lookup)
+void lookup_leave(NameLookup *c) {
+        if (!c->pending)
                 return;
-        c->lookup->conn = NULL;
-        c->lookup = NULL;
+        c->pending->of = NULL;
+        c->pending = NULL;
         proxy.n_busy++; /* until the resolver answers */
 }
 

@@ -69,7 +69,7 @@ static void proxy_loop(void) {
         bool waits = false;
 
         for (;;) {
-                const int msec = lookup_tick(proxy.conns || waits ? TICK_MS : -1);
+                const int msec = routes_tick(lookup_tick(proxy.conns || waits ? TICK_MS : -1));
                 const int n = epoll_wait(proxy.epoll, events, EVENTS, msec);
                 uint64_t now;
 
@@ -84,7 +84,11 @@ static void proxy_loop(void) {
                                 control_read();
                         else if (events[i].data.ptr == &proxy.listener)
                                 conn_accept();
-                        else if (!publish_event(events[i].data.ptr)) {
+                        else if (publish_event(events[i].data.ptr))
+                                continue;
+                        else if (tag & ROUTES_TAG)
+                                routes_event(tag, events[i].events);
+                        else {
                                 ConnSide *s = events[i].data.ptr;
 
                                 if (s->fd >= 0)
@@ -98,6 +102,7 @@ static void proxy_loop(void) {
                 }
                 conn_sweep();
                 waits = !publish_sweep();
+                routes_sweep();
         }
 }
 
@@ -107,7 +112,7 @@ static _noreturn_ void proxy_serve(void) {
         prctl(PR_SET_DUMPABLE, 0);
         signal(SIGPIPE, SIG_IGN);
         proxy.epoll = epoll_create1(EPOLL_CLOEXEC);
-        if (proxy.epoll < 0 || epoll_ctl(proxy.epoll, EPOLL_CTL_ADD, proxy.control, &e) < 0 || !lookup_start())
+        if (proxy.epoll < 0 || epoll_ctl(proxy.epoll, EPOLL_CTL_ADD, proxy.control, &e) < 0 || !lookup_start() || !routes_start())
                 proxy_die();
         proxy_limits();
         if (!confine())
@@ -118,7 +123,7 @@ static _noreturn_ void proxy_serve(void) {
 
 /* Resolver options of the user (LOCALDOMAIN, RES_OPTIONS) go with the environment. */
 int main(int argc, char **argv) {
-        proxy.launcher = launched_begin(argc, argv);
+        proxy.launcher = launched_begin(argc, argv, routes_load);
         if (proxy.launcher >= 0)
                 proxy_serve();
         return argc > 2 ? 2 : 0;

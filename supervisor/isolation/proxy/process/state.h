@@ -7,13 +7,14 @@
  *   answer.c    the answers to a region
  *   lookup.c    names become addresses (c-ares)
  *   tunnel.c    bytes of a connection, both ways
- *   publish.c   connections from outside into the region */
+ *   publish.c   connections from outside into the region
+ *   route*.c    routes (schema/route.h), in lethe-routes alone; no-routes.c stands for them in lethe-proxy */
 #pragma once
 
 #include "base/util.h"
 #include "proxy/address.h"
 #include "proxy/http-head.h"
-#include "schema/proxy.h"
+#include "schema/route.h"
 
 #define REQUEST_USEC 30000000 /* for the request, and for the hello */
 #define LOOKUP_USEC 15000000
@@ -55,7 +56,16 @@ typedef struct ConnFlow {
         uint64_t bytes;
 } ConnFlow;
 
+/* A look-up of a name. done() is called once, perhaps before lookup_ask() returns; n 0: no address. */
 typedef struct Lookup Lookup;
+typedef struct NameLookup NameLookup;
+struct NameLookup {
+        Lookup *pending;
+        ProxyAddress list[ADDRESSES_MAX];
+        size_t n;
+        void (*done)(NameLookup *);
+};
+
 struct ProxyConn {
         ConnSide client, server;
         ConnState state;
@@ -73,9 +83,8 @@ struct ProxyConn {
         uint64_t body;
         HttpChunks chunks;
         bool chunked, body_over;
-        ProxyAddress list[ADDRESSES_MAX];
-        size_t n_list, next;
-        Lookup *lookup;
+        NameLookup found;
+        size_t next; /* of found.list */
         ConnFlow up, down; /* client to server, and back */
         bool connected;
         uint16_t published; /* the host's port: the client is outside, and the server in the region; 0: else */
@@ -118,8 +127,8 @@ void control_tell(const ProxyConn *c);
 
 /* lookup.c */
 bool lookup_start(void); /* before confine() */
-void lookup_ask(ProxyConn *c);
-void lookup_leave(ProxyConn *c);
+void lookup_ask(NameLookup *l, const char *name);
+void lookup_leave(NameLookup *l);
 void lookup_event(int fd, uint32_t events);
 /* Steps of time; returns the milliseconds to the next one, at most `most`. */
 int lookup_tick(int most);
@@ -128,7 +137,6 @@ void lookup_own_addresses(void);
 /* connection.c */
 void conn_accept(void);
 void conn_event(ProxyConn *c, ConnSide *s, uint32_t events);
-void conn_looked_up(ProxyConn *c);
 void conn_tick(uint64_t now);
 void conn_end(ProxyConn *c, ProxyWhy why);
 /* Frees ended connections, and listens again. */
@@ -165,3 +173,13 @@ void tunnel_close(ProxyConn *c);
 void tunnel_wipe(void);
 /* Moves bytes without waiting. */
 void tunnel_pump(ProxyConn *c);
+
+/* Routes (schema/route.h). Tags of the epoll set: ROUTES_TAG says which are theirs; pointers of others are multiples of 8. */
+#define ROUTES_TAG 6
+bool routes_load(void);  /* once, before a launcher's forks */
+bool routes_start(void); /* before confine() */
+void routes_read(const uint8_t *packet, size_t n, int fd); /* a ROUTE or ROUTES message; the descriptor is taken over */
+void routes_event(uint64_t tag, uint32_t events);
+int routes_tick(int most); /* as lookup_tick() */
+void routes_sweep(void);   /* as conn_sweep() */
+void routes_close(void);   /* ends every request, tells the sums, and overwrites the secrets */
