@@ -127,6 +127,7 @@ int cmd_doctor(int argc, char **argv) {
         probe_full(&report);
         doctor_budgets(&report);
         doctor_proxy(&report);
+        doctor_routes(&report);
         if (store)
                 runs = doctor_places(&report, o.store, store);
         else

@@ -3,7 +3,6 @@
 #include "region/region-proxy.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -27,16 +26,15 @@ static int doctor_proxy_dial(const struct sockaddr_in *at) {
         return fd;
 }
 
-/* The first bytes of the answer; empty: no answer. */
-static void doctor_proxy_ask(const struct sockaddr_in *at, char ret[static 16]) {
-        static const char request[] = "CONNECT refused.invalid:443 HTTP/1.1\r\nHost: refused.invalid\r\n\r\n";
+void doctor_proxy_ask(const struct sockaddr_in *at, const char *host, char ret[static 16]) {
+        _cleanup_free_ char *request = text_printf("CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", host, host);
         _cleanup_close_ int fd = doctor_proxy_dial(at);
-        ssize_t n = fd >= 0 && send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) > 0 ? recv(fd, ret, 12, 0) : 0;
+        ssize_t n = request && fd >= 0 && send(fd, request, strlen(request), MSG_NOSIGNAL) > 0 ? recv(fd, ret, 12, 0) : 0;
 
         ret[n > 0 ? n : 0] = 0;
 }
 
-static int doctor_proxy_listen(struct sockaddr_in *ret) {
+int doctor_proxy_listen(struct sockaddr_in *ret) {
         socklen_t n = sizeof(*ret);
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -58,7 +56,7 @@ void doctor_proxy(ProbeReport *r) {
         if (listener < 0 || region_proxy_start(&p, NULL, false, &d) != 0)
                 closep(&listener);
         else if (region_proxy_open(&p, &nothing, listener, -1) == 0)
-                doctor_proxy_ask(&at, answer);
+                doctor_proxy_ask(&at, "refused.invalid:443", answer);
         region_proxy_deinit(&p);
         if (strcmp(answer, "HTTP/1.1 403") == 0)
                 probe_add(r, DOCTOR_PROXY_ROW, PROBE_OK, "", "", "lethe-proxy answers");

@@ -4,6 +4,7 @@
 #include "spawn/probe-full.h"
 
 #include <limits.h>
+#include <netinet/in.h>
 
 /* Checks store, anchor, policy and socket, and tells from where each was chosen (A-65). given: the value of --store,
  * or NULL. False: the store cannot be used, or the daemon at the socket does not answer. */
@@ -16,6 +17,12 @@ void doctor_surroundings(ProbeReport *r);
 bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone);
 /* Starts a lethe-proxy, and asks for a refused host. */
 void doctor_proxy(ProbeReport *r);
+/* Each route of the policy: can the secret be read, and the upstream be looked up and connected to? Nothing is sent. */
+void doctor_routes(ProbeReport *r);
+/* A socket that listens on the loopback for a lethe-proxy of doctor's, or -1. */
+int doctor_proxy_listen(struct sockaddr_in *ret);
+/* The first 12 bytes of lethe-proxy's answer to CONNECT HOST:PORT; empty: no answer. */
+void doctor_proxy_ask(const struct sockaddr_in *at, const char *host, char ret[static 16]);
 /* The layers that the store keeps, beside the policy. */
 void doctor_layers(ProbeReport *r, const char *store);
 /* A trial run that writes above a folder (-v SRC:DST:overlay), and runs above the caller's folder and home. */

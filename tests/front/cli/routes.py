@@ -311,8 +311,14 @@ def budgets_are_reserved_and_settled():
 
 
 def holds_secret(pid):
-    """Whether the memory of the process has the secret."""
-    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
+    """Whether the memory of the process has the secret. A process that has ended has nothing."""
+    try:
+        with open("/proc/%d/maps" % pid) as f:
+            maps = f.readlines()
+        mem = open("/proc/%d/mem" % pid, "rb", 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    with mem:
         for line in maps:
             first, last = (int(x, 16) for x in line.split()[0].split("-"))
             if line.split()[1][0] != "r" or "[v" in line:
@@ -337,7 +343,14 @@ def no_process_but_lethe_routes_has_the_secret():
     check(b"****" in p.stdout.readline())
     found = {name for pid, name in [*processes_below(p.pid), (p.pid, "lethe")] if holds_secret(pid)}
     names = [name for _, name in processes_below(p.pid)]
-    argv = b"".join(open("/proc/%d/%s" % (pid, what), "rb").read() for pid, _ in processes_below(p.pid) for what in ("cmdline", "environ"))
+    argv = b""
+    for pid, name in processes_below(p.pid):
+        for what in ("cmdline", "environ"):
+            try:
+                with open("/proc/%d/%s" % (pid, what), "rb") as f:
+                    argv += f.read()
+            except (FileNotFoundError, ProcessLookupError):
+                pass
     p.communicate(b"x\n", timeout=120)
     same((found, SECRET.encode() in argv, names.count("lethe-routes")), ({"lethe-routes"}, False, 1))
 
@@ -357,6 +370,21 @@ def a_proxy_that_dies_is_told():
     check(out.endswith(b"over\n") and b"lethe-proxy ended before the region" in err, out, err)
     with open(path) as f:
         same(json.load(f)["network"], {"lost": True})
+
+
+# A-30
+@case
+def doctor_tries_each_route():
+    policy = written("doctor.json", json.dumps({
+        "version": 1, "network": {"private": ["127.0.0.0/8"]}, "secrets": {"key": {"file": KEY}, "open": {"file": os.path.join(DIR, "open")}},
+        "routes": {"good": route(), "open": route(secret="open"), "gone": route("https://api.test:1"), "private": route("https://private.test"), "noca": route(ca="/absent")}}))
+    API.requests.clear()
+    r = lethe("doctor", "--json", env={"LETHE_POLICY": policy})
+    rows = sorted(x["value"] for x in json.loads(r.out)["checks"] if x["name"] == "route")
+    check(SECRET.encode() not in r.out + r.err and API.requests == [], r)
+    same([x.split(":")[0] for x in rows], ["gone", "good", "noca", "open", "private"])
+    for row, word in zip(rows, ("does not answer", "can be read, and https://api.test", "No such file", "chmod 600", "network.private")):
+        check(word in row, row)
 
 
 # A-30
