@@ -56,7 +56,10 @@ API, CA = server("api", "api.test")
 OLD, OLD_CA = server("old", "api.test", expired=True)
 PLAIN = Upstream()
 URL = "https://api.test:%d/v1" % API.port
-KEY = written("key", SECRET + "\n")
+for _folder in ("keys", "others", "a-folder"):
+    os.mkdir(os.path.join(DIR, _folder))
+    written(_folder + "/beside", "beside\n", 0o644)
+KEY = written("keys/key", SECRET + "\n")
 ENV["ROUTE_TEST_SECRET"] = SECRET
 COMMAND = written("command", "#!/bin/sh\necho not this: %s >&2\necho %s\n" % (SECRET, SECRET), 0o700)
 FAILS = written("fails", "#!/bin/sh\necho %s >&2\nexit 3\n" % SECRET, 0o700)
@@ -80,7 +83,7 @@ ROUTES = {
 POLICY = written("policy.json", json.dumps({
     "version": 1, "network": {"private": ["127.0.0.0/8"], "routes": [r for r in ROUTES if r != "once"]},
     "secrets": {"key": {"file": KEY}, "env": {"env": "ROUTE_TEST_SECRET"}, "command": {"command": [COMMAND]}, "fails": {"command": [FAILS]},
-                "open": {"file": written("open", SECRET, 0o644)}, "short": {"file": written("short", "short\n")}, "pipe": {"file": DIR}, "unset": {"env": "ROUTE_TEST_UNSET"}},
+                "open": {"file": written("open", SECRET, 0o644)}, "short": {"file": written("short", "short\n")}, "pipe": {"file": os.path.join(DIR, "a-folder")}, "unset": {"env": "ROUTE_TEST_UNSET"}},
     "routes": ROUTES}), 0o644)
 ENV["LETHE_POLICY"] = POLICY
 
@@ -390,8 +393,10 @@ def doctor_tries_each_route():
 #
 @case
 def a_secrets_file_is_hidden_in_a_granted_folder():
-    r = run("-v", DIR + ":/there:ro", "--exec", "/bin/cat", "/there/key")
-    check(r.code != 0 and SECRET.encode() not in r.out, r)
+    r = run("-v", DIR + "/others:/there:ro", "--exec", "/bin/cat", "/there/beside")
+    same((r.code, r.out), (0, b"beside\n"), r)
+    r = run("-v", DIR + "/keys:/there:ro", "--exec", "/bin/cat", "/there/beside")
+    check(r.code == 125 and b"is a secret of the policy" in r.err and SECRET.encode() not in r.out + r.err, r)
 
 
 #
