@@ -54,7 +54,7 @@ def first_line(path, head, text):
 
 BUDGET, FILTER, LANDLOCK = "supervisor/isolation/region/region-budget-tick.c", "supervisor/isolation/policy/filter.c", "worker/landlock.c"
 NO_LANDLOCK = first_line(LANDLOCK, "int step_landlock(Worker *w)", "        return 0;")
-NO_NET_NAMESPACE = ("supervisor/isolation/spawn/start.c", "return g->network == NETWORK_LOOPBACK ||", "return 0 &&")
+NO_NET_NAMESPACE = ("supervisor/isolation/policy/grant.h", "return g->network == NETWORK_LOOPBACK ||", "return 0 &&")
 NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & (LAUNCH_NET_HOST | LAUNCH_LOOPBACK)))", "if (0)")
 NO_SIGNAL_SCOPE = (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_ABSTRACT")
 NO_CHANGE_OF_ID = ("worker/identity.c", "if (!(w->spec.flags & LAUNCH_CHANGE_IDS))", "if (1)")
@@ -99,7 +99,7 @@ MUTATIONS = [
     Mutation("filter: nobody throws pages out of the host's cache", [allow("fadvise64")], "cache-drop"),
     Mutation("filter: nobody asks what is in the host's cache", [allow("preadv2", "cachestat")], "cache-ask,cache-ask-stat"),
     Mutation("filter: no hints for writes", [allow("fcntl")], "hint-shared"),
-    Mutation("net namespace where connect and /proc were granted", [("supervisor/isolation/spawn/start.c", "(g->network != NETWORK_HOST && g->proc)",
+    Mutation("net namespace where connect and /proc were granted", [("supervisor/isolation/policy/grant.h", "(g->network != NETWORK_HOST && g->proc)",
              "(g->network == NETWORK_NONE && g->proc)")], "proc-net"),
     Mutation("filter: userfaultfd", [allow("userfaultfd")], "sys-userfaultfd"),
     Mutation("filter: perf_event_open", [allow("perf_event_open")], "sys-perf"),
@@ -217,6 +217,9 @@ MUTATIONS = [
     Mutation("hosts by name: what is no TLS ends (A-22)", [("supervisor/isolation/proxy/process/connection.c",
              "if (c->framed || c->port != TLS_PORT || c->plain) {", "if (1) {")],
              "what is no tls passes only where granted as plain", cases="tls.py"),
+    Mutation("published ports: not those of the region's proxy (A-30)", [("supervisor/isolation/manifest/net-publish.c",
+             "if (p.port == PROXY_PORT || p.port == PROXY_ROUTE_PORT)", "if (0)")],
+             "words for what is refused", cases="publish.py"),
     Mutation("published ports: only loopback without a policy (A-7)", [("supervisor/isolation/policy/publish.c",
              "if (!l->network_said && !net_publish_is_usual(p))", "if (0)")],
              "words for what is refused", cases="publish.py"),

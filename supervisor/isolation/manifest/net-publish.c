@@ -2,6 +2,8 @@
 
 #include "base/size.h"
 #include "manifest/vocabulary.h"
+#include "schema/proxy.h"
+#include "schema/route.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -49,6 +51,8 @@ int net_publish_parse(const char *text, NetPublish *ret, Diag *reterr) {
                 return diag(reterr, TERMS_E_BAD, "\"%s\": the region's port \"%s\" must be from 1 to 65535, a single one; "
                                                  "the form is [ADDRESS:]HOST-PORT:PORT",
                             shown, DIAG_QUOTED_N(port, (size_t)(end - port)));
+        if (p.port == PROXY_PORT || p.port == PROXY_ROUTE_PORT) /* else others would have the region's hosts and secrets */
+                return diag(reterr, TERMS_E_BAD, "\"%s\": port %u of the region belongs to its proxy: another port", shown, p.port);
         if (colon) {
                 const char *before = memrchr(text, ':', (size_t)(colon - text));
 

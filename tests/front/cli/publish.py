@@ -226,6 +226,8 @@ def words_for_what_is_refused():
             (("-p", "%d:80" % port), "--publish 127.0.0.1:%d:80: the host's port cannot be listened at: Address already in use; fix: another port" % port),
             (("-p", "8080:99999"), "\"8080:99999\": the region's port \"99999\" must be from 1 to 65535"),
             (("-p", "99999:80"), "\"99999:80\": the host's port \"99999\" must be from 0 to 65535"),
+            (("-p", "8080:3128"), "port 3128 of the region belongs to its proxy"),  # nobody outside has its hosts and secrets
+            (("-p", "8080:3129"), "port 3129 of the region belongs to its proxy"),
             (("-p", "8080:0"), "the region's port \"0\" must be from 1"),
             (("-p", "8000-8010:80"), "the host's port \"8000-8010\" must be from 0 to 65535, a single one"),
             (("-p", "localhost:8080:80"), "the address \"localhost\" must be numeric"),
