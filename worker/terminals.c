@@ -25,13 +25,13 @@ static int terminals_mount(Worker *w) {
             sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
                 return -errno;
         mount = sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-        return mount < 0 || sys_move_mount(mount, w->root, TERMINALS_DIR + 1) < 0 ? -errno : 0;
+        return mount < 0 || sys_move_mount(mount, w->root, &TERMINALS_DIR[1]) < 0 ? -errno : 0;
 }
 
 /* Tier landlock has the host's devpts, and the region no right to it. */
 static int terminals_open_master(Worker *w) {
         const int flags = O_RDWR | O_NOCTTY | O_CLOEXEC;
-        int unlocked = 0, fd = w->spec.flags & LAUNCH_TERMINALS ? openat(w->root, TERMINALS_DIR "/ptmx" + 1, flags)
+        int unlocked = 0, fd = w->spec.flags & LAUNCH_TERMINALS ? openat(w->root, &(TERMINALS_DIR "/ptmx")[1], flags)
                                                                   : openat(AT_FDCWD, "/dev/ptmx", flags);
 
         if (fd >= 0 && ioctl(fd, TIOCSPTLCK, &unlocked) < 0) {

@@ -6,23 +6,23 @@
 /* Words of doubt. */
 static const char *const all_words[] = {
         "if", "whether", "unless", "until", "when", "once", "not", "cannot", "never", "no", "nothing", "none",
-        "nobody", "neither", "nor", "hardly", "isn't", "aren't", "wasn't", "weren't", "hasn't", "haven't", "won't",
-        "don't", "doesn't", "didn't", "can't", "might", "may", "could", "would", "should", "will", "must", "shall",
-        "all", "every", "everything", "everybody", "both", "each", "some", "few", "half", "most", "many", "any",
-        "several", "various", "how", "what", "which", "who", "why", "where", "i", "we", "you", "he", "she", "they",
-        "anything", "something", "please", "hopefully", "now", "your", "ensure", "verify", "confirm", "sure", "while",
-        "whereas", "because", "since", NULL,
+        "nobody", "neither", "nor", "hardly", "isn't", "aren't", "wasn't", "weren't", "hasn't", "haven't",
+        "won't", "don't", "doesn't", "didn't", "can't", "might", "may", "could", "would", "should", "will",
+        "must", "shall", "all", "every", "everything", "everybody", "both", "each", "some", "few", "half",
+        "most", "many", "any", "several", "various", "how", "what", "which", "who", "why", "where", "i", "we",
+        "you", "he", "she", "they", "anything", "something", "please", "hopefully", "now", "your", "ensure",
+        "verify", "confirm", "sure", "while", "whereas", "because", "since", NULL,
 };
 static const char *const but_words[] = {
-        "but", "except", "however", "only", "isn't", "doesn't", "wasn't", "although", "though", "still", "almost",
-        "nearly", "partly", "partially", "mostly", "half", "nothing", "none", "temporarily", NULL,
+        "but", "except", "however", "only", "isn't", "doesn't", "wasn't", "although", "though", "still",
+        "almost", "nearly", "partly", "partially", "mostly", "half", "nothing", "none", "temporarily", NULL,
 };
 static const char *const hearsay_words[] = {
-        "maybe", "perhaps", "probably", "possibly", "apparently", "allegedly", "reportedly", "supposedly", "seems",
-        "seem", "seemed", "hope", "think", "thinks", "believe", "believes", "guess", "assume", "suppose", "wish",
-        "imagine", "pretend", "according", "reckon", "suspect", "trust", "suggest", "suggests", "claims", "claim", "claimed", "says", "say", "said", "told",
-        "wrote", "asks", "asked", "unclear", "unsure", "example", "instructions", "ignore", "disregard", "e.g", "i.e",
-        NULL,
+        "maybe", "perhaps", "probably", "possibly", "apparently", "allegedly", "reportedly", "supposedly",
+        "seems", "seem", "seemed", "hope", "think", "thinks", "believe", "believes", "guess", "assume",
+        "suppose", "wish", "imagine", "pretend", "according", "reckon", "suspect", "trust", "suggest",
+        "suggests", "claims", "claim", "claimed", "says", "say", "said", "told", "wrote", "asks", "asked",
+        "unclear", "unsure", "example", "instructions", "ignore", "disregard", "e.g", "i.e", NULL,
 };
 /* After the statement these words take the statement back, or make it conditional. */
 static const char *const after_words[] = {
@@ -34,41 +34,44 @@ static const char *const clause_words[] = {
 };
 /* A thing is fixed here, and not where it matters: "in theory", "on branch x", "on my machine". */
 static const char *const partial_words[] = {
-        "theory", "principle", "paper", "branch", "branches", "fork", "draft", "pr", "prs", "pull", "merge", "merged", "merging",
-        "unmerged", "review", "reviewed", "staging", "sandbox", "machine", "laptop", "desktop", "copy", "locally",
-        "local", "upstream", "downstream", "sense", "part", "parts", "some", "less", "mostly", "hope", "hopefully", "pending",
-        "prototype", "beta", "preview", "nightly", "unreleased", "experiment", "experimentally", "tentatively", "provisionally",
-        "soon", "tomorrow", "later", "eventually", "someday", "apart", "besides", "for", "unless", NULL,
+        "theory", "principle", "paper", "branch", "branches", "fork", "draft", "pr", "prs", "pull", "merge",
+        "merged", "merging", "unmerged", "review", "reviewed", "staging", "sandbox", "machine", "laptop",
+        "desktop", "copy", "locally", "local", "upstream", "downstream", "sense", "part", "parts", "some",
+        "less", "mostly", "hope", "hopefully", "pending", "prototype", "beta", "preview", "nightly",
+        "unreleased", "experiment", "experimentally", "tentatively", "provisionally", "soon", "tomorrow",
+        "later", "eventually", "someday", "apart", "besides", "for", "unless", NULL,
 };
 /* In a sentence after the statement. */
 static const char *const back_words[] = {
-        "back", "again", "still", "reappeared", "reappears", "reappear", "returned", "returns", "resurfaced", "recurred",
-        "recurs", "revert", "reverted", "rollback", "rolled", "undone", "undid", "undo", "correction", "sorry", "wrong",
-        "wrongly", "mistake", "mistaken", "reopen", "reopened", "reopening", "fails", "failed", "failing", "broke", "breaks",
-        "broken", "unfortunately", "however", "but", "scratch", "strike", "nevermind", "mind", "ignore", "disregard",
-        "disagrees", "disagree", "disputes", "denies", "contradicts", "false", "premature", "prematurely", "persists",
-        "remains", "reproduced", "reproducible", "worse", "incomplete", "insufficient", NULL,
+        "back", "again", "still", "reappeared", "reappears", "reappear", "returned", "returns", "resurfaced",
+        "recurred", "recurs", "revert", "reverted", "rollback", "rolled", "undone", "undid", "undo",
+        "correction", "sorry", "wrong", "wrongly", "mistake", "mistaken", "reopen", "reopened", "reopening",
+        "fails", "failed", "failing", "broke", "breaks", "broken", "unfortunately", "however", "but",
+        "scratch", "strike", "nevermind", "mind", "ignore", "disregard", "disagrees", "disagree", "disputes",
+        "denies", "contradicts", "false", "premature", "prematurely", "persists", "remains", "reproduced",
+        "reproducible", "worse", "incomplete", "insufficient", NULL,
 };
 static const char *const denial_words[] = {
-        "no", "not", "never", "cannot", "isn't", "wasn't", "aren't", "weren't", "doesn't", "didn't", "don't", "can't",
-        "won't", "hasn't", "haven't", NULL,
+        "no", "not", "never", "cannot", "isn't", "wasn't", "aren't", "weren't", "doesn't", "didn't", "don't",
+        "can't", "won't", "hasn't", "haven't", NULL,
 };
 /* A denial in a later sentence counts when the sentence is about the thing, or about the statement. */
 static const char *const same_words[] = {
-        "it", "this", "that", "these", "they", "fix", "fixed", "bug", "issue", "problem", "change", "patch", "solution", "resolved",
-        "solved", NULL,
+        "it", "this", "that", "these", "they", "fix", "fixed", "bug", "issue", "problem", "change", "patch",
+        "solution", "resolved", "solved", NULL,
 };
 /* Words behind a noun and before what belongs to the noun. */
 static const char *const preposition_words[] = {
-        "of", "for", "in", "about", "to", "with", "on", "at", "from", "by", "that", "which", "when", "where", "while",
-        "because", "after", "before", "during", "into", "via", "without", "under", "over", "between", "against", "through",
-        "as", "behind", "around", "near", "like", "using", "so", "and", "thanks", "since", "if", NULL,
+        "of", "for", "in", "about", "to", "with", "on", "at", "from", "by", "that", "which", "when", "where",
+        "while", "because", "after", "before", "during", "into", "via", "without", "under", "over", "between",
+        "against", "through", "as", "behind", "around", "near", "like", "using", "so", "and", "thanks",
+        "since", "if", NULL,
 };
 /* Nouns that name a trouble whichever row it is. */
 static const char *const trouble_words[] = {
-        "bug", "bugs", "issue", "issues", "problem", "problems", "blocker", "blockers", "error", "errors", "failure",
-        "failures", "fault", "faults", "defect", "defects", "crash", "crashes", "regression", "trouble", "outage", "incident",
-        "one", "ones", "thing", "it", "this", "that", NULL,
+        "bug", "bugs", "issue", "issues", "problem", "problems", "blocker", "blockers", "error", "errors",
+        "failure", "failures", "fault", "faults", "defect", "defects", "crash", "crashes", "regression",
+        "trouble", "outage", "incident", "one", "ones", "thing", "it", "this", "that", NULL,
 };
 static const char *const article_words[] = {
         "the", "a", "an", "this", "that", "these", "those", "our", "my", NULL,
