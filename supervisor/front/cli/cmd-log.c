@@ -137,6 +137,7 @@ static int log_print_region(Txn *t, LogCall *f) {
         _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
         int r = region_events(t, f->region, &w);
 
+        w.beyond_end = true; /* its layer may have been applied */
         if (r == REGION_EVENTS_E_NONE)
                 return diag(&f->d, LOG_E_NO_REGION, "region %s is not in this store's ledger", f->region);
         while (r == 0 && !ferror(stdout)) {
