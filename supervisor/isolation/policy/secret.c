@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define COMMAND_USEC 10000000
 
@@ -92,9 +94,7 @@ static int secret_read_env(const char *name, const char *variable, char *out, si
 }
 
 /* Returns whether the output is whole, within the time. */
-static bool secret_collect(int fd, char *out, size_t room, size_t *ret_n) {
-        const uint64_t end = clock_mono_usec() + COMMAND_USEC;
-
+static bool secret_collect(int fd, uint64_t end, char *out, size_t room, size_t *ret_n) {
         *ret_n = 0;
         for (uint64_t now; (now = clock_mono_usec()) < end;) {
                 struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -112,6 +112,21 @@ static bool secret_collect(int fd, char *out, size_t room, size_t *ret_n) {
                         return false;
         }
         return false;
+}
+
+/* Returns whether the command ended by itself in time; else it is killed. */
+static bool secret_reap(pid_t pid, uint64_t end, bool in_time, int *ret_status) {
+        _cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+
+        for (uint64_t now; in_time && (now = clock_mono_usec()) < end && poll(&p, 1, (int)((end - now) / 1000 + 1)) <= 0;)
+                ;
+        in_time = in_time && fd >= 0 && (p.revents & POLLIN);
+        if (!in_time)
+                kill(-pid, SIGKILL);
+        while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
+                ;
+        return in_time;
 }
 
 static int secret_spawn(char **argv, int out, pid_t *ret) {
@@ -142,6 +157,7 @@ static int secret_run(const char *name, const json_t *command, char *out, size_t
         _cleanup_free_ char **argv = calloc(json_array_size(command) + 1, sizeof(*argv));
         _cleanup_close_ int fd = -1;
         int ends[2], e, status = 0;
+        uint64_t end;
         pid_t pid;
         bool whole;
         size_t n;
@@ -155,12 +171,9 @@ static int secret_run(const char *name, const json_t *command, char *out, size_t
         close(ends[1]);
         if (e != 0)
                 return diag(reterr, SECRET_E_BAD, "secret \"%s\": command %s: %s", name, argv[0], strerror(e));
-        whole = secret_collect(fd, out, room - 1, &n);
-        if (!whole)
-                kill(-pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                ;
-        if (!whole)
+        end = clock_mono_usec() + COMMAND_USEC;
+        whole = secret_collect(fd, end, out, room - 1, &n);
+        if (!secret_reap(pid, end, whole, &status))
                 return diag(reterr, SECRET_E_BAD, "secret \"%s\": command %s: more than %d bytes, or more than %d seconds", name, argv[0],
                             PROXY_SECRET_MAX - 1, COMMAND_USEC / 1000000);
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
