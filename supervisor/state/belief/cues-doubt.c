@@ -37,7 +37,7 @@ static const char *const partial_words[] = {
         "theory", "principle", "paper", "branch", "branches", "fork", "draft", "pr", "prs", "pull", "merge",
         "merged", "merging", "unmerged", "review", "reviewed", "staging", "sandbox", "machine", "laptop",
         "desktop", "copy", "locally", "local", "upstream", "downstream", "sense", "part", "parts", "some",
-        "less", "mostly", "hope", "hopefully", "pending", "prototype", "beta", "preview", "nightly",
+        "less", "mostly", "hope", "hopefully", "pending", "mistake", "mistakenly", "wrongly", "erroneously", "accidentally", "prematurely", "premature", "reopened", "reopen", "reverted", "revert", "undone", "prototype", "beta", "preview", "nightly",
         "unreleased", "experiment", "experimentally", "tentatively", "provisionally", "soon", "tomorrow",
         "later", "eventually", "someday", "apart", "besides", "for", "unless", NULL,
 };
@@ -127,6 +127,10 @@ bool sentence_is_partial(const Sentence *s, const CueMatch *m) {
 bool sentence_takes_back(const Sentence *s) {
         return sentence_has_any(s, 0, s->n, back_words) || (s->n > 0 && word_is(&s->words[0], "no")) ||
                (sentence_has_any(s, 0, s->n, denial_words) && sentence_has_any(s, 0, s->n, same_words));
+}
+
+bool sentence_is_name(const Sentence *s, size_t from, size_t to) {
+        return !sentence_has_any(s, from, to, preposition_words);
 }
 
 Piece sentence_head(const Sentence *s, size_t from, size_t to) {

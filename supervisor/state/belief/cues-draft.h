@@ -94,6 +94,8 @@ bool sentence_has_but(const Sentence *s, size_t from);
 bool sentence_is_partial(const Sentence *s, const CueMatch *m);
 /* A sentence after a statement takes the statement back: "It came back an hour later." */
 bool sentence_takes_back(const Sentence *s);
+/* The phrase [from, to) has no preposition. */
+bool sentence_is_name(const Sentence *s, size_t from, size_t to);
 /* The noun that the phrase [from, to) is about: "dashboard" of "the dashboard of X"; PIECE_NULL: a name, or a word for any
  * trouble ("bug"). */
 Piece sentence_head(const Sentence *s, size_t from, size_t to);

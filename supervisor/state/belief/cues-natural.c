@@ -16,6 +16,7 @@
  * A word in quotes never matches a word of the pattern. */
 typedef enum Takes {
         TAKES_ABOUT = 1, /* the reference is the match of @ */
+        TAKES_NAME,      /* the same, and the match is a name: "the X constraint", not "the comment about the X constraint" */
         TAKES_REST,      /* the reference is the match of > */
         TAKES_REST_TEXT, /* the payload's text is the match of > */
         TAKES_SENTENCE,  /* the payload's text is the whole sentence */
@@ -128,7 +129,9 @@ static const Cue *natural_find_cue(const Sentence *s, CueMatch *ret, bool *ret_m
 
                 if (!natural_matches(s, 0, cues[i].pattern, &m) ||
                     sentence_is_doubtful(s, cues[i].doubt, &m,
-                                         cues[i].takes != TAKES_ABOUT && cues[i].takes != TAKES_SENTENCE) ||
+                                         cues[i].takes != TAKES_ABOUT && cues[i].takes != TAKES_NAME &&
+                                                 cues[i].takes != TAKES_SENTENCE) ||
+                    (cues[i].takes == TAKES_NAME && !sentence_is_name(s, m.about_from, m.about_to)) ||
                     (op_ends(cues[i].op) && sentence_is_partial(s, &m)) ||
                     natural_is_epistemic(s, &cues[i], &m))
                         continue;
@@ -180,6 +183,7 @@ static void natural_take(const Cue *c, const Sentence *s, const CueMatch *m, Dra
 
         switch (c->takes) {
         case TAKES_ABOUT:
+        case TAKES_NAME:
                 natural_set_reference(d, c->kind, s, m->about_from, m->about_to);
                 break;
         case TAKES_REST:

@@ -55,7 +55,7 @@ int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret
                 r = asked->reference ? saying_reference(l, &e.saying, asked->reference, strlen(asked->reference))
                                      : saying_reference(l, &e.saying, clause, n_clause);
         if (r == 0 && asked->head)
-                r = naming_read(l, asked->head, strlen(asked->head), &e.head);
+                r = lexicon_read(l, asked->head, strlen(asked->head), LEXICON_ALL, &e.head, &e.n_head);
         json_array_foreach(asked->aliases, i, alias)
                 if (r == 0)
                         r = saying_alias(l, &e.saying, json_bytes(alias), json_string_length(alias));
@@ -75,7 +75,7 @@ int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret
 
 void evidence_deinit(ResolveEvidence *e) {
         saying_deinit(&e->saying);
-        naming_deinit(&e->head);
+        free(e->head);
         free(e->slugs);
         *e = (ResolveEvidence){0};
 }
@@ -168,11 +168,11 @@ static bool evidence_naming_has(const Naming *x, uint32_t term) {
 
 /* Does the row know the noun that the note says has ended? "The dashboard of X is fixed" is not about X (G-66). */
 static bool evidence_row_has_head(const ResolveEvidence *e, const EvidenceRow *row) {
-        for (size_t i = 0; i < e->head.n_words; i++) {
-                bool has = evidence_naming_has(&row->naming, e->head.words[i]);
+        for (size_t i = 0; i < e->n_head; i++) {
+                bool has = evidence_naming_has(&row->naming, e->head[i]);
 
                 for (size_t k = 0; k < row->n_memory && !has; k++)
-                        has = evidence_naming_has(&row->memory[k], e->head.words[i]);
+                        has = evidence_naming_has(&row->memory[k], e->head[i]);
                 if (!has)
                         return false;
         }

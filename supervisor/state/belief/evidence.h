@@ -23,7 +23,8 @@ ResolveQuestion asked_by(const BeliefRequest *req, const char *text, size_t n_te
 typedef struct ResolveEvidence {
         Saying saying;
         const char *target;      /* borrowed */
-        Naming head;             /* without words: any row may be meant */
+        uint32_t *head;          /* owned: terms of the request's head; none: any row may be meant */
+        size_t n_head;
         Mention mentions[MENTIONS_MAX];
         size_t n_mentions;
         struct EvidenceSlug {
