@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 /* Receives the channel of a new process, or -1: the supervisor is gone. */
 static int launched_next(char *ret_kind) {
@@ -17,13 +18,14 @@ static int launched_next(char *ret_kind) {
 }
 
 static pid_t launched_launch(void) {
-        pid_t self = getpid();
+        pid_t self = getpid(), spare = 0, child;
         char kind;
         int fd;
 
         signal(SIGCHLD, SIG_IGN); /* children leave no zombie */
         while ((fd = launched_next(&kind)) >= 0) {
-                if (fork() == 0) {
+                child = fork();
+                if (child == 0) {
                         if (dup3(fd, LAUNCHED_FD, O_CLOEXEC) < 0)
                                 _exit(2);
                         if (kind != LAUNCHED_LAUNCHER) {
@@ -32,9 +34,13 @@ static pid_t launched_launch(void) {
                                 return self;
                         }
                         self = getpid();
-                }
+                        spare = 0;
+                } else if (child > 0 && kind == LAUNCHED_LAUNCHER)
+                        spare = child;
                 close(fd); /* after a failed fork, too: the supervisor sees the end of the channel */
         }
+        if (spare > 0) /* ends with its own channel, which the supervisor closes first, and leaves no orphan to the supervisor */
+                waitpid(spare, NULL, 0);
         return -1;
 }
 

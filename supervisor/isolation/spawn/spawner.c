@@ -194,8 +194,8 @@ static void *spawner_keeper(void *arg) {
         pthread_mutex_unlock(&s->lock);
         binder_deinit(&s->binder);
         for (size_t i = 0; i < SPAWNER_PROGRAMS; i++) {
+                launcher_end(&s->spare_launchers[i]); /* the launcher waits for the spare */
                 launcher_end(&s->launchers[i]);
-                launcher_end(&s->spare_launchers[i]);
         }
         zygote_end(&s->spare_worker);
         zygote_end(&s->spare_guard);
