@@ -225,8 +225,10 @@ class World:
                     os.waitpid(int(name), 0)
                 except OSError:
                     pass
+        launchers = {pid for pid, (above, name) in parents.items() if above in self.daemons and name == "lethe-layer"}
+        spares = {min((pid for pid, (above, name) in parents.items() if above == launcher), default=0) for launcher in launchers}  # the first that a launcher made
         for pid, (above, name) in parents.items():  # below a daemon stands what makes its regions, and nothing else
-            if above in self.daemons and name == "lethe-layer":  # the launcher
+            if pid in launchers | spares:
                 continue
             while above in parents:
                 above = parents[above][0]
