@@ -198,8 +198,8 @@ class Attacker:
         rec = r["receipt"]
         if rec["outcome"] not in OUTCOMES or not re.fullmatch(row.outcome, rec["outcome"]):
             raise Bad(f"outcome {rec['outcome']}, not {row.outcome}")
-        # A daemon takes UTF-8 alone: lethe itself runs the rest. /proc and the host's network are no warm interpreter's.
-        never = re.search("--proc|--connect|--network host", str(row.opts)) or re.search("[\udc80-\udcff]", "".join(row.args))
+        # A daemon takes UTF-8 alone: lethe itself runs the rest. /proc, the host's network and a terminal are no warm interpreter's.
+        never = re.search("--proc|--connect|--network host", str(row.opts)) or (row.tty and "--no-tty" not in str(row.opts)) or re.search("[\udc80-\udcff]", "".join(row.args))
         if self.warm and (rec["start"] == "warm") == bool(never):
             raise Bad(f"a {rec['start']} start")
         if rec["tier"] != self.tier:
