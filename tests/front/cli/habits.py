@@ -150,6 +150,9 @@ def each_option_of_other_tools_has_an_answer():  # A-15
         if path:
             p = subprocess.run([path, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
             said = options_of_help(p.stdout.decode(errors="replace"))
+            if p.returncode != 0:  # podman does not say it to a user without subordinate ids
+                print("# %s: does not say its options here" % tool, flush=True)
+                continue
             check(len(said & set(of[tool])) > len(of[tool]) // 2, tool, sorted(said))  # the help has the form that we read
             print("# %s: %d options" % (tool, len(said)), flush=True)
             asked |= said

@@ -120,7 +120,7 @@ def an_entry_that_cannot_run():
 def usage_errors_end_125_and_run_nothing():
     before = len(log())
     for argv in [[], ["--memory"], ["--memory", "lots", "--exec", "/bin/true"], ["--no-such-option", "x"], ["--json", "--exec", "/bin/true"],
-                 ["--cpus", "1", "--exec", "/bin/true"], ["-v", "nonsense", "--exec", "/bin/true"], ["--network", "moon", "--exec", "/bin/true"]]:
+                 ["--cpuset", "1", "--exec", "/bin/true"], ["-v", "nonsense", "--exec", "/bin/true"], ["--network", "moon", "--exec", "/bin/true"]]:
         r = lethe("run", *argv)
         same(r.code, 125, argv, r)
         check(r.err.startswith(b"lethe run: "), r)

@@ -66,7 +66,12 @@ def each_way(fn):
         for terminal in (False, True):
             def one(daemon=daemon, terminal=terminal):
                 served(daemon)
-                fn(lambda line, **more: typed(line, terminal, **more))
+
+                def sh(line, **more):
+                    return typed(line, terminal, **more)
+
+                sh.terminal = terminal
+                fn(sh)
             add("%s, %s, %s" % (fn.__name__.replace("_", " "), "on a terminal" if terminal else "in a pipe", "through the daemon" if daemon else "without one"), one)
     return fn
 

@@ -56,8 +56,8 @@ class Daemon(served.Daemon):
         policy(**pool)
 
     def regions(self):
-        """The first processes that have one of their own: zygotes have none, and guards may wait for a region."""
-        all_of_them = processes()
+        """The first processes that have one of their own: zygotes have none, and guards may wait for a region. A launcher has a spare."""
+        all_of_them = {pid: (parent, name) for pid, (parent, name) in processes().items() if name not in ("lethe-proxy", "lethe-layer", "lethe-routes")}
         parents = {parent for parent, _ in all_of_them.values()}
         return sum(1 for pid, (parent, _) in all_of_them.items() if parent == self.pid and pid in parents)
 
