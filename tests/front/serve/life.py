@@ -215,19 +215,19 @@ def it_has_given_up_what_it_does_not_need():
 def a_zygote_that_dies_ends_it():
     """What is confined could not make another one: then it does not go on without."""
     with Daemon(code=125) as d:
-        with open("/proc/%d/task/%d/children" % (d.pid, d.pid)) as f:
-            children = f.read().split()
-        for t in os.listdir("/proc/%d/task" % d.pid):
-            with open("/proc/%d/task/%s/children" % (d.pid, t)) as f:
-                children += f.read().split()
-        check(children, "no zygote")
-        for pid in set(children):
-            os.kill(int(pid), signal.SIGKILL)
-        try:
-            with Client() as c:
-                r = c.run("/bin/true")
-        except ConnectionError:
-            r = None
+        r = {"result": {"exit_code": 0}}
+        while r and "result" in r and r["result"]["exit_code"] == 0:  # a zygote that was being made while the others were looked up takes one more
+            children = set()
+            for t in os.listdir("/proc/%d/task" % d.pid):
+                with open("/proc/%d/task/%s/children" % (d.pid, t)) as f:
+                    children |= set(f.read().split())
+            for pid in children:
+                os.kill(int(pid), signal.SIGKILL)
+            try:
+                with Client() as c:
+                    r = c.run("/bin/true")
+            except ConnectionError:
+                r = None
         # The daemon finds out when it needs one, or looks after them by itself before: then it takes nothing more.
         if r and "result" in r:
             same((r["result"]["exit_code"], r["result"]["receipt"]["outcome"]), (125, "setup_failed"), r)
