@@ -60,40 +60,13 @@ static bool host_is_like(int fd, const HostPlace *p) {
         return strcmp(its_policy ?: "", p->policy ?: policy ?: "") == 0 && (!p->anchor || strcmp(its_anchor ?: "", p->anchor) == 0);
 }
 
-/* A daemon of regions of the store that is like p, or -errno. */
-static int host_of_regions(const HostPlace *p) {
+/* A daemon of living regions of the store, or -errno. like: any that is like p, the newest first; else a host of
+ * sessions, the oldest first. */
+static int host_of_regions(const HostPlace *p, bool like) {
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         RegionRow *rows = NULL;
-        size_t n = 0;
-        int fd = -ENOENT;
-        Diag d = {};
-
-        if (store_open(p->store, STORE_READ, &s, &d) != 0 || store_begin(s, false, &t, &d) != 0 ||
-            engine_region_list(t, &rows, &n) != 0)
-                return -ENOENT;
-        for (size_t i = n; i > 0 && fd < 0; i--) {
-                const RegionRow *row = &rows[i - 1];
-                char path[STORE_SOCKET_MAX];
-
-                if ((i < n && row->supervisor_lock == rows[i].supervisor_lock) || store_lock_is_free(s, row->supervisor_lock))
-                        continue;
-                store_place_socket(s, row->supervisor_lock, path);
-                fd = path_connect(path);
-                if (fd >= 0 && !host_is_like(fd, p)) {
-                        closep(&fd);
-                        fd = -ENOENT;
-                }
-        }
-        region_rows_free(rows, n);
-        return fd;
-}
-
-/* The host of any living session of the store. */
-static int host_of_others(const HostPlace *p) {
-        _cleanup_store_ Store *s = NULL;
-        _cleanup_txn_ Txn *t = NULL;
-        RegionRow *rows = NULL;
+        uint64_t before = 0;
         size_t n = 0;
         int fd = -ENOENT;
         Diag d = {};
@@ -102,12 +75,19 @@ static int host_of_others(const HostPlace *p) {
             engine_region_list(t, &rows, &n) != 0)
                 return -ENOENT;
         for (size_t i = 0; i < n && fd < 0; i++) {
+                const RegionRow *row = &rows[like ? n - 1 - i : i];
+                const bool again = like && i > 0 && row->supervisor_lock == before;
                 char path[STORE_SOCKET_MAX];
 
-                if (!session_of_row(&rows[i]) || store_lock_is_free(s, rows[i].supervisor_lock))
+                before = row->supervisor_lock;
+                if (again || (!like && !session_of_row(row)) || store_lock_is_free(s, row->supervisor_lock))
                         continue;
-                store_place_socket(s, rows[i].supervisor_lock, path);
+                store_place_socket(s, row->supervisor_lock, path);
                 fd = path_connect(path);
+                if (fd >= 0 && like && !host_is_like(fd, p)) {
+                        closep(&fd);
+                        fd = -ENOENT;
+                }
         }
         region_rows_free(rows, n);
         return fd;
@@ -193,7 +173,7 @@ int session_host_private(const HostPlace *p, int *ret, Diag *reterr) {
 }
 
 int session_host_like(const HostPlace *p, int *ret, Diag *reterr) {
-        int fd = host_of_regions(p);
+        int fd = host_of_regions(p, true);
 
         if (fd < 0)
                 return host_start(p, ret, reterr);
@@ -205,7 +185,7 @@ int session_host_any(const HostPlace *p, int *ret, Diag *reterr) {
         int fd = host_serve(p);
 
         if (fd < 0)
-                fd = host_of_others(p);
+                fd = host_of_regions(p, false);
         if (fd < 0)
                 return host_start(p, ret, reterr);
         *ret = fd;
