@@ -16,6 +16,12 @@ static void committed(Pipe *p, const char *note) {
         pipe_expect(p->last, "committed", "");
 }
 
+/* notes: at most n, the rest is NULL */
+static void all_committed(Pipe *p, const char *const *notes, size_t n) {
+        for (size_t i = 0; i < n && notes[i]; i++)
+                committed(p, notes[i]);
+}
+
 static json_t *event(Pipe *p, uint64_t seq) {
         _cleanup_txn_ Txn *t = store_fixture_begin(&p->f, false);
         json_t *entry = NULL;
@@ -98,7 +104,7 @@ Test(pending, decided_by_a_later_change) {
         pipe_holds(&p);
 }
 
-/* What the item waits for now. */
+/* The reason why the item waits now (belief_look()). */
 static json_t *now(Pipe *p, uint64_t id) {
         _cleanup_txn_ Txn *t = store_fixture_begin(&p->f, false);
         _cleanup_bucket_ Bucket b = {0};
@@ -134,11 +140,9 @@ Test(pending, is_about_no_later_incarnation) {
                 Diag d;
 
                 pipe_init(&p);
-                for (size_t k = 0; k < ARRAY_SIZE(rows[i].before) && rows[i].before[k]; k++)
-                        committed(&p, rows[i].before[k]);
+                all_committed(&p, rows[i].before, ARRAY_SIZE(rows[i].before));
                 id = pending(&p, rows[i].note);
-                for (size_t k = 0; k < ARRAY_SIZE(rows[i].then) && rows[i].then[k]; k++)
-                        committed(&p, rows[i].then[k]);
+                all_committed(&p, rows[i].then, ARRAY_SIZE(rows[i].then));
                 t = store_fixture_begin(&p.f, true);
                 cr_assert_eq(belief_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
                 store_fixture_commit(&p.f, t);
@@ -211,8 +215,7 @@ Test(pending, is_not_new_as_its_like_went) {
                 Diag d;
 
                 pipe_init(&p);
-                for (size_t k = 0; k < ARRAY_SIZE(rows[i].before) && rows[i].before[k]; k++)
-                        committed(&p, rows[i].before[k]);
+                all_committed(&p, rows[i].before, ARRAY_SIZE(rows[i].before));
                 id = pending(&p, rows[i].note);
                 pipe_expect(p.last, "pending", rows[i].reason);
                 committed(&p, rows[i].then);

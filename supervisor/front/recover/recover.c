@@ -166,7 +166,7 @@ static int recover_clear(Store *s, const RegionRow *row, TeardownEvidence *ret, 
         }
         if (e == 0) {
                 e = kept_drop_new(store_dir(s), LAYER_SHELF, row->region);
-                e = e == KEPT_E_NONE || e == -EBUSY ? 0 : e; /* kept_list() drops the rest of a maker that still dies */
+                e = e == KEPT_E_NONE || e == -EBUSY ? 0 : e; /* kept_sweep() drops the rest of a maker that still dies */
         }
         return e == 0 ? recover_remove_scratch(s, row, reterr) : e;
 }

@@ -76,7 +76,7 @@ typedef struct PoolPolicy {
         uint64_t idle_usec;      /* waiting time before a region is given up */
 } PoolPolicy;
 
-/* What the store keeps of dead regions (scrub/kept.h). */
+/* Bounds of the folders that the store keeps of dead regions (scrub/kept.h). */
 typedef struct KeepPolicy {
         uint64_t number, age_usec, bytes; /* at most; the oldest is dropped first */
 } KeepPolicy;

@@ -11,6 +11,8 @@
 #define GONE "lifted|dropped|withdrawn|obsolete|void|revoked|removed|abolished|gone|repealed|rescinded|cancelled|canceled"
 #define UNDONE "reversed|revoked|withdrawn|superseded|overturned|dropped|obsolete|void|abandoned|cancelled|canceled|rescinded"
 #define CHOICE "decision|choice"
+#define LIFTED "lifted|dropped|removed|abolished|withdrew|withdrawn|revoked|repealed|rescinded|cancelled|canceled"
+#define REVERSED "reversed|revoked|withdrew|withdrawn|overturned|dropped|abandoned|cancelled|canceled|rescinded"
 
 static const Cue cues[] = {
         {"@ is|are|was|were " NOW " " DONE " .", KIND_ISSUE, OP_RESOLVE, TAKES_ABOUT, DOUBT_ALL, 0.8},
@@ -42,13 +44,14 @@ static const Cue cues[] = {
          KIND_DECISION, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
         {"the|our ?earlier|previous|old|first " CHOICE " to|that|on|about|for|against|of @ no longer applies|holds|stands .",
          KIND_DECISION, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
-        {WE " reversed|revoked|withdrew|withdrawn|overturned|dropped|abandoned|cancelled|canceled|rescinded the|our @ " CHOICE " .",
+        {WE " " REVERSED " the|our @ " CHOICE " .",
          KIND_DECISION, OP_INVALIDATE, TAKES_NAME, DOUBT_BUT, 0.75},
-        {WE " lifted|dropped|removed|abolished|withdrew|withdrawn|revoked|repealed|rescinded|cancelled|canceled the|our @ " RULE " .",
+        {WE " " LIFTED " the|our @ " RULE " .",
          KIND_CONSTRAINT, OP_INVALIDATE, TAKES_NAME, DOUBT_BUT, 0.75},
-        {WE " lifted|dropped|removed|abolished|withdrew|withdrawn|revoked|repealed|rescinded|cancelled|canceled the|our " RULE " @ .",
+        {WE " " LIFTED " the|our " RULE " @ .",
          KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.75},
-        {WE " reversed|revoked|withdrew|withdrawn|overturned|dropped|abandoned|cancelled|canceled|rescinded the|our " CHOICE " to|that|on|about|for|against|of >", KIND_DECISION, OP_INVALIDATE, TAKES_REST, DOUBT_BUT, 0.8},
+        {WE " " REVERSED " the|our " CHOICE " to|that|on|about|for|against|of >",
+         KIND_DECISION, OP_INVALIDATE, TAKES_REST, DOUBT_BUT, 0.8},
         {"the|our " RULE " that|on|to|of|for|about @ no longer applies|holds|exists|stands .",
          KIND_CONSTRAINT, OP_INVALIDATE, TAKES_ABOUT, DOUBT_BUT, 0.8},
         {"the|our " RULE " that|on|to|of|for|about @ is|was ?now|finally " GONE " .",

@@ -15,7 +15,7 @@ typedef struct Retried {
 /* On request: tries every open item of a scope (0: of all), oldest first, at most `most` (0: all). Damaged items, and
  * items with the key of a living region, are not tried and lose no attempt. Returns 0, ENGINE_E_OLD_INDEX, -errno. */
 int belief_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retried *ret, Diag *reterr);
-/* What an open or stuck item waits for now (G-64), by the rows as they are: {"reason","message"?,"candidates":[…]}, the
+/* The reason why an open or stuck item waits now (G-64), by the rows as they are: {"reason","message"?,"candidates":[…]}, the
  * best three with their scores. reason "ready": the next attempt would commit. Reads only; bucket_of() of nothing, or
  * the bucket of the call before. Returns 0 with *ret owned; -EUCLEAN: the item cannot be read; -errno. */
 #define LOOK_CANDIDATES 3

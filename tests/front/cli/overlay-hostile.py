@@ -56,7 +56,7 @@ def refused(region, path, why):
     same((tree(SRC), tree(OUT)), before, path)
 
 
-# What a region does to its layer.
+# Attacks of a region on its layer.
 
 ERRNO = """
 def tries(name, fn):
@@ -311,7 +311,7 @@ def a_hundred_thousand_paths_and_one_more():  # A-16
     drop(region)
 
 
-# What other programs do to the folder during an apply.
+# Changes of other programs to the folder during an apply.
 
 def meanwhile(n, region, command):
     """The apply, with this command of the shell before its nth call that may change a file. Its code, and what was said of the call."""

@@ -20,7 +20,7 @@ from tap import DIR, ENV, LETHE, alone, case, check, log, main, run, same, wait_
 PYTHON = "/usr/bin/python3"
 BOUND = 60  # seconds: against hanging only
 numbers = iter(range(1000))
-# One thread: a region of an ordinary user has no control group, and each thread would ask for an arena.
+# A single thread: a region of an ordinary user has no control group, and each thread would ask for an arena.
 SERVER = """
 import selectors, socket, sys
 def serve(end):
