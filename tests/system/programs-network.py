@@ -226,7 +226,7 @@ def programs_of_a_terminal():  # A-6
         screen.keys("print(6 *", "Enter")
         screen.until("...")
         screen.keys("7)", "Enter")
-        screen.until("42")
+        screen.until("42\n>>>")
         screen.keys("C-d")
         screen.until("code=0")
         screen.keys("clear; " + lethe + "-v %s:/out:rw --exec vim -u NONE /out/note; echo code=$?" % WWW, "Enter")

@@ -3,23 +3,19 @@
 
 usage: detach.py LETHE root|user
 """
-import fcntl
 import json
 import os
-import pty
-import select
 import signal
 import stat
 import struct
 import subprocess
 import sys
-import termios
-import time
 
 from account import use
 
 use(sys.argv[2])
 
+from screen import Terminal  # noqa: E402
 from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, python_skill, run, same, wait_for  # noqa: E402
 
 SH = "/bin/sh"
@@ -167,60 +163,22 @@ def without_i_there_is_no_input():  # A-15
     same(lethe("logs", region).out, b"end\n")
 
 
-class Terminal:
-    def __init__(self, *argv):
-        self.fd, slave = pty.openpty()
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        self.seen = b""
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.setsid()
-            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-            for fd in range(3):
-                os.dup2(slave, fd)
-            os.closerange(3, 256)
-            os.execve(LETHE, [LETHE, *argv], dict(ENV, TERM="xterm"))
-        os.close(slave)
-
-    def read(self, seconds):
-        if not select.select([self.fd], [], [], seconds)[0]:
-            return True
-        try:
-            more = os.read(self.fd, 65536)
-        except OSError:
-            return False
-        self.seen += more
-        return bool(more)
-
-    def expect(self, what):
-        end = time.monotonic() + 120
-        while what not in self.seen:
-            check(time.monotonic() < end and self.read(1), "no %r in %r" % (what, self.seen[-1000:]))
-        self.seen = self.seen.split(what, 1)[1]
-
-    def end(self):
-        while self.read(1):
-            pass
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
 @case
 def attach_has_the_terminal():  # A-15, A-6
     region = detach("-it", "--exec", SH, "-c", "stty -echo; while read x; do echo \"<$x>\" $(stty size); [ $x = end ] && exit 6; done")
     t = Terminal("attach", region)
-    os.write(t.fd, b"one\r")
+    t.type(b"one\r")
     t.expect(b"<one> 30 100\r\n")
-    os.write(t.fd, b"\x10\x11")  # Control-P Control-Q
+    t.type(b"\x10\x11")  # Control-P Control-Q
     t.expect(b"which goes on")
-    same(t.end(), 0)
+    same(t.end()[0], 0)
     same([x["region"] for x in alive()], [region])
     t = Terminal("attach", region)
-    os.write(t.fd, b"\x10x\r")  # the first key alone is the region's
+    t.type(b"\x10x\r")  # the first key alone is the region's
     t.expect(b"<\x10x> 30 100\r\n")
-    os.write(t.fd, b"end\r")
+    t.type(b"end\r")
     t.expect(b"<end> 30 100\r\n")
-    same(t.end(), 6)
+    same(t.end()[0], 6)
     same(waited(region), 6)
 
 
@@ -230,10 +188,11 @@ def logs_cannot_command_a_terminal():  # A-15, A-6
     same(waited(region), 0)
     same(lethe("logs", region).out, b"\x1b]0;title\x07\x1b[31mred\n")
     t = Terminal("logs", region)
-    same((t.end(), b"\x1b" in t.seen, b"31mred" in t.seen), (0, False, True))
+    code, seen = t.end()
+    same((code, b"\x1b" in seen, b"31mred" in seen), (0, False, True))
     t = Terminal("logs", "--raw", region)
     t.expect(b"\x1b[31mred")
-    same(t.end(), 0)
+    same(t.end()[0], 0)
 
 
 @case

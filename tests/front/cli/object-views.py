@@ -3,20 +3,17 @@
 
 usage: object-views.py LETHE FILL-OBJECT
 """
-import fcntl
 import json
 import os
-import pty
 import re
-import select
 import signal
-import struct
 import subprocess
 import sys
 import termios
 import xml.etree.ElementTree
 
-from tap import DIR, ENV, LETHE, case, check, lethe, main, same, wait_for
+from screen import Terminal
+from tap import DIR, ENV, case, check, lethe, main, same, wait_for
 
 ENV["LETHE_SERVE"] = "0"
 FILL = os.path.abspath(sys.argv[2])
@@ -182,72 +179,49 @@ def texts_of_others_do_not_reach_the_terminal():
     check(not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", out), out)
 
 
-class Terminal:
-    """lethe object top on a terminal of its own."""
+def ended(t, code):
+    got, seen = t.end()
+    same(got, code, seen[-200:])
+    check(seen.endswith(b"\x1b[0m\x1b[?25h\x1b[?1049l"), seen[-60:])
 
-    def __init__(self, *argv, rows=24, columns=80, **env):
-        self.master, slave = pty.openpty()
-        self.size(rows, columns)
-        self.before = termios.tcgetattr(slave)
-        self.slave = slave
-        self.p = subprocess.Popen([LETHE, "object", "top", *argv], stdin=slave, stdout=slave, stderr=slave, env=dict(ENV, **env), start_new_session=True,
-                                  preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-        self.seen = ""
 
-    def size(self, rows, columns):
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def read(self):
-        while select.select([self.master], [], [], 0.05)[0]:
-            self.seen += os.read(self.master, 65536).decode("utf-8", "replace")
-        return self.seen
-
-    def until(self, text):
-        wait_for(lambda: text in self.read(), text)
-
-    def ended(self, code):
-        wait_for(lambda: (self.read(), self.p.poll())[1] is not None, "the end")
-        self.read()
-        same(self.p.returncode, code, self.seen[-200:])
-        same(termios.tcgetattr(self.slave), self.before, "the terminal")
-        check(self.seen.endswith("\x1b[0m\x1b[?25h\x1b[?1049l"), self.seen[-60:])
-        os.close(self.master)
-        os.close(self.slave)
+def top(rows=24, columns=80, **env):
+    return Terminal("object", "top", rows=rows, columns=columns, **env)
 
 
 @case
 def the_terminal_is_left_as_it_was():
-    for end, code in ((lambda t: os.write(t.master, b"q"), 0), (lambda t: os.write(t.master, b"\x03"), 0), (lambda t: t.p.send_signal(signal.SIGTERM), 143)):
-        t = Terminal()
-        t.until("alive")
+    for end, code in ((lambda t: t.type(b"q"), 0), (lambda t: t.type(b"\x03"), 0), (lambda t: os.kill(t.pid, signal.SIGTERM), 143)):
+        t = top()
+        t.until(b"alive")
         check(termios.tcgetattr(t.slave)[3] & (termios.ECHO | termios.ICANON) == 0)
         end(t)
-        t.ended(code)
+        ended(t, code)
 
 
 @case
 def it_fits_its_terminal():
-    t = Terminal(rows=2, columns=30)
-    t.until("alive")
-    t.until("\x1b[J")
-    first = t.seen[t.seen.index("\x1b[H") + 3:t.seen.index("\x1b[J")]
+    t = top(rows=2, columns=30)
+    t.until(b"alive")
+    t.until(b"\x1b[J")
+    first = t.seen[t.seen.index(b"\x1b[H") + 3:t.seen.index(b"\x1b[J")].decode()
     lines = [re.sub("\x1b\\[[0-9;]*[A-Za-z]", "", line) for line in first.replace("\r", "").split("\n")]
     check(len(lines) <= 2 and all(len(line) <= 30 for line in lines), lines)
-    t.seen = ""
+    t.seen = b""
     t.size(20, 200)
-    wait_for(lambda: any(len(line) > 40 for line in re.sub("\x1b\\[[0-9;]*[A-Za-z]", "", t.read()).split("\n")), "wider lines")
-    os.write(t.master, b"q")
-    t.ended(0)
+    wait_for(lambda: t.read() and any(len(line) > 40 for line in re.sub("\x1b\\[[0-9;]*[A-Za-z]", "", t.seen.decode(errors="replace")).split("\n")), "wider lines")
+    t.type(b"q")
+    ended(t, 0)
 
 
 @case
 def colours_can_be_turned_off():
     for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)):
-        t = Terminal(**env)
-        t.until("\x1b[J")
-        os.write(t.master, b"q")
-        t.ended(0)
-        same("\x1b[1m" in t.seen, coloured, env)
+        t = top(**env)
+        t.until(b"\x1b[J")
+        t.type(b"q")
+        ended(t, 0)
+        same(b"\x1b[1m" in t.seen, coloured, env)
 
 
 main()

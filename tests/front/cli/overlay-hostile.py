@@ -7,7 +7,6 @@ Each case has its positive control: the same without the attack works."""
 import fcntl
 import json
 import os
-import pty
 import shutil
 import socket
 import stat
@@ -19,6 +18,7 @@ from account import use
 KILL_AT = os.path.abspath(sys.argv[2] if len(sys.argv) > 3 else os.path.join(os.path.dirname(sys.argv[1]), "tests/system/kill-at"))
 use(sys.argv[-1])
 
+from screen import Terminal  # noqa: E402
 from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, run, same  # noqa: E402
 from trees import make, tree  # noqa: E402
 
@@ -246,20 +246,8 @@ def a_diff_commands_no_terminal_and_forges_no_line():  # A-16
     piped = lethe("diff", region).out
     heads = [line for line in piped.split(b"\n") if line.startswith((b"--- ", b"+++ "))]
     check(heads.count(b"+++ b/f") == 1 and b"+++ bf" not in heads and b"+++ b/g" not in heads, piped)
-    pid, master = pty.fork()
-    if pid == 0:
-        os.execve(LETHE, [LETHE, "diff", region], ENV)
-    shown = b""
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    os.close(master)
-    same(os.waitpid(pid, 0)[1], 0)
+    code, shown = Terminal("diff", region).end()
+    same(code, 0)
     text = shown.replace(b"\r\n", b"\n")
     check(b"owned" in text and not [b for b in text if b < 32 and b not in (9, 10)] and b"\x9b" not in text and b"\xe2\x80\xae" not in text, text)
     drop(region)

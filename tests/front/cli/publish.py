@@ -11,10 +11,12 @@ import subprocess
 import sys
 import threading
 
-from account import use
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "isolation", "proxy"))
+from account import use  # noqa: E402
 
 use(sys.argv[2])
 
+from sockets import rest  # noqa: E402
 from tap import DIR, ENV, LETHE, alone, case, check, log, main, run, same, wait_for  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
@@ -100,16 +102,6 @@ def taken_from(dial):
             return rest(s)
     except ConnectionResetError:
         return b"(reset)"
-
-
-def rest(s):
-    got = b""
-    try:
-        while more := s.recv(65536):
-            got += more
-    except ConnectionResetError:
-        return got + b"(reset)"
-    return got
 
 
 def is_closed(port, host="127.0.0.1"):

@@ -3,125 +3,37 @@
 
 usage: terminal.py LETHE root|user
 """
-import errno
-import fcntl
 import json
 import os
-import pty
 import re
-import select
 import signal
-import struct
 import sys
 import termios
-import time
 
 from account import use
 
 use(sys.argv[2])
 
-from screen import Tmux  # noqa: E402
+from screen import ANSWERED, SECONDS, Terminal, Tmux  # noqa: E402
 from tap import DIR, ENV, LETHE, add, ask_daemon, check, lethe, log, main, run as run_plain, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
-SECONDS = 120  # only against hanging
-ANSWERED = re.compile(rb"\x1b\[(\d+);(\d+)H\x1b\[6n")
-
-
-class Terminal:
-    """lethe run on a terminal of ours. answers: as a terminal does, in the order of the questions."""
+class Run(Terminal):
+    """lethe run on a terminal of ours."""
     made = 0
 
-    def __init__(self, *argv, answers=True, rows=30, columns=100, **env):
-        self.answers, self.seen, self.asked = answers, b"", 0
-        self.fd, slave = pty.openpty()
-        self.size(rows, columns)
-        self.before = termios.tcgetattr(slave)
-        Terminal.made += 1
-        self.receipt = os.path.join(DIR, "receipt-%d" % Terminal.made)
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.setsid()
-            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-            for fd in range(3):
-                os.dup2(slave, fd)
-            os.closerange(3, 256)
-            os.execve(LETHE, [LETHE, "run", "--receipt", self.receipt, *argv], dict(ENV, TERM="xterm", **env))
-        self.slave = slave
-
-    def size(self, rows, columns):
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def read(self, seconds=1):
-        """False at the end."""
-        if not select.select([self.fd], [], [], seconds)[0]:
-            return True
-        try:
-            more = os.read(self.fd, 65536)
-        except OSError as e:
-            if e.errno != errno.EIO:
-                raise
-            return False
-        self.seen += more
-        if self.answers:
-            self.answer()
-        return bool(more)
-
-    def answer(self):
-        for row, column in ANSWERED.findall(self.seen[self.asked:]):
-            self.type(b"\x1b[%s;%sR" % (row, column))
-        ends = [m.end() for m in ANSWERED.finditer(self.seen[self.asked:])]
-        self.asked += ends[-1] if ends else 0
-
-    def type(self, text):
-        os.write(self.fd, text)
-
-    def expect(self, what):
-        """Returns what stood before it, and forgets both."""
-        until = time.monotonic() + SECONDS
-        while what not in self.seen:
-            check(time.monotonic() < until, "no %r in %r" % (what, self.seen[-2000:]))
-            check(self.read(), "the end, and no %r in %r" % (what, self.seen[-2000:]))
-        before, self.seen = self.seen.split(what, 1)
-        self.asked = 0
-        return before
-
-    def gone(self):
-        """Waits for the end of lethe: its code, and what was shown since."""
-        until = time.monotonic() + SECONDS
-        while True:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                break
-            check(time.monotonic() < until, "does not end: %r" % self.seen[-2000:])
-            self.read(0.05)
-        while select.select([self.fd], [], [], 0)[0] and self.read(0):
-            pass
-        return os.waitstatus_to_exitcode(status), self.seen
-
-    def end(self):
-        """As gone(); the terminal's modes are as before."""
-        code, seen = self.gone()
-        same(termios.tcgetattr(self.slave), self.before)
-        self.close()
-        return code, seen
-
-    def close(self):
-        os.close(self.fd)
-        os.close(self.slave)
+    def __init__(self, *argv, **more):
+        Run.made += 1
+        self.receipt = os.path.join(DIR, "receipt-%d" % Run.made)
+        super().__init__("run", "--receipt", self.receipt, *argv, **more)
 
     def ended(self):
         with open(self.receipt) as f:
             return json.load(f)
 
-    def waiting(self):
-        """What the shell would read."""
-        n = fcntl.ioctl(self.slave, termios.FIONREAD, b"\0\0\0\0")
-        return struct.unpack("i", n)[0]
-
 
 def on_terminal(fn, *options):
     def run(*argv, **more):
-        return Terminal(*options, *argv, **more)
+        return Run(*options, *argv, **more)
     return lambda: fn(run)
 
 
@@ -301,7 +213,7 @@ def stopped_and_continued(run):  # A-6
     os.kill(t.pid, signal.SIGCONT)
     wait_for(lambda: termios.tcgetattr(t.slave) == raw, "raw mode")
     t.type(b"print(6 * 7)\r")
-    t.expect(b"42\r\n")
+    t.expect(b"42\r\n>>> ")  # before its prompt Python has the terminal as it was, where this ^D would be lost
     t.type(b"\x04")
     same(t.end()[0], 0)
 
@@ -420,7 +332,7 @@ def through(fn):
         global _daemon
         _daemon = _daemon or start_daemon(dict(ENV))
         before = ask_daemon("status")["served"]
-        fn(lambda *argv, **more: Terminal("-it", *argv, **more))
+        fn(lambda *argv, **more: Run("-it", *argv, **more))
         check(ask_daemon("status")["served"] > before, "the daemon was not asked")
     return one
 

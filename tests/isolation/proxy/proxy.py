@@ -19,6 +19,7 @@ import threading
 import time
 
 from dns import Dns
+from sockets import rest
 
 PROXY = sys.argv[1]
 RULE, NET, END, SUMS = "254sBBHH16s", "BB16s", "IIIHBB16sQQQ254s254sI", "IIQQQQQQQ"
@@ -151,16 +152,6 @@ def head(s):
             break
         got += more
     return got.decode("latin-1")
-
-
-def rest(s):
-    got = b""
-    try:
-        while more := s.recv(65536):
-            got += more
-    except ConnectionResetError:
-        return got + b"(reset)"
-    return got
 
 
 class Server:
