@@ -138,6 +138,9 @@ void evidence_collect(const Region *r, const ScratchWiped *scratch, const VaultW
         evidence_judge(ret, writable);
         if ((r->grant->terminal || r->grant->terminals) && !ret->kernel.init_on_free && strcmp(ret->grade, "nothing_held") != 0)
                 evidence_add_class(ret, "terminal_buffers"); /* lines typed and printed, of the pseudo terminals */
+        if (writable && r->grant->network != NETWORK_NONE && strcmp(ret->grade, "nothing_held") != 0)
+                /* a program of the host may have connected to a socket there; whatever it took lives as it likes */
+                evidence_add_class(ret, "sent_descriptors");
         if (ret->discipline == DISCIPLINE_NONE) /* no page was counted: the peak is the upper bound */
                 ret->bytes_held = MAX(r->budget.peak_memory_bytes, ret->bytes_held);
 }
