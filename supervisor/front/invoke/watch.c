@@ -205,6 +205,10 @@ static void watch_on_stdin(void *userdata, short revents) {
         region_io_move_in(&((Run *)userdata)->region.io, revents);
 }
 
+static void watch_on_stdin_time(void *userdata, uint64_t now) {
+        watch_on_stdin(userdata, 0);
+}
+
 void run_output_exceeded(Region *r) {
         region_end_breach(r, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED,
                                        .resource = "output",
@@ -306,6 +310,7 @@ void run_watch(Run *run) {
         loop_add_timer(l, &run->watch.hook_deadline, watch_on_hook, run);
         loop_add_timer(l, &run->watch.grace_deadline, watch_on_grace, run);
         loop_add_timer(l, &r->notify.locks_deadline, watch_on_locks, run);
+        loop_add_timer(l, &r->io.rest_deadline, watch_on_stdin_time, run);
         loop_add_fd(l, &r->cgroup.oom, &r->cgroup.oom_poll, watch_on_memory, run);
         loop_add_fd(l, &r->cgroup.pids_events, &r->cgroup.pids_poll, watch_on_tasks, run);
         loop_add_fd(l, &r->notify.fd, &poll_in, watch_on_notify, run);

@@ -26,6 +26,8 @@ typedef struct RegionSink {
 typedef struct Relay {
         int from, to;      /* read end, write end; owned when `own_` says so; -1 when closed */
         bool own_from, own_to, from_socket;
+        bool pages;        /* pages go from pipe to pipe without a copy */
+        bool full;         /* pages: `to` has no room for what `from` has */
         RelayTarget kind;
         RegionSink *sink;  /* RELAY_TARGET_SINK: borrowed */
         int own_copy;      /* RELAY_TARGET_NONBLOCK: the supervisor's own descriptor, or -1 */
@@ -47,6 +49,7 @@ typedef struct RegionIo {
         bool terminal;                         /* in.to and out.from are a terminal's master; err is unused */
         int streams[3];                        /* of a terminal that is still to come: borrowed */
         bool wide;                             /* the pipe of standard input was made large */
+        uint64_t rest_deadline;                /* the next call of region_io_move_in() without poll_fd; UINT64_MAX: none */
         bool packets;                          /* standard input is packets of schema/terminal.h */
         uint64_t output_max, output_used;      /* both streams together; used above max is the breach */
 } RegionIo;
@@ -72,7 +75,8 @@ void region_io_to_sinks(RegionIo *io, RegionSink *out, RegionSink *err);
 /* Keeps a copy of the first most bytes of standard output, which goes to its target all the same. Returns 0, -ENOMEM. */
 int region_io_keep(RegionIo *io, size_t most);
 void region_io_started(RegionIo *io); /* Call after spawn_start(): closes the region's ends in the supervisor. */
-void region_io_move_in(RegionIo *io, short revents); /* Moves bytes once, after poll_fd was ready. */
+/* Moves bytes once, after poll_fd was ready or rest_deadline came. */
+void region_io_move_in(RegionIo *io, short revents);
 /* Returns true when the output budget is broken. Output within the budget stays for delivery. */
 bool region_io_move_out(RegionIo *io, Relay *r, short revents);
 /* Call when the region is dead: reads the rest of the pipes, closes them. Returns true with a broken output budget. */

@@ -24,6 +24,7 @@ int region_init(Region *r, const Grant *g) {
                 .pipe = {.fd_in = -1, .fd_out = -1}, .region_pipe_in = -1, .region_pipe_out = -1,
                 .cgroup = REGION_CGROUP_NULL, .notify = REGION_NOTIFY_NULL, .proxy = REGION_PROXY_NULL, .declared_usec = clock_mono_usec(),
         };
+        r->io.rest_deadline = UINT64_MAX;
         r->io.in = r->io.out = r->io.err = (Relay){.from = -1, .to = -1, .own_copy = -1, .poll_fd = -1};
         r->io.region_in = r->io.region_out = r->io.region_err = -1;
         region_budget_init(&r->budget, g, &r->cgroup, &r->guard);

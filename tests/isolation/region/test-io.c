@@ -125,32 +125,105 @@ static int stdin_end_reaches_the_skill(void *arg) {
         return 0;
 }
 
-/* A fast source: several buffers in one move, into a larger pipe, whole and in order. */
-static int much_input_takes_few_moves(void *arg) {
-        enum { WORDS = 256 * 1024 };
-        uint32_t *sent = malloc(WORDS * sizeof(*sent)), *got = malloc(WORDS * sizeof(*got));
-        size_t n = 0, moves = 0;
-        World w;
-        int size;
+enum { WORDS = 256 * 1024, FAST = WORDS * sizeof(uint32_t) };
 
-        child_check(sent && got);
+/* A fast source: a mebibyte of numbers in the caller's pipe, which is then closed. */
+static uint32_t *fast_world(World *w) {
+        uint32_t *sent = malloc(FAST);
+
+        child_check(sent != NULL);
         for (uint32_t i = 0; i < WORDS; i++)
                 sent[i] = i;
-        world(&w, 1000);
-        size = fcntl(w.in, F_SETPIPE_SZ, WORDS * sizeof(*sent));
-        child_check(size >= (int)(WORDS * sizeof(*sent)) && write(w.in, sent, WORDS * sizeof(*sent)) == WORDS * sizeof(*sent));
-        close(w.in);
-        while (w.io.in.poll_fd >= 0) {
-                int waiting = 0;
+        world(w, 1000);
+        child_check(fcntl(w->in, F_SETPIPE_SZ, FAST) >= FAST && write(w->in, sent, FAST) == FAST);
+        close(w->in);
+        return sent;
+}
 
+static bool input_goes_on(const World *w) {
+        return w->io.in.poll_fd >= 0 || w->io.rest_deadline != UINT64_MAX;
+}
+
+static size_t read_waiting(const World *w, char *to) {
+        int waiting = 0;
+        size_t n = 0;
+
+        child_check(ioctl(w->io.region_in, FIONREAD, &waiting) == 0);
+        for (ssize_t k; waiting > 0; waiting -= (int)k, n += (size_t)k)
+                child_check((k = read(w->io.region_in, to + n, (size_t)waiting)) > 0);
+        return n;
+}
+
+/* Several buffers in one move, into a larger pipe, whole and in order. */
+static int much_input_takes_few_moves(void *arg) {
+        uint32_t *got = malloc(FAST), *sent;
+        size_t n = 0, moves = 0;
+        World w;
+
+        child_check(got != NULL);
+        sent = fast_world(&w);
+        while (input_goes_on(&w)) {
                 region_io_move_in(&w.io, POLLIN);
                 moves++;
-                child_check(ioctl(w.io.region_in, FIONREAD, &waiting) == 0);
-                for (ssize_t k; waiting > 0; waiting -= (int)k, n += (size_t)k)
-                        child_check((k = read(w.io.region_in, (char *)got + n, (size_t)waiting)) > 0);
+                n += read_waiting(&w, (char *)got + n);
         }
-        child_check(n == WORDS * sizeof(*sent) && memcmp(sent, got, n) == 0);
+        child_check(n == FAST && memcmp(sent, got, n) == 0);
         child_check(moves <= 6); /* 16 buffers of 64 KiB */
+        child_check(w.io.in.buf == NULL || w.io.in.used == RELAY_CHUNK); /* the rest went from pipe to pipe */
+        child_check(w.io.in.pages);
+        region_io_deinit(&w.io);
+        free(sent);
+        free(got);
+        return 0;
+}
+
+/* Reads nothing more once the pipe of the skill is full of whole pages. Returns the bytes read before. */
+static size_t fast_fill(World *w, char *to) {
+        size_t n = 0;
+
+        for (unsigned i = 0; i < 100 && !w->io.in.full; i++) {
+                n += read_waiting(w, to + n);
+                region_io_move_in(&w->io, POLLIN);
+        }
+        region_io_move_in(&w->io, 0);
+        return n;
+}
+
+/* A full pipe of the skill: the supervisor waits for room, not for the caller, and nothing is lost. */
+static int fast_input_waits_for_the_skill(void *arg) {
+        uint32_t *got = malloc(FAST), *sent;
+        size_t n = 0;
+        World w;
+
+        child_check(got != NULL);
+        sent = fast_world(&w);
+        n = fast_fill(&w, (char *)got);
+        child_check(w.io.in.full && w.io.in.poll_fd == w.io.in.to && w.io.in.poll_events == POLLOUT);
+        child_check(ready(w.io.in.to, POLLOUT) == 0);
+        while (input_goes_on(&w)) {
+                n += read_waiting(&w, (char *)got + n);
+                region_io_move_in(&w.io, POLLOUT);
+        }
+        n += read_waiting(&w, (char *)got + n);
+        child_check(n == FAST && memcmp(sent, got, n) == 0);
+        region_io_deinit(&w.io);
+        free(sent);
+        free(got);
+        return 0;
+}
+
+/* The skill closes its end in the middle of fast input. */
+static int fast_input_ends_with_the_skill(void *arg) {
+        uint32_t *got = malloc(FAST), *sent;
+        World w;
+
+        child_check(got != NULL);
+        sent = fast_world(&w);
+        fast_fill(&w, (char *)got);
+        close(w.io.region_in);
+        w.io.region_in = -1;
+        region_io_move_in(&w.io, POLLERR);
+        child_check(w.io.in.error == EPIPE && w.io.in.to == -1 && w.io.in.from == -1 && !input_goes_on(&w));
         region_io_deinit(&w.io);
         free(sent);
         free(got);
@@ -371,6 +444,8 @@ CHILD_TEST(passes_all_three)
 CHILD_TEST(a_feed_is_given_and_output_is_kept)
 CHILD_TEST(stdin_end_reaches_the_skill)
 CHILD_TEST(much_input_takes_few_moves)
+CHILD_TEST(fast_input_waits_for_the_skill)
+CHILD_TEST(fast_input_ends_with_the_skill)
 CHILD_TEST(stdin_that_the_skill_closed_is_left_alone)
 CHILD_TEST(dev_null_is_an_empty_input)
 CHILD_TEST(output_budget)
