@@ -72,6 +72,8 @@ struct Dispatch {
         uint64_t violations;
         uint64_t refused[RPC_CODES];
         uint64_t logs[LOG_LEVELS], log_bytes, log_dropped;
+        void (*progress)(void *userdata, const json_t *params); /* NULL: progress is for the operator alone */
+        void *progress_data;
         Vault *vault;        /* borrowed; NULL: no sections */
         json_t *traces;      /* array: of handles, not yet written */
         uint64_t n_traces, traces_dropped;

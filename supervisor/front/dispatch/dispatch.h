@@ -24,6 +24,9 @@ void dispatch_free(Dispatch *d);
 struct Vault;
 void dispatch_use_vault(Dispatch *d, struct Vault *vault);
 
+/* From here on each progress of the region goes to tell(), too: {"done", "total"?, "message"?}, checked. */
+void dispatch_tell_progress(Dispatch *d, void (*tell)(void *userdata, const json_t *params), void *userdata);
+
 /* The region is a turn of a session: what it finds, and what it may carry on (I-48). */
 typedef struct DispatchTurn {
         const char *session;    /* borrowed, like the two below */

@@ -110,7 +110,14 @@ int dispatch_do_progress(Dispatch *d, json_t *params, json_t **ret_result, Diag 
                 head = snprintf(text, sizeof(text), "%.10g%s", json_number_value(done), n ? ": " : "");
         memcpy(text + head, message, n);
         log_tell(d, "progress", text, (size_t)head + n);
+        if (d->progress)
+                d->progress(d->progress_data, params);
         return dispatch_answer(json_object(), ret_result);
+}
+
+void dispatch_tell_progress(Dispatch *d, void (*tell)(void *userdata, const json_t *params), void *userdata) {
+        d->progress = tell;
+        d->progress_data = userdata;
 }
 
 int dispatch_log_summary(const Dispatch *d, json_t **ret) {

@@ -165,6 +165,8 @@ static int begin_commit(Run *run, Diag *d) {
                         ?: dispatch_new(run->store.db, r->grant, r->id, copies, &run->pipe.dispatch);
         if (e == 0)
                 dispatch_use_vault(run->pipe.dispatch, r->vault);
+        if (e == 0 && run->options->progress && !run->parent)
+                dispatch_tell_progress(run->pipe.dispatch, run->options->progress, run->options->userdata);
         if (e == 0 && r->session)
                 dispatch_use_turn(run->pipe.dispatch, run->options->in_session);
         if (e == 0 && r->discards)

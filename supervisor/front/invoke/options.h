@@ -83,6 +83,8 @@ typedef struct RunOptions {
         /* Record, output and receipt are complete, and `code` is the later result of run_invocation(): a client can be
          * answered. Only cleaning up follows. NULL: no client waits. */
         void (*over)(void *userdata, int code);
+        /* Progress of the first region: {"done", "total"?, "message"?}, borrowed. NULL: nobody waits for it. */
+        void (*progress)(void *userdata, const json_t *params);
         /* The order behind an eventfd in `signals`; false: there is no new order. */
         bool (*ordered)(void *userdata, struct signalfd_siginfo *ret);
         /* Borrowed: set when a client asked that nothing of the invocation is kept (I-78), until the end is recorded.

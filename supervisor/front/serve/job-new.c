@@ -88,6 +88,7 @@ void job_free(Job *j) {
         if (j->peer)
                 peer_drop(j->server, j->peer);
         pthread_mutex_destroy(&j->lock);
+        buf_deinit(&j->progress);
         free(j->regions);
         free(j);
 }

@@ -20,7 +20,7 @@
 /* The parameters of each method, for messages. */
 static const char *const job_run_forms[] = {
         [JOB_RUN] = ("{skill: string, or exec: string, or session: string; key?, args?, cwd?, options?, stdio?, stdin?, stream?, "
-                     "receipt?, verbose?, quiet?, promote?, detach?, interactive?, remove?, store?, names_store?, anchor?, policy?, traceparent?}"),
+                     "receipt?, verbose?, quiet?, promote?, detach?, interactive?, remove?, store?, names_store?, anchor?, policy?, traceparent?, progress?}"),
         [JOB_SESSION_OPEN] = "{skill: string, cwd?: string, options?: array, store?: string, anchor?: string, policy?: string}",
         [JOB_SESSION_CARRY] = "{session: string, section: string, value?: any, key?: string, store?: string}",
         [JOB_SESSION_CLOSE] = "{session: string, erase?: boolean, key?: string, store?: string}",
@@ -92,7 +92,8 @@ int job_check(JobOp op, const json_t *params, Diag *reterr) {
                      {"receipt", RUN, false, true},       {"verbose", RUN, false, true},
                      {"quiet", RUN, false, true},         {"promote", RUN, false, true},
                      {"detach", RUN, false, true},        {"interactive", RUN, false, true},
-                     {"remove", RUN, false, true},        {"names_store", RUN, false, true},   {"session", RUN | CARRY | CLOSE, true, false},
+                     {"remove", RUN, false, true},        {"names_store", RUN, false, true}, {"progress", RUN, false, true},
+                       {"session", RUN | CARRY | CLOSE, true, false},
                      {"key", RUN | CARRY | CLOSE, true, false}, {"section", CARRY, true, false},
                      {"value", CARRY, false, false},      {"erase", CLOSE, false, true}};
         const char *key, *cwd = json_text(json_object_get(params, "cwd"));
@@ -441,6 +442,7 @@ static void job_run_with_policy(Job *j) {
                 .judging = job_judging,
                 .started = j->detached ? detach_started : NULL,
                 .over = job_run_answer_early,
+                .progress = json_is_true(json_object_get(j->params, "progress")) && !j->detached ? progress_tell : NULL,
                 .ordered = job_run_ordered,
                 .unwanted = &j->unwanted,
                 .userdata = j,

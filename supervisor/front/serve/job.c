@@ -332,6 +332,7 @@ Job *job_of_region(Server *s, const char *region) {
 static void job_answer(Job *j) {
         Client *c = j->client;
 
+        progress_send(j);
         job_close_streams(j); /* with its ends of the socket pairs */
         j->ready = true;
         if (j->told || flow_is_open(j))
@@ -387,6 +388,8 @@ int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userda
         answered = TAKE_PTR(s->answered);
         started = TAKE_PTR(s->started);
         pthread_mutex_unlock(&s->lock);
+        for (size_t i = 0; i < s->n_threads; i++)
+                progress_send(s->running[i]);
         for (; started; started = started->next_started)
                 detach_tell(started);
         for (; answered; answered = answered->next_answered)

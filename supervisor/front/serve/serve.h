@@ -122,6 +122,7 @@ struct Job {
         bool judging;         /* under judgement by `policy`, without any resource allocated */
         RegionId *regions; /* all its regions, the first region first */
         size_t n_regions;
+        Buf progress;         /* lines for the client, not yet sent */
         char compressor[REGION_ID_MAX]; /* the last region that compressed for the turn, or "" */
         /* the first order not yet taken, as a signalfd would give it; signal 0: no order */
         struct signalfd_siginfo order;
@@ -272,6 +273,9 @@ struct Server {
 int client_new(Server *s, int fd, const struct ucred *cred); /* takes fd over, closes fd on failure */
 /* Sends a finished line with its newline. A client that does not read is dropped. */
 void client_send_line(Client *c, const char *line, size_t n);
+/* progress.c: of RunOptions, in the thread of the run; and the front's part. */
+void progress_tell(void *userdata, const json_t *params);
+void progress_send(Job *j);
 void client_error(Client *c, const json_t *id_or_null, int code, const char *fmt, ...) _printf_(4, 5);
 void client_result(Client *c, const json_t *id_or_null, json_t *result);
 const char *client_error_word(int code); /* of schema/serve.md, for SERVE_E_* */

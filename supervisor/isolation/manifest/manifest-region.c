@@ -294,5 +294,9 @@ void manifest_read_region(Doc *d, const Node *j, const SkillFolder *folder, Mani
         manifest_read_scope(d, MEMBER(j, "canon"), &m->canon);
         doc_memory_rights(d, MEMBER(j, "memory"), &m->memory, &m->n_memory);
         manifest_read_gates(d, MEMBER(j, "gates"), folder, m);
+        if (MEMBER(j, "input")->v)
+                m->input = manifest_schema(d, MEMBER(j, "input"), folder);
+        if (MEMBER(j, "output")->v)
+                m->output = manifest_schema(d, MEMBER(j, "output"), folder);
         manifest_read_warm(d, MEMBER(j, "warm"), m);
 }

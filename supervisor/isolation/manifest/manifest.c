@@ -44,6 +44,8 @@ void manifest_deinit(Manifest *m) {
         memory_rights_free(m->memory, m->n_memory);
         strv_free(m->preload);
         json_decref(m->gates);
+        json_decref(m->input);
+        json_decref(m->output);
         *m = (Manifest){0};
 }
 
@@ -206,7 +208,7 @@ static void manifest_read_fields(Doc *d, const Node *j, const SkillFolder *folde
                                "network", "environment", "proc", "terminals", "min_tier", "on_denial", "report", "cancel_bound", "grace",
                                "teardown", "lineage", "key_scope", "sections", "resources", "release", "sub_skills",
                                "notes", "canon", "memory", "gates", "warm", "embodiment", "commit",
-                               "session"));
+                               "session", "input", "output"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         manifest_read_entries(d, MEMBER(j, "entry"), m);
         doc_budgets(d, MEMBER(j, "budgets"), &m->budget);

@@ -73,6 +73,7 @@ typedef struct Manifest {
         ProxyBudget net_budget;
         char **routes;       /* requested routes, NULL-terminated; NULL: none */
         char **preload;      /* of "warm" */
+        json_t *input, *output; /* JSON Schemas of what a call of the skill as a tool takes and gives, or NULL */
         json_t *gates;       /* array of {"slot", "schema": JSON Schema}, or NULL */
 } Manifest;
 

@@ -137,6 +137,7 @@ typedef struct Policy {
         size_t n_clients;
         DigestPolicy *digest;    /* n_digest 0: a pass does nothing by itself */
         size_t n_digest;
+        json_t *mcp;             /* as of policy_read_mcp() (policy/mcp.h); NULL: not said */
         json_t *secrets, *routes; /* as of policy_read_routes() (policy/route.h) */
         SkillPolicy *skills;
         size_t n_skills;

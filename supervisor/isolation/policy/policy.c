@@ -6,6 +6,7 @@
 #include "base/path-lookup.h"
 #include "base/watchdog.h"
 #include "policy/bounds.h"
+#include "policy/mcp.h"
 #include "policy/route.h"
 #include "schema/limits.h"
 
@@ -51,6 +52,7 @@ void policy_free(Policy *p) {
         policy_limits_deinit(&p->limits);
         json_decref(p->secrets);
         json_decref(p->routes);
+        json_decref(p->mcp);
         for (size_t i = 0; i < p->n_skills; i++) {
                 free(p->skills[i].name);
                 free(p->skills[i].digest);
@@ -326,7 +328,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
 
         doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions",
                                "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds",
-                               "objects", "layers", "outputs", "secrets", "routes"));
+                               "objects", "layers", "outputs", "secrets", "routes", "mcp"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         policy_read_limits(d, j, &p->limits);
         doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
@@ -340,6 +342,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         policy_read_keep(d, MEMBER(j, "layers"), "layers", &p->layers);
         policy_read_keep(d, MEMBER(j, "outputs"), "outputs", &p->outputs);
         policy_read_skills(d, MEMBER(j, "skills"), p);
+        policy_read_mcp(d, MEMBER(j, "mcp"), &p->mcp);
         policy_read_routes(d, MEMBER(j, "secrets"), MEMBER(j, "routes"), &p->secrets, &p->routes);
 }
 

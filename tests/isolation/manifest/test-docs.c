@@ -42,7 +42,7 @@ Test(docs, examples_of_lethe_json) {
                 cr_expect_eq(f.n, 0, "%s: %s %s", example, f.n ? f.v[0].pointer : "", f.n ? f.v[0].message : "");
                 agree(schema, &(Document){example, example}, true);
         }
-        cr_expect_eq(n, 21);
+        cr_expect_eq(n, 22);
 }
 
 Test(docs, examples_of_the_policy) {
@@ -58,7 +58,7 @@ Test(docs, examples_of_the_policy) {
                 cr_expect_eq(policy_parse(example, strlen(example), "p", &p, &d), 0, "%s: %s", example, d.text);
                 agree(schema, &(Document){example, example}, true);
         }
-        cr_expect_eq(n, 17);
+        cr_expect_eq(n, 18);
 }
 
 Test(docs, table_of_budgets) {
