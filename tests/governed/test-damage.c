@@ -167,7 +167,7 @@ Test(damage, of_a_row_in_an_advisors_context) {
         pipe_expect(p.last, "pending", "damaged");
         told = json_loads(p.told, 0, NULL);
         cr_expect_eq(json_array_size(json_object_get(json_object_get(told, "context"), "issues")), 1);
-        pipe_say(&p, PIPE_NO_CUE, "{\"decision\":\"accept\",\"bucket\":\"issues\",\"operation\":\"resolve\",\"target_id\":\"reader_crash\",\"payload\":{},"
+        pipe_say(&p, "The reader_crash is fixed.", "{\"decision\":\"accept\",\"bucket\":\"issues\",\"operation\":\"resolve\",\"target_id\":\"reader_crash\",\"payload\":{},"
                                   "\"confidence\":1}");
         pipe_expect(p.last, "committed", "");
 }

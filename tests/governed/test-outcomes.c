@@ -12,7 +12,7 @@
 #define RESOLVES "\"bucket\":\"issues\",\"operation\":\"resolve\",\"payload\":{}"
 #define LEARNS "\"bucket\":\"learnings\",\"operation\":\"append\",\"payload\":{\"statement\":\"s\"}"
 
-#define EARLIER "The earlier blocker is fixed."
+#define EARLIER "The earlier blocker is fixed.\nalias: pandas error, import blocker"
 #define EARLIER_REQUEST RESOLVE(",\"reference_text\":\"The earlier blocker\",\"candidate_aliases\":[\"pandas error\",\"import blocker\"]")
 
 // G-60: the worked example; G-57: note, interpret, resolve, validate, event, projection, marked applied
@@ -22,7 +22,7 @@ Test(outcomes, worked_example) {
         _cleanup_pipe_ Pipe p;
 
         pipe_init(&p);
-        pipe_say(&p, "We are blocked.", ISSUE("pandas_import_blocker", "Import of pandas fails", ""));
+        pipe_say(&p, "We are blocked. Import of pandas fails, pandas_import_blocker.", ISSUE("pandas_import_blocker", "Import of pandas fails", ""));
         pipe_expect(p.last, "committed", "");
         o = pipe_say(&p, EARLIER, EARLIER_REQUEST);
         pipe_expect(o, "committed", "");
@@ -58,8 +58,8 @@ Test(outcomes, worked_example_with_two_plausible) {
         NoteRun run;
 
         pipe_init(&p);
-        pipe_say(&p, "We are blocked.", ISSUE("pandas_import_blocker", "Import of pandas fails on intel", ""));
-        pipe_say(&p, "And again.", ISSUE("pandas_import_blocker_two", "Import of pandas fails on arm", ""));
+        pipe_say(&p, "We are blocked. Import of pandas fails on intel, pandas_import_blocker.", ISSUE("pandas_import_blocker", "Import of pandas fails on intel", ""));
+        pipe_say(&p, "And again. Import of pandas fails on arm, pandas_import_blocker_two.", ISSUE("pandas_import_blocker_two", "Import of pandas fails on arm", ""));
         pipe_expect(p.last, "committed", "");
         pipe_say(&p, EARLIER, EARLIER_REQUEST);
         pipe_expect(p.last, "pending", "ambiguous");
@@ -97,9 +97,9 @@ Test(outcomes, each_way_to_end) {
                 {PIPE_NO_CUE, ACCEPT(UPSERT "\"payload\":{\"title\":\"t\",\"state\":\"open\"}"), "invalid", "service_metadata"},
                 {PIPE_NO_CUE, SURE("1.5", RESOLVES), "invalid", "out_of_range"},
                 /* made, and bound to nothing: it needs some confidence; that of a row that is there does not */
-                {"Sure?", SURE("0.49", LEARNS), "invalid", "low_confidence"},
-                {"Sure.", SURE("0.5", LEARNS), "committed", ""},
-                {"Net.", SURE("0.1", UPSERT "\"target_id\":\"net_down\",\"payload\":{\"title\":\"s\"}"), "committed", ""},
+                {"learning: s?", SURE("0.49", LEARNS), "invalid", "low_confidence"},
+                {"learning: s", SURE("0.5", LEARNS), "committed", ""},
+                {"issue net_down: s", SURE("0.1", UPSERT "\"target_id\":\"net_down\",\"payload\":{\"title\":\"s\"}"), "committed", ""},
         };
         _cleanup_pipe_ Pipe p;
 
@@ -153,7 +153,7 @@ Test(outcomes, what_has_ended_is_not_ended_again) {
         }
         /* Neither of what only seems to be about it: this one waits, and not for another crash. */
         pipe_say(&p, "The parser problem is over.", RESOLVE(",\"reference_text\":\"the parser crashes on empty input\""));
-        pipe_expect(p.last, "pending", "weak");
+        pipe_expect(p.last, "pending", "uncorroborated");
         pipe_say(&p, "issue reader_crash: the parser crashes on empty input, again", NULL);
         pipe_expect(p.last, "committed", "");
         row = pipe_row(&p, "issues", "reader_crash");
@@ -220,7 +220,7 @@ Test(outcomes, reference_memory) {
         cr_expect_str_eq(json_string_value(json_array_get(aliases, 0)), "the tortoise"); /* normalised, and kept as it is an alias */
         cr_expect_eq(json_array_size(phrases), 15);
         cr_expect_str_eq(json_string_value(json_array_get(phrases, 14)), "name number 23");
-        pipe_say(&p, "The thing is over.", RESOLVE(",\"reference_text\":\"tortoise\",\"candidate_aliases\":[\"the tortoise\"]"));
+        pipe_say(&p, "The tortoise is solved.", RESOLVE(",\"reference_text\":\"tortoise\",\"candidate_aliases\":[\"the tortoise\"]"));
         pipe_expect(p.last, "committed", "");
         cr_expect_str_eq(pipe_word(p.last, "id"), "slow_disk");
         pipe_say(&p, "plan: first this, then that", NULL);
@@ -249,11 +249,11 @@ Test(outcomes, reference_memory_grows_by_each_bind) {
         made = pipe_row(&p, "issues", "leak_a");
         expect_list(made, "aliases", (const char *const[]){"the leak", "tortoise", NULL});
         expect_list(made, "phrases", (const char *const[]){"issue leak_a: memory grows", NULL});
-        pipe_say(&p, "The thing is over. All of it.", RESOLVE(",\"reference_text\":\"The Leak\",\"candidate_aliases\":[\"the leak\",\"The Hare\"]"));
+        pipe_say(&p, "The leak is closed. All of it.\nalias: the hare", RESOLVE(",\"reference_text\":\"The Leak\",\"candidate_aliases\":[\"the leak\",\"The Hare\"]"));
         pipe_expect(p.last, "committed", "");
         bound = pipe_row(&p, "issues", "leak_a");
         expect_list(bound, "aliases", (const char *const[]){"the leak", "tortoise", "the hare", NULL});
-        expect_list(bound, "phrases", (const char *const[]){"issue leak_a: memory grows", "the thing is over", NULL});
+        expect_list(bound, "phrases", (const char *const[]){"issue leak_a: memory grows", "the leak is closed", NULL});
         pipe_holds(&p);
 }
 
@@ -271,8 +271,8 @@ Test(outcomes, fresh_and_narrow_context) {
         pipe_say(&p, "constraint no_root: never as root", NULL);
         pipe_say(&p, "learning: disks fail", NULL);
         p.answer = ISSUE("second_one", "another", "");
-        pipe_note(&p, p.run.id, NOTE_AGENT, "One.");
-        pipe_note(&p, p.run.id, NOTE_AGENT, "Two.");
+        pipe_note(&p, p.run.id, NOTE_AGENT, "issue second_one: another");
+        pipe_note(&p, p.run.id, NOTE_AGENT, "issue second_one: another, two");
         pipe_promote(&p, p.run.id, 64, NULL);
         told = json_loads(p.told, 0, NULL);
         context = json_object_get(told, "context");
@@ -282,7 +282,7 @@ Test(outcomes, fresh_and_narrow_context) {
         cr_expect_str_eq(pipe_word(json_array_get(json_object_get(context, "issues"), 1), "id"), "second_one");
         cr_expect_eq(json_array_size(json_object_get(context, "decisions")), 1);
         cr_expect_eq(json_array_size(json_object_get(context, "constraints")), 1);
-        cr_expect_str_eq(pipe_word(json_object_get(told, "note"), "text"), "Two.");
+        cr_expect_str_eq(pipe_word(json_object_get(told, "note"), "text"), "issue second_one: another, two");
 }
 
 // G-13, G-17, G-21: only rows of the bucket that the operation can apply to; the same rows and the same request, the same outcome
@@ -296,7 +296,7 @@ Test(outcomes, candidates_are_of_the_bucket_and_can_be_ended) {
         pipe_say(&p, "issue flat_file_size: store it in flat files, they grow", NULL);
         pipe_say(&p, "resolve flat_file_size", NULL);
         for (unsigned i = 0; i < 2; i++) {
-                pipe_say(&p, "Over.", RESOLVE(",\"reference_text\":\"store it in flat files\""));
+                pipe_say(&p, "Over: store it in flat files.", RESOLVE(",\"reference_text\":\"store it in flat files\""));
                 pipe_expect(p.last, "pending", "no_candidate");
                 cr_expect_eq(json_array_size(json_object_get(json_object_get(p.last, "source_ref"), "candidate_matches")), 0);
                 if (i == 0)

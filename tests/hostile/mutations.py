@@ -66,6 +66,7 @@ BUDGET_SCRATCH = "supervisor/isolation/region/region-budget-scratch.c"
 MUTATE, REF, NOTE = "supervisor/state/engine/mutate.c", "supervisor/state/refs/ref.c", "supervisor/front/dispatch/note.c"
 WAIT, ATTENUATE = "supervisor/state/engine/wait.c", "supervisor/isolation/policy/attenuate.c"
 LESS_BELOW, SAVED = "a sub skill has nothing that the region above has not", "what a skill saves is there for all"
+SUPPORT = "supervisor/state/belief/support.c"
 INTERPRET, FOREIGN = "supervisor/state/belief/interpret.c", "supervisor/front/serve/other-user.c"
 AGAIN, END, QUEUES, ROUND, SHARED, TRACE = (f"supervisor/isolation/scrub/tracer/{x}.c" for x in ("reuse", "exit-overwrite", "queues", "round", "shared", "trace"))
 TEARDOWN = "supervisor/isolation/scrub/teardown.c"
@@ -783,8 +784,20 @@ MUTATIONS = [
     Mutation("pending: what was decided is not lost", [(WAIT, "        w.last = seq;\n        return wait_index_del(t, &w) ?: wait_put(t, &w);",
              "        return wait_index_del(t, &w) ?: table_del(t, TABLE_WAIT, BYTES(&(uint64_t){__builtin_bswap64(w.id)}, 8));")], "none_is_ever_lost",
              runner="governed/test-governed-pending"),
-    Mutation("pending: a key that came later stays there", [("supervisor/state/belief/settle.c", ".bucket = b, .by = by}", ".bucket = b, .by = &(Trying){.policy = by->policy, .who = by->who, .region = by->region}}")],
+    Mutation("pending: a key that came later stays there", [("supervisor/state/belief/settle.c", ".by = by}", ".by = &(Trying){.policy = by->policy, .who = by->who, .region = by->region}}")],
              "holds_the_key_of_a_region_that_came_later", runner="governed/test-governed-pending"),
+    Mutation("advisor: a row needs the note's words", [(SUPPORT, "return may ? 0 : support_miss(s, \"target_id\");", "return may ? 0 : 0;")],
+             "words_alone_change_nothing", runner="governed/test-governed-advised"),
+    Mutation("advisor: an operation needs a cue", [(SUPPORT, "int r = s->says_operation ? 0 : support_miss(s, \"operation\");", "int r = 0;")],
+             "words_alone_change_nothing", runner="governed/test-governed-advised"),
+    Mutation("advisor: a text has the note's words", [(SUPPORT, "                r = support_miss(s, field);\n", "")], "words_alone_change_nothing",
+             runner="governed/test-governed-advised"),
+    Mutation("advisor: a denial is not turned round", [(SUPPORT, "                        alike = support_denies_alike(", "                        alike = true || support_denies_alike(")],
+             "words_alone_change_nothing", runner="governed/test-governed-advised"),
+    Mutation("advisor: names that are not the note's are no evidence", [(SUPPORT, "                s->heard.reference = NULL;\n", "")], "words_alone_change_nothing",
+             runner="governed/test-governed-advised"),
+    Mutation("advisor: what waits is held to the note, too", [("supervisor/state/belief/settle.c", ".advised = settle_is_advised(k->body)", ".advised = false && settle_is_advised(k->body)")],
+             "it_waits_for_a_person", runner="governed/test-governed-advised"),
     Mutation("canon: no row of another scope by its id", [("supervisor/state/belief/note-to-row.c", "if (c.outcome.reason == RESOLVE_NO_CANDIDATE && q->target && !a->pending)", "if (0)")],
              "rows_of_other_scopes", runner="governed/test-governed-outcomes"),
     Mutation("evidence is not lent with a key", [("supervisor/isolation/region/region-handle.c", "if (!s->read_only || p->by == v)", "if (true)")], "evidence is not lent",

@@ -186,7 +186,11 @@ def a_server_of_chat_completions():
     server.RequestHandlerClass = type("H", (server.RequestHandlerClass,), {"lexer": lambda self, body: self.answer(completion(json.dumps(
         {"decision": "accept", "bucket": "issues", "operation": "resolve", "target_id": "lexer_loop", "payload": {"resolution": "it ends"}, "confidence": 0.9})))})
     try:
-        outcome, = promote(["That loop we had is a thing of the past."], *http_advisor(server, "lexer"))
+        # G-65: the model's word alone ends nothing
+        outcome, = promote(["That was a nice day, I had lunch."], *http_advisor(server, "lexer"))
+        check((outcome["outcome"], outcome["code"]) == ("pending", "uncorroborated"), outcome)
+        same(sorted(outcome["source_ref"]["unsupported"]), ["operation", "payload.resolution", "target_id"], outcome)
+        outcome, = promote(["The loop of the lexer is a thing of the past: it ends."], *http_advisor(server, "lexer"))
         check(outcome["outcome"] == "committed" and outcome["id"] == "lexer_loop" and outcome["state"] == "resolved", outcome)
         check(not outcome["interpreted"]["degraded"], outcome)
         told = json.loads(json.loads(server.asked[0][3])["messages"][1]["content"])

@@ -55,6 +55,10 @@ static const char *const denial_words[] = {
         "no", "not", "never", "cannot", "isn't", "wasn't", "aren't", "weren't", "doesn't", "didn't", "don't",
         "can't", "won't", "hasn't", "haven't", NULL,
 };
+static const char *const without_words[] = {
+        "without", "none", "nobody", "nothing", "neither", "nor", "mustn't", "shouldn't", "couldn't", "wouldn't",
+        "forbidden", "prohibited", "stop", "stopped", "avoid", NULL,
+};
 /* A denial in a later sentence counts when the sentence is about the thing, or about the statement. */
 static const char *const same_words[] = {
         "it", "this", "that", "these", "they", "fix", "fixed", "bug", "issue", "problem", "change", "patch",
@@ -95,8 +99,20 @@ bool sentence_has_but(const Sentence *s, size_t from) {
         return sentence_has_any(s, from, s->n, but_words);
 }
 
+bool sentence_is_hearsay(const Sentence *s) {
+        return s->question || sentence_has_any(s, 0, s->n, hearsay_words);
+}
+
+bool word_denies(const CueWord *w) {
+        return word_is_one_of(w, denial_words) || word_is_one_of(w, without_words);
+}
+
+bool word_is_article(const CueWord *w) {
+        return word_is_one_of(w, article_words);
+}
+
 bool sentence_is_doubtful(const Sentence *s, Doubt doubt, const CueMatch *m, bool from_begin) {
-        if (s->question || sentence_has_any(s, 0, s->n, hearsay_words))
+        if (sentence_is_hearsay(s))
                 return true;
         switch (doubt) {
         case DOUBT_ALL:

@@ -37,6 +37,8 @@ enum {
 /* Each returns 0, CUES_NONE, BELIEF_E_*, -ENOMEM. */
 int cues_grammar(Piece note, bool from_tool, BeliefRequest *ret, Diag *reterr);
 int cues_natural(Piece note, BeliefRequest *ret, Diag *reterr);
+/* The first sentence with a cue for this operation that no later sentence takes back, whatever else the note says. */
+int cues_natural_says(Piece note, Kind kind, Op op, BeliefRequest *ret);
 
 /* The note's names for its subject, for a search: phrases in quotes or back quotes, and words that look like names in a
  * program (with "_", "()", "::" or "->"). Array of at most CANON_ALIASES_MAX different strings, owned; NULL: out of
@@ -92,6 +94,9 @@ bool sentence_is_doubtful(const Sentence *s, Doubt doubt, const CueMatch *m, boo
 bool sentence_has_but(const Sentence *s, size_t from);
 /* An end that holds in part, or not yet where it matters: "in theory", "on branch x". */
 bool sentence_is_partial(const Sentence *s, const CueMatch *m);
+bool sentence_is_hearsay(const Sentence *s); /* a question, or another's words */
+bool word_denies(const CueWord *w); /* "not", "never", "without" ... */
+bool word_is_article(const CueWord *w);
 /* A sentence after a statement takes the statement back: "It came back an hour later." */
 bool sentence_takes_back(const Sentence *s);
 /* The phrase [from, to) has no preposition. */

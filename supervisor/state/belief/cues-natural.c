@@ -286,6 +286,32 @@ static Piece natural_cut_aliases(Piece note, Piece *ret_aliases) {
         return note;
 }
 
+int cues_natural_says(Piece note, Kind kind, Op op, BeliefRequest *ret) {
+        Piece aliases, rest;
+        Sentence s, found;
+        const Cue *cue = NULL;
+        CueMatch match = {0};
+        int r;
+
+        note = natural_cut_aliases(note, &aliases);
+        rest = note;
+        while (sentence_next(&rest, &s)) {
+                bool more;
+                CueMatch m;
+                const Cue *c = natural_find_cue(&s, &m, &more);
+
+                if (cue && op_ends(op) && !c && sentence_takes_back(&s))
+                        return CUES_NONE;
+                if (cue || !c || c->kind != kind || c->op != op)
+                        continue;
+                cue = c;
+                found = s;
+                match = m;
+        }
+        r = cue ? natural_make(cue, &found, &match, PIECE_NULL, note, aliases, ret, NULL) : CUES_NONE;
+        return r > 0 ? CUES_NONE : r;
+}
+
 int cues_natural(Piece note, BeliefRequest *ret, Diag *reterr) {
         Piece aliases, rest;
         Sentence s, found;

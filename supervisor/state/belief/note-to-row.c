@@ -3,6 +3,7 @@
 #include "base/ascii.h"
 #include "belief/candidates.h"
 #include "belief/cues.h"
+#include "belief/support.h"
 #include "engine/payload.h"
 #include "engine/scope.h"
 
@@ -305,6 +306,42 @@ static int apply_cross_scope(Txn *t, const Applying *a, Applied *ret) {
         return apply_outcome(ret, NOTE_INVALID, engine_code_name(ENGINE_E_CROSS_SCOPE));
 }
 
+static int apply_unsupported(Txn *t, const Applying *a, const NoteSupport *s, Applied *ret) {
+        _cleanup_json_ json_t *ref = ret->source_ref ? json_copy(ret->source_ref) : json_object();
+        char names[200] = "";
+        size_t i, n = 0;
+        json_t *v;
+
+        json_array_foreach(s->missing, i, v) {
+                int k = snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "", json_text(v));
+
+                n = MIN(n + (size_t)MAX(k, 0), sizeof(names) - 1);
+        }
+        if (!ref || json_object_set(ref, "unsupported", s->missing) < 0)
+                return -ENOMEM;
+        json_object_del(ref, "matched_target_id");
+        json_decref(ret->source_ref);
+        ret->source_ref = TAKE_PTR(ref);
+        diag(&ret->why, 0, "the note's own text does not support the advisor's %s", names);
+        return apply_to_queue(t, a, SUPPORT_REASON, ret);
+}
+
+/* Returns 1 when the note supports the
+ * request, 0 with an outcome, -errno. */
+static int apply_is_supported(Txn *t, const Applying *a, bool is_new, Applied *ret) {
+        const BeliefRequest *q = a->request;
+        int r;
+
+        if (!a->support)
+                return 1;
+        r = support_judge(a->support, is_new || q->kind == KIND_TASK_STATE);
+        if (r == 0 && q->target && q->kind != KIND_PLAN && q->kind != KIND_TASK_STATE)
+                r = support_judge_row(a->support, a->bucket, a->by->policy, is_new);
+        if (r < 0)
+                return r == -EUCLEAN ? apply_cannot_read(t, a, ret) : r;
+        return json_array_size(a->support->missing) == 0 ? 1 : apply_unsupported(t, a, a->support, ret);
+}
+
 static int apply_decide(Txn *t, const Applying *a, const KeySet *keys, Applied *ret) {
         const BeliefRequest *q = a->request;
         _cleanup_candidates_ Candidates c = {0};
@@ -337,6 +374,9 @@ static int apply_decide(Txn *t, const Applying *a, const KeySet *keys, Applied *
 
                 if (state == RECORD_RESOLVED && c.outcome.reason != RESOLVE_EXPLICIT) /* G-34 */
                         return apply_to_queue(t, a, REASON_REOPEN, ret);
+                r = apply_is_supported(t, a, false, ret);
+                if (r <= 0)
+                        return r;
                 return apply_commit(t, a, keys, c.v[0].id, closed && q->op == OP_UPSERT, ret);
         }
         case RESOLVE_NEW:
@@ -347,6 +387,9 @@ static int apply_decide(Txn *t, const Applying *a, const KeySet *keys, Applied *
                              q->confidence + 0.0, APPLY_CONFIDENCE_LEAST);
                         return apply_outcome(ret, NOTE_INVALID, "low_confidence");
                 }
+                r = apply_is_supported(t, a, true, ret);
+                if (r <= 0)
+                        return r;
                 if (q->target)
                         return apply_commit(t, a, keys, q->target, false, ret);
                 r = apply_new_id(t, a, id);
@@ -356,13 +399,43 @@ static int apply_decide(Txn *t, const Applying *a, const KeySet *keys, Applied *
         case RESOLVE_WAIT:
                 break;
         }
+        if (a->support && json_array_size(a->support->missing) > 0)
+                return apply_unsupported(t, a, a->support, ret);
         return apply_to_queue(t, a, resolve_reason_name(c.outcome.reason), ret);
+}
+
+static int apply_request(Txn *t, const Applying *a, const KeySet *keys, Applied *ret) {
+        const char *id = NULL;
+        int r = apply_fixed_target(a, &id, ret);
+
+        if (r == 0 && !ret->outcome && a->target)
+                r = apply_by_person(a, &id, ret);
+        else if (r == 0 && !ret->outcome && id)
+                r = MIN(apply_is_supported(t, a, false, ret), 0);
+        if (r < 0 || ret->outcome)
+                return r;
+        return id ? apply_commit(t, a, keys, id, false, ret) : apply_decide(t, a, keys, ret);
+}
+
+/* The request of an advisor, with the names alone that stand in the note. A person's choice needs no support. */
+static int apply_heard(Txn *t, const Applying *a, const KeySet *keys, Applied *ret) {
+        _cleanup_support_ NoteSupport s = {0};
+        Applying heard = *a;
+        int r;
+
+        if (!a->advised || a->target)
+                return apply_request(t, a, keys, ret);
+        r = support_init(a->request, a->note, a->n_note, &s);
+        if (r < 0)
+                return r;
+        heard.request = &s.heard;
+        heard.support = &s;
+        return apply_request(t, &heard, keys, ret);
 }
 
 int belief_apply(Txn *t, const Applying *a, Applied *ret) {
         const BeliefRequest *q = a->request;
         _cleanup_applied_ Applied out = {.kind = q->kind, .op = q->op};
-        const char *id = NULL;
         /* A region that lives now may not have existed when an item began to wait (I-11). */
         const KeySet *keys = key_hold(a->by->keys);
         /* The queue bypasses the engine's own key scan, so the scan is here. */
@@ -377,13 +450,8 @@ int belief_apply(Txn *t, const Applying *a, Applied *ret) {
                 apply_outcome(&out, NOTE_REJECTED,
                               q->rationale && strcmp(q->rationale, CUE_NO_CUE) == 0 ? CUE_NO_CUE : "rejected");
                 diag(&out.why, 0, "%s", q->rationale ? q->rationale : "");
-        } else if (r == 0) {
-                r = apply_fixed_target(a, &id, &out);
-                if (r == 0 && !out.outcome && a->target)
-                        r = apply_by_person(a, &id, &out);
-                if (r == 0 && !out.outcome)
-                        r = id ? apply_commit(t, a, keys, id, false, &out) : apply_decide(t, a, keys, &out);
-        }
+        } else if (r == 0)
+                r = apply_heard(t, a, keys, &out);
         key_let_go(a->by->keys, &keys);
         if (r < 0)
                 return r;

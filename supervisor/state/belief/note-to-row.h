@@ -34,6 +34,8 @@ typedef struct Applying {
         const Trying *by;
         Bucket *bucket;         /* the bucket of the request's kind */
         const char *advisor;    /* the region of the advisor that made the request; or NULL */
+        struct NoteSupport *support; /* set by belief_apply() */
+        bool advised;           /* an advisor made the request: the note has to say the same (support.h) */
         const json_t *interpreted; /* the interpreter, and its answers (G-12); or NULL */
 } Applying;
 

@@ -150,7 +150,8 @@ static int promote_one(Txn *t, const Promoting *p, const NoteRun *run, const cha
                         &(Applying){.scope = run->scope, .scope_name = scope_name, .request = &ready->made.request,
                                     .note = note_words(&ready->note), .n_note = note_length(&ready->note),
                                     .agent = run->agent, .run = run->id, .number = ready->note.number, .bucket = &b,
-                                    .by = &by, .interpreted = p->advisor ? interpreted : NULL,
+                                    .by = &by, .advised = p->advisor && !ready->made.degraded,
+                                    .interpreted = p->advisor ? interpreted : NULL,
                                     .advisor = p->advisor && !ready->made.degraded ? p->advisor->region : NULL},
                         &done);
         if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied)

@@ -39,6 +39,13 @@ static int settle_read_origin(Txn *t, const Wait *w, PendingItem *ret) {
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
+/* Did an advisor make the request? The name of the advisor is the advisor's own choice, the answers are not. */
+static bool settle_is_advised(const json_t *body) {
+        const json_t *by = json_object_get(body, "interpreted");
+
+        return json_object_get(by, "raw") && !json_is_true(json_object_get(by, "degraded"));
+}
+
 static int settle_apply(Txn *t, Bucket *b, const Wait *w, PendingItem *k, const char *target, bool look,
                         const Trying *by, Applied *ret) {
         const json_t *note = json_object_get(k->body, "note");
@@ -49,7 +56,8 @@ static int settle_apply(Txn *t, Bucket *b, const Wait *w, PendingItem *k, const 
                                         .agent = json_text(json_object_get(k->entry, "agent")),
                                         .run = json_text(json_object_get(k->entry, "run")), .pending = w->id,
                                         .waits_for = json_text(json_object_get(k->entry, "reason")), .target = target,
-                                        .look = look, .bucket = b, .by = by},
+                                        .look = look, .advised = settle_is_advised(k->body), .bucket = b,
+                                        .by = by},
                             ret);
 }
 

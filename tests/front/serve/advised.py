@@ -18,7 +18,7 @@ use(sys.argv[2])
 from tap import DIR, ENV, LETHE, case, check, lethe, log, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 ENV["LETHE_SOCKET"] = os.path.join(DIR, "socket")
-NOTES = ["issue boot_fails: the board does not boot", "The boot failure is gone.", "decision use_lmdb: LMDB holds the rows", "nothing of note",
+NOTES = ["issue boot_fails: the board does not boot", "The boot_fails issue is resolved: gone.", "decision use_lmdb: LMDB holds the rows", "nothing of note",
          "learning logs_help: read the log first"]
 ALL = "auto:broken_ref,superseded_by,retired_dependency"
 POLICY = os.path.join(DIR, "policy.json")
