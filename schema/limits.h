@@ -28,6 +28,16 @@
 #define BELIEF_ROWS_MAX 1000         /* of an answer */
 #define BELIEF_ROWS_STANDARD 100     /* standard number of rows */
 #define BELIEF_ROWS_BYTES (256 * 1024) /* of an answer: the next answer has the rest; a single row always fits */
+#define CONTEXT_BYTES_MIN 1024         /* of the rules, rows and records of a context */
+#define CONTEXT_BYTES_STANDARD (32 * 1024)
+#define CONTEXT_BYTES_MAX (256 * 1024)
+#define CONTEXT_LOOK_ROWS 4096         /* rows of a bucket, or records of a lane, inspected for a region's context */
+#define OWN_READS_MAX 16384            /* note.list and pending.list of an invocation */
+#define OWN_ROWS_MAX 1000              /* rules or notes of an answer */
+#define OWN_ROWS_STANDARD 100
+#define PENDING_ROWS_MAX 50            /* items of an answer: each is compared with the rows anew */
+#define PENDING_ROWS_STANDARD 10
+#define OWN_LOOK_NOTES 4096            /* notes inspected for an answer */
 #define BELIEF_READS_MAX 65536       /* canon.read of an invocation */
 
 /* Typed memory in a region's requests (memory.*). */
@@ -41,6 +51,7 @@
 #define MEMORY_ROWS_STANDARD 100   /* standard number of rows */
 #define MEMORY_LOOK_RECORDS 1000   /* records inspected for an answer */
 #define MEMORY_LOOK_TEXT (4 * 1024 * 1024) /* bytes of their text */
+#define MEMORY_EDGES_MAX 1000      /* references of a record, each way, inspected for an answer */
 #define MEMORY_REASON_MAX 1024     /* bytes of the reason for a deletion */
 
 /* Sections: typed working state of a region, kept by the supervisor. */

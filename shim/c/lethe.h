@@ -118,6 +118,26 @@ int lethe_memory_history(Lethe *l, const char *kind, const char *id, uint64_t af
 int lethe_memory_delete(Lethe *l, const char *kind, const char *id, const char *reason, const char *scope,
                         const char **ret_answer);
 
+/* Why the record is there, and what refers to what: {"view":{…}}, and {"outgoing":[…],"incoming":[…],"hidden","cut",…}. */
+int lethe_memory_view(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer);
+int lethe_memory_refs(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer);
+
+/* What an agent reads to act. Answers are JSON text. context_read: {"scope","kernels","core","belief","advisory",
+ * "withheld","cut"}, as `lethe context --json` has them. ask may be NULL, and each member NULL or 0. */
+typedef struct LetheContext {
+        const char *scope, *query;
+        unsigned lane, bytes; /* 0: 10 records of a lane; 32768 bytes */
+} LetheContext;
+int lethe_context_read(Lethe *l, const LetheContext *ask, const char **ret_answer);
+/* {"kernel","scope","version","rules":[…],"next"?}. kernel: "agent" or "world"; section and after may be NULL; limit 0:
+ * 100. */
+int lethe_kernel_read(Lethe *l, const char *kernel, const char *section, const char *after, unsigned limit,
+                      const char **ret_answer);
+/* The notes of this region's own run and what became of them: {"run","notes":[…],"next"?}; and those of them that wait:
+ * {"run","items":[…],"next"?}. after: 0, or "next" of the answer before. limit 0: 100 notes, 10 items. */
+int lethe_note_list(Lethe *l, uint64_t after, unsigned limit, const char **ret_answer);
+int lethe_pending_list(Lethe *l, uint64_t after, unsigned limit, const char **ret_answer);
+
 /* level: "debug", "info", "warning", "error". */
 int lethe_log(Lethe *l, const char *level, const char *message);
 /* total: negative when unknown. message may be NULL. */

@@ -20,14 +20,6 @@ int lethe_memory_save(Lethe *l, const LetheSave *s, const char **ret_answer) {
         return memory_ask(&p, "memory.save", s->scope, ret_answer);
 }
 
-int lethe_memory_load(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer) {
-        Params p = {.l = l};
-
-        params_text(&p, "kind", kind);
-        params_text(&p, "id", id);
-        return memory_ask(&p, "memory.load", scope, ret_answer);
-}
-
 int lethe_memory_list(Lethe *l, const char *filter, const char *after, unsigned limit, const char *scope,
                       const char **ret_answer) {
         Params p = {.l = l};
@@ -55,6 +47,27 @@ int lethe_memory_history(Lethe *l, const char *kind, const char *id, uint64_t af
         params_whole(&p, "after", after > INT64_MAX ? INT64_MAX : after ? (int64_t)after : -1);
         params_whole(&p, "limit", limit ? (int64_t)limit : -1);
         return memory_ask(&p, "memory.history", scope, ret_answer);
+}
+
+static int memory_ask_of(Lethe *l, const char *method, const char *kind, const char *id, const char *scope,
+                         const char **ret_answer) {
+        Params p = {.l = l};
+
+        params_text(&p, "kind", kind);
+        params_text(&p, "id", id);
+        return memory_ask(&p, method, scope, ret_answer);
+}
+
+int lethe_memory_load(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer) {
+        return memory_ask_of(l, "memory.load", kind, id, scope, ret_answer);
+}
+
+int lethe_memory_view(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer) {
+        return memory_ask_of(l, "memory.view", kind, id, scope, ret_answer);
+}
+
+int lethe_memory_refs(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer) {
+        return memory_ask_of(l, "memory.refs", kind, id, scope, ret_answer);
 }
 
 int lethe_memory_delete(Lethe *l, const char *kind, const char *id, const char *reason, const char *scope,

@@ -340,6 +340,15 @@ module.exports = {
                 member(result, "rows");
                 return result;
         },
+        /* What holds now, for the beginning of a turn: { scope, kernels, core, belief, advisory, withheld, cut }. { scope, query, lane, bytes }, each may be
+         * missing. withheld: the parts without a grant; cut: those that have more than there is room for. */
+        contextRead: ({ scope, query, lane, bytes } = {}) => call("context.read", said({ scope, query, lane, bytes })),
+        /* { scope, kernel, version, rules, next? }: rules and typed statements of "agent" or "world". */
+        kernelRead: (kernel, { section, after, limit } = {}) => call("kernel.read", said({ kernel, section, after, limit })),
+        /* { run, notes, next? }: the notes of this region's run, those of the turns before among them, and what became of each. */
+        noteList: ({ after, limit } = {}) => call("note.list", said({ after, limit })),
+        /* { run, items, next? }: those that wait, and for what. */
+        pendingList: ({ after, limit } = {}) => call("pending.list", said({ after, limit })),
         /* Typed memory (schema/memory.md). kind: "memory_substrate" (which needs a type: episodic, semantic, observational), "knowledge_projections",
          * "skill_artifacts"; scope: the first of the manifest when it is not said.
          * { id, kind, scope, version, created, held }; seen by this region at once, by others from its end on. expect: the version that it must have, 0: none yet. */
@@ -352,6 +361,9 @@ module.exports = {
         memorySearch: (query, { limit, scope } = {}) => call("memory.search", said({ query, limit, scope })),
         /* { changes, next? }, oldest first. */
         memoryHistory: (kind, id, { after, limit, scope } = {}) => call("memory.history", said({ kind, id, after, limit, scope })),
+        /* Why the record is there: { support, lineage, invalidation, cleanup, hidden, … }; and what refers to what: { outgoing, incoming, hidden, cut, … }. */
+        memoryView: (kind, id, scope) => member(call("memory.view", said({ kind, id, scope })), "view"),
+        memoryRefs: (kind, id, scope) => call("memory.refs", said({ kind, id, scope })),
         /* What goes: for ever, from this region's end on. */
         memoryDelete: (kind, id, { reason, scope } = {}) => member(call("memory.delete", said({ kind, id, reason, scope })), "deleted"),
         /* Tells the operator something. level: debug, info, warning, error. */

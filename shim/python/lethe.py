@@ -19,8 +19,8 @@ import select
 import threading
 from collections import namedtuple
 
-__all__ = ["Belief", "Changes", "Found", "LetheError", "NoPipe", "Records", "Section", "State", "Value", "Written", "canon_read", "carry_read", "carry_value", "carry_write", "ccs_read", "ccs_tool", "close_handle", "hello", "list_slots",
-           "log", "memory_delete", "memory_history", "memory_list", "memory_load", "memory_save", "memory_search", "note_add", "open_section", "progress", "read",
+__all__ = ["Belief", "Changes", "Found", "Kernel", "LetheError", "NoPipe", "Notes", "Pending", "Records", "Section", "State", "Value", "Written", "canon_read", "carry_read", "carry_value", "carry_write", "ccs_read", "ccs_tool", "close_handle", "context_read", "hello", "kernel_read", "list_slots",
+           "log", "memory_delete", "memory_history", "memory_list", "memory_load", "memory_refs", "memory_save", "memory_search", "memory_view", "note_add", "note_list", "open_section", "pending_list", "progress", "read",
            "read_handle", "read_value", "result", "section", "write", "write_handle"]
 
 LINE_MAX = 1024 * 1024
@@ -32,6 +32,9 @@ Belief = namedtuple("Belief", "rows next")
 Records = namedtuple("Records", "records next")
 Found = namedtuple("Found", "records cut")
 Changes = namedtuple("Changes", "changes next")
+Kernel = namedtuple("Kernel", "scope kernel version rules next")
+Notes = namedtuple("Notes", "run notes next")
+Pending = namedtuple("Pending", "run items next")
 
 
 class LetheError(Exception):
@@ -339,6 +342,30 @@ def canon_read(bucket=None, id=None, state=None, after=None, limit=None):
     return Belief(_member(result, "rows"), result.get("next"))
 
 
+def context_read(scope=None, query=None, lane=None, bytes=None):
+    """What holds now, for the beginning of a turn; a dictionary: scope, kernels, core, belief, advisory, withheld, cut. query: fills the lanes; lane: records
+    of each; bytes: the most of all. withheld: the parts without a grant; cut: those that have more than there is room for."""
+    return _pipe.call("context.read", _said(scope=scope, query=query, lane=lane, bytes=bytes))
+
+
+def kernel_read(kernel, section=None, after=None, limit=None):
+    """Kernel(scope, kernel, version, rules, next): rules and typed statements of "agent" or "world". next: to be given as `after`, None when there are none."""
+    result = _pipe.call("kernel.read", _said(kernel=kernel, section=section, after=after, limit=limit))
+    return Kernel(_member(result, "scope"), _member(result, "kernel"), _member(result, "version"), _member(result, "rules"), result.get("next"))
+
+
+def note_list(after=None, limit=None):
+    """Notes(run, notes, next): the notes of this region's run, those of the turns before among them, and what became of each."""
+    result = _pipe.call("note.list", _said(after=after, limit=limit))
+    return Notes(_member(result, "run"), _member(result, "notes"), result.get("next"))
+
+
+def pending_list(after=None, limit=None):
+    """Pending(run, items, next): the notes of this run that wait, and for what."""
+    result = _pipe.call("pending.list", _said(after=after, limit=limit))
+    return Pending(_member(result, "run"), _member(result, "items"), result.get("next"))
+
+
 def _said(**params):
     return {key: value for key, value in params.items() if value is not None} or None
 
@@ -370,6 +397,16 @@ def memory_history(kind, id, after=None, limit=None, scope=None):
     """Changes(changes, next): what was done to the record, oldest first."""
     result = _pipe.call("memory.history", _said(kind=kind, id=id, after=after, limit=limit, scope=scope))
     return Changes(_member(result, "changes"), result.get("next"))
+
+
+def memory_view(kind, id, scope=None):
+    """Why the record is there, a dictionary: support, lineage, invalidation, cleanup; hidden: how many edges this region may not see."""
+    return _member(_pipe.call("memory.view", _said(kind=kind, id=id, scope=scope)), "view")
+
+
+def memory_refs(kind, id, scope=None):
+    """What the record refers to, and what refers to it, a dictionary: outgoing, incoming, hidden, cut."""
+    return _pipe.call("memory.refs", _said(kind=kind, id=id, scope=scope))
 
 
 def memory_delete(kind, id, reason=None, scope=None):

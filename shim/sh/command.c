@@ -136,8 +136,8 @@ static int command_option_set(const CommandOption *o, const char *s, CommandArgs
                 break;
         case COMMAND_LIMIT:
                 *(long long *)to = strtoll(s, &end, 10);
-                if (*s < '1' || *s > '9' || *end || a->limit > 1000000)
-                        return command_usage("--limit: '%s' is no number from 1 to 1000000", s);
+                if (*s < '1' || *s > '9' || *end || *(long long *)to > 1000000)
+                        return command_usage("%s: '%s' is no number from 1 to 1000000", o->name, s);
                 break;
         case COMMAND_CONFIDENCE:
                 *(double *)to = strtod(s, &end);

@@ -1,5 +1,6 @@
 /* Runs: skill. lethe-slot: the pipe for shell scripts. */
 #include "command.h"
+#include "own.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +23,14 @@ const char command_help[] =
         "       lethe-slot canon [BUCKET [ID]] [--state STATE] [--after PLACE] [--limit N]\n"
         "                                                  shared belief as JSON: {\"rows\":[...]}, and \"next\" when more rows\n"
         "                                                  remain: the PLACE for --after\n"
+        "       lethe-slot context [--scope SCOPE] [--query QUERY] [--lane N] [--bytes N]\n"
+        "                                                  what holds now: kernels, shared belief, lanes of memory; as JSON\n"
+        "       lethe-slot kernel agent|world [--section NAME] [--after ID] [--limit N]\n"
+        "       lethe-slot notes [--after N] [--limit N]   the notes of this run, and what became of them; as JSON\n"
+        "       lethe-slot pending [--after N] [--limit N] those that wait, and for what\n"
         "       lethe-slot memory save KIND [PAYLOAD|-] [--id ID] [--type TYPE] [--refs JSON] [--expect N]\n"
         "       lethe-slot memory load KIND ID | list [FILTER] | search QUERY | history KIND ID | delete KIND ID [--reason TEXT]\n"
-        "                  [--scope SCOPE] [--after PLACE] [--limit N]\n"
+        "                  | view KIND ID | refs KIND ID [--scope SCOPE] [--after PLACE] [--limit N]\n"
         "                                                  typed memory; answers as JSON. KIND: memory_substrate (--type episodic,\n"
         "                                                  semantic or observational), knowledge_projections, skill_artifacts\n"
         "       lethe-slot carry read SECTION [--raw | --version]\n"
@@ -48,7 +54,9 @@ const CommandOption command_options[] = {
         {"--version", COMMAND_FLAG, offsetof(CommandArgs, version)},
         {"--text", COMMAND_FLAG, offsetof(CommandArgs, text)},
         TEXT(name), TEXT(level), TEXT(entry), TEXT(input), TEXT(role), TEXT(state), TEXT(after),
-        TEXT(id), TEXT(type), TEXT(refs), TEXT(reason), TEXT(scope),
+        TEXT(id), TEXT(type), TEXT(refs), TEXT(reason), TEXT(scope), TEXT(query), TEXT(section),
+        {"--lane", COMMAND_LIMIT, offsetof(CommandArgs, lane)},
+        {"--bytes", COMMAND_LIMIT, offsetof(CommandArgs, bytes)},
         {"--limit", COMMAND_LIMIT, offsetof(CommandArgs, limit)},
         {"--expect", COMMAND_VERSION, offsetof(CommandArgs, expect)},
         {"--confidence", COMMAND_CONFIDENCE, offsetof(CommandArgs, confidence)}, {0},
@@ -148,16 +156,18 @@ static int slot_memory_search(Lethe *l, const CommandArgs *a, const char **ret) 
 }
 
 static int slot_memory_history(Lethe *l, const CommandArgs *a, const char **ret) {
-        unsigned long long after = 0;
-        char *end;
+        unsigned long long after;
+        int r = own_after(a, &after);
 
-        if (a->after) {
-                errno = 0;
-                after = strtoull(a->after, &end, 10);
-                if (*a->after < '0' || *a->after > '9' || *end || errno)
-                        return -command_usage("memory history: --after takes a number from 0 on");
-        }
-        return lethe_memory_history(l, a->words[2], a->words[3], after, (unsigned)a->limit, a->scope, ret);
+        return r ?: lethe_memory_history(l, a->words[2], a->words[3], after, (unsigned)a->limit, a->scope, ret);
+}
+
+static int slot_memory_view(Lethe *l, const CommandArgs *a, const char **ret) {
+        return lethe_memory_view(l, a->words[2], a->words[3], a->scope, ret);
+}
+
+static int slot_memory_refs(Lethe *l, const CommandArgs *a, const char **ret) {
+        return lethe_memory_refs(l, a->words[2], a->words[3], a->scope, ret);
 }
 
 static int slot_memory_delete(Lethe *l, const CommandArgs *a, const char **ret) {
@@ -171,7 +181,8 @@ static int slot_do_memory(Lethe *l, const CommandArgs *a) {
                 int (*ask)(Lethe *l, const CommandArgs *a, const char **ret);
         } all[] = {{"save", 3, 4, slot_memory_save},       {"load", 4, 4, slot_memory_load},
                    {"list", 2, 3, slot_memory_list},       {"search", 3, 3, slot_memory_search},
-                   {"history", 4, 4, slot_memory_history}, {"delete", 4, 4, slot_memory_delete}};
+                   {"history", 4, 4, slot_memory_history}, {"delete", 4, 4, slot_memory_delete},
+                   {"view", 4, 4, slot_memory_view},       {"refs", 4, 4, slot_memory_refs}};
         const char *answer = NULL;
 
         for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -187,7 +198,7 @@ static int slot_do_memory(Lethe *l, const CommandArgs *a) {
                         return -r;
                 return command_line(l, r, answer);
         }
-        return command_usage("memory: '%s' is none of save, load, list, search, history and delete", a->words[1]);
+        return command_usage("memory: '%s' is none of save, load, list, search, history, view, refs and delete", a->words[1]);
 }
 
 static int slot_do_carry(Lethe *l, const CommandArgs *a) {
@@ -337,6 +348,10 @@ const CommandVerb command_verbs[] = {
         {"note", 0, 1, slot_do_note},
         {"canon", 0, 2, slot_do_canon},
         {"memory", 1, 3, slot_do_memory},
+        {"context", 0, 0, own_do_context},
+        {"kernel", 1, 1, own_do_kernel},
+        {"notes", 0, 0, own_do_notes},
+        {"pending", 0, 0, own_do_pending},
         {"carry", 2, 3, slot_do_carry},
         {"ccs", 1, 2, slot_do_ccs}, {0},
 };

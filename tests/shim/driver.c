@@ -76,6 +76,33 @@ static int do_memory(Lethe *l, const char *op, json_t *call) {
         return 1;
 }
 
+static int do_own(Lethe *l, const char *op, json_t *call) {
+        const char *a[4] = {0}, *text = "";
+        int64_t n[5] = {0};
+        int r;
+
+        for (size_t i = 0; i < 4; i++)
+                a[i] = text_or_null(call, i);
+        for (size_t i = 0; i < 5; i++)
+                n[i] = json_integer_value(json_array_get(call, i));
+        if (strcmp(op, "context") == 0)
+                r = lethe_context_read(l, &(LetheContext){.scope = a[1], .query = a[2], .lane = (unsigned)n[3], .bytes = (unsigned)n[4]}, &text);
+        else if (strcmp(op, "kernel") == 0)
+                r = lethe_kernel_read(l, a[1], a[2], a[3], (unsigned)n[4], &text);
+        else if (strcmp(op, "notes") == 0)
+                r = lethe_note_list(l, (uint64_t)n[1], (unsigned)n[2], &text);
+        else if (strcmp(op, "pending") == 0)
+                r = lethe_pending_list(l, (uint64_t)n[1], (unsigned)n[2], &text);
+        else if (strcmp(op, "view") == 0)
+                r = lethe_memory_view(l, a[1], a[2], a[3], &text);
+        else if (strcmp(op, "refs") == 0)
+                r = lethe_memory_refs(l, a[1], a[2], a[3], &text);
+        else
+                return 0;
+        outcome(l, r, "%s", text);
+        return 1;
+}
+
 static void do_call(Lethe *l, json_t *call) {
         const char *op = text_or_null(call, 0), *text = "";
         json_t *third = json_array_get(call, 3), *total = json_array_get(call, 2);
@@ -144,6 +171,7 @@ static void do_call(Lethe *l, json_t *call) {
                                          (unsigned)json_integer_value(json_array_get(call, 5)), &text);
 
                 outcome(l, r, "%s", text);
+        } else if (do_own(l, op, call)) {
         } else if (do_memory(l, op, call)) {
         } else if (strcmp(op, "close") == 0)
                 outcome(l, lethe_handle_close(l, text_or_null(call, 1)), "{}");

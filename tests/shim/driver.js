@@ -32,6 +32,18 @@ function call(op, ...args) {
                 return { held: true, tools: lethe.ccsTool(args[0], args[1] === null ? undefined : args[1]) };
         case "note":
                 return { note: lethe.noteAdd(...args) };
+        case "context":
+                return lethe.contextRead({ scope: args[0], query: args[1], lane: args[2], bytes: args[3] });
+        case "kernel":
+                return lethe.kernelRead(args[0], { section: args[1], after: args[2], limit: args[3] });
+        case "notes":
+                return lethe.noteList({ after: args[0], limit: args[1] });
+        case "pending":
+                return lethe.pendingList({ after: args[0], limit: args[1] });
+        case "view":
+                return { view: lethe.memoryView(...args) };
+        case "refs":
+                return lethe.memoryRefs(...args);
         case "canon":
                 return lethe.canonRead({ bucket: args[0], id: args[1], state: args[2], after: args[3], limit: args[4] });
         case "save":

@@ -35,6 +35,15 @@ def call(op, *args):
         return {"note": lethe.note_add(*args)}
     elif op == "canon":
         return {key: value for key, value in lethe.canon_read(*args)._asdict().items() if value is not None}
+    elif op == "context":
+        return lethe.context_read(*args)
+    elif op in ("kernel", "notes", "pending"):
+        f = {"kernel": lethe.kernel_read, "notes": lethe.note_list, "pending": lethe.pending_list}[op]
+        return {key: value for key, value in f(*args)._asdict().items() if value is not None}
+    elif op == "view":
+        return {"view": lethe.memory_view(*args)}
+    elif op == "refs":
+        return lethe.memory_refs(*args)
     elif op == "save":
         return lethe.memory_save(*args)
     elif op == "load":

@@ -243,7 +243,13 @@ static bool memory_argv(json_t *call, const char **argv, char *owned[4]) {
                    {"records", "list", {NULL, "", "--after", "--limit", "--scope"}},
                    {"search", "search", {NULL, "", "--limit", "--scope"}},
                    {"history", "history", {NULL, "", "", "--after", "--limit", "--scope"}},
-                   {"delete", "delete", {NULL, "", "", "--reason", "--scope"}}};
+                   {"delete", "delete", {NULL, "", "", "--reason", "--scope"}},
+                   {"view", "view", {NULL, "", "", "--scope"}},
+                   {"refs", "refs", {NULL, "", "", "--scope"}},
+                   {"context", NULL, {NULL, "--scope", "--query", "--lane", "--bytes"}},
+                   {"kernel", NULL, {NULL, "", "--section", "--after", "--limit"}},
+                   {"notes", NULL, {NULL, "--after", "--limit"}},
+                   {"pending", NULL, {NULL, "--after", "--limit"}}};
         const char *op = json_string_value(json_array_get(call, 0));
         size_t n = 0, used = 0;
 
@@ -251,8 +257,9 @@ static bool memory_argv(json_t *call, const char **argv, char *owned[4]) {
                 if (strcmp(all[i].op, op) != 0)
                         continue;
                 argv[n++] = "lethe-slot";
-                argv[n++] = "memory";
-                argv[n++] = all[i].verb;
+                argv[n++] = all[i].verb ? "memory" : op;
+                if (all[i].verb)
+                        argv[n++] = all[i].verb;
                 for (size_t k = 1; k < json_array_size(call); k++) {
                         json_t *v = json_array_get(call, k);
 
@@ -386,7 +393,7 @@ static void check_slot_output(json_t *call, json_t *expect, const char *output, 
                 cr_assert_str_eq(output, "facts\trw\t1\nnotes/a\tr\t1\nempty\tr\t-\nout\tw\t-\n", "%s", name);
         else if (strcmp(op, "note") == 0)
                 cr_assert_eq(atoll(output), json_integer_value(json_object_get(ok, "note")), "%s: %s", name, output);
-        else if (strcmp(op, "run") == 0 || strcmp(op, "canon") == 0 || strcmp(op, "save") == 0 || strcmp(op, "records") == 0 || strcmp(op, "search") == 0) {
+        else if (strcmp(op, "run") == 0 || strcmp(op, "canon") == 0 || strcmp(op, "save") == 0 || strcmp(op, "records") == 0 || strcmp(op, "search") == 0 || strcmp(op, "context") == 0 || strcmp(op, "kernel") == 0 || strcmp(op, "notes") == 0 || strcmp(op, "pending") == 0) {
                 _cleanup_json_ json_t *answer = json_loads(output, 0, NULL);
 
                 cr_assert(json_equal(answer, ok), "%s: %s", name, output);

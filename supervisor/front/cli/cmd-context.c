@@ -3,12 +3,13 @@
 #include "cli/actions.h"
 #include "memory/context.h"
 #include "memory/records.h"
+#include "schema/limits.h"
 
 #define BELIEF_TEXT_MAX 120 /* bytes of a row */
 #define ADVISORY_TEXT_MAX 400
 
 static const char help[] =
-        "Usage: lethe context [--scope SCOPE] [--query QUERY] [--lane N] [--json] [--store DIR]\n\n"
+        "Usage: lethe context [--scope SCOPE] [--query QUERY] [--lane N] [--bytes N] [--json] [--store DIR]\n\n"
         "Serves an agent at the beginning of a turn, in tiers that are never mixed: the active rules of\n"
         "the two kernels (core); shared belief, the valid rows of governed memory; and lanes of memory,\n"
         "knowledge and skill, which are only advice. Never served: working state, notes, pending requests,\n"
@@ -16,6 +17,8 @@ static const char help[] =
         "  --scope SCOPE     (default: default)\n"
         "  --query QUERY     fills the lanes with the results of the query (lethe memory search), not the newest\n"
         "  --lane N          records of each lane, at most 100 (default: 10)\n"
+        "  --bytes N         JSON of all rules, rows and records at most, 1024 to 262144 (default: no limit); what has no\n"
+        "                    room is named in \"cut\"\n"
         HELP_JSON "\nExit status: 0; 1 no such scope, or the query is malformed; 2 usage.\n";
 
 static void context_print_line(const char *before, const char *id, const json_t *text) {
@@ -23,14 +26,27 @@ static void context_print_line(const char *before, const char *id, const json_t 
         cli_print_text(": ", text);
 }
 
+/* A rule, or a typed statement with its section and triple (M-68). */
+static void context_print_rule(const json_t *row) {
+        _cleanup_json_ json_t *triple = NULL;
+
+        if (!json_object_get(row, "subject")) {
+                context_print_line(cli_text(row, "kernel"), cli_text(row, "id"), json_object_get(row, "statement"));
+                return;
+        }
+        triple = json_sprintf("[%s] %s %s %s", cli_text(row, "section"), cli_text(row, "subject"),
+                              cli_text(row, "predicate"), cli_text(row, "object"));
+        context_print_line(cli_text(row, "kernel"), cli_text(row, "id"), triple);
+}
+
 static void context_print_text(const json_t *o) {
         const char *bucket;
-        json_t *rows, *row, *lane;
+        json_t *rows, *row, *lane, *part;
         size_t i, k;
 
         printf("CORE\n");
         json_array_foreach(json_object_get(o, "core"), i, row)
-                context_print_line(cli_text(row, "kernel"), cli_text(row, "id"), json_object_get(row, "statement"));
+                context_print_rule(row);
         printf("BELIEF\n");
         json_object_foreach(json_object_get(o, "belief"), bucket, rows)
                 json_array_foreach(rows, i, row) {
@@ -46,22 +62,31 @@ static void context_print_text(const json_t *o) {
                         context_print_line("", cli_text(row, "id"), text);
                 }
         }
+        json_array_foreach(json_object_get(o, "cut"), i, part)
+                printf("CUT %s: --bytes has no room for more\n", json_text(part));
 }
 
 int cmd_context(int argc, char **argv) {
         static const struct option options[] = {
-                OPTIONS_STORE, OPTION("scope", 'S'), OPTION("query", 'Q'), OPTION("lane", 'L'), {0}};
+                OPTIONS_STORE, OPTION("scope", 'S'), OPTION("query", 'Q'), OPTION("lane", 'L'), OPTION("bytes", 'B'), {0}};
         ActionArgs a = {.verb = "context", .action = "context", .o = {.help = help, .no_arguments = true}};
-        uint64_t lane = CONTEXT_LANE_STANDARD;
+        uint64_t lane = CONTEXT_LANE_STANDARD, bytes = 0;
+        ContextAsk ask = {.tiers = CONTEXT_ALL, .bytes = SIZE_MAX, .look = SIZE_MAX};
         json_t *found = NULL;
         int r;
 
         if (store_options(&a.o, argc, argv, options) < 0)
                 return a.o.code;
         r = cli_number("context", "--lane", a.o.value['L'], 1, CONTEXT_LANE_MAX, &lane)
-                    ?: action_begin(&a, false)
-                    ?: action_end(&a, memory_context(a.t, action_scope(&a), a.o.value['Q'], (unsigned)lane,
-                                               clock_real_usec(), &found, &a.d));
+                    ?: cli_number("context", "--bytes", a.o.value['B'], CONTEXT_BYTES_MIN, CONTEXT_BYTES_MAX, &bytes)
+                    ?: action_begin(&a, false);
+        ask.scope = action_scope(&a);
+        ask.query = a.o.value['Q'];
+        ask.lane = (unsigned)lane;
+        ask.now_usec = clock_real_usec();
+        if (a.o.value['B'])
+                ask.bytes = (size_t)bytes;
+        r = r ?: action_end(&a, memory_context(a.t, &ask, &found, &a.d));
         if (r != EXIT_OK || a.o.json)
                 return r ?: action_print(&a, found);
         context_print_text(found);

@@ -1,7 +1,6 @@
 /* Runs: CLI. */
-#include "base/clock.h"
+#include "belief/own-notes.h"
 #include "cli/actions.h"
-#include "engine/note.h"
 #include "engine/scope.h"
 
 #include <errno.h>
@@ -56,15 +55,11 @@ static int note_read_list(Txn *t, const char *id, NoteRun *ret_run, json_t *list
 
         for (uint64_t from = 1; r == 0 && (r = engine_note_next(t, ret_run->id, from, false, &n)) == 0;
              from = n.number + 1) {
-                char time[CLOCK_TEXT_MAX];
+                json_t *o = NULL;
 
-                json_object_del(n.row, "usec");
-                if (json_object_set_new(n.row, "note", json_u64(n.number)) < 0 ||
-                    json_object_set_new(n.row, "time", json_string(clock_format(n.usec, time))) < 0 ||
-                    (n.outcome == NOTE_UNPROCESSED &&
-                     json_object_set_new(n.row, "outcome", json_string(note_outcome_name(n.outcome))) < 0) ||
-                    json_array_append(list, n.row) < 0)
-                        return -ENOMEM;
+                r = own_note_show(&n, &o);
+                if (r == 0 && json_array_append_new(list, o) < 0)
+                        r = -ENOMEM;
         }
         return r == -ENOENT ? 0 : r;
 }

@@ -1,4 +1,5 @@
 /* Runs: CLI. */
+#include "belief/own-notes.h"
 #include "belief/promote.h"
 #include "cli/actions.h"
 #include "engine/scope.h"
@@ -36,20 +37,11 @@ static Trying pending_by_person(void) {
         return (Trying){.policy = &policy, .who = action_who(), .keys = &region_keys};
 }
 
-/* wait_show(), and member "now" of an item that waits (G-64). An item that cannot be read has none. */
+/* own_pending_show(), with the built-in thresholds. */
 static int pending_tell(Txn *t, Bucket *b, const Wait *w, json_t **ret) {
         const Trying by = pending_by_person();
-        _cleanup_json_ json_t *o = NULL;
-        json_t *now = NULL;
-        int r = wait_show(t, w, &o);
 
-        if (r == 0 && (w->state == WAIT_OPEN || w->state == WAIT_STUCK)) {
-                r = belief_look(t, b, w, &by, &now);
-                r = r == -EUCLEAN ? 0 : r ?: json_put(o, "now", now);
-        }
-        if (r == 0)
-                *ret = TAKE_PTR(o);
-        return r;
+        return own_pending_show(t, b, w, &by, ret);
 }
 
 static int pending_read_list(ActionArgs *a, json_t *list) {

@@ -61,6 +61,10 @@ struct Dispatch {
         uint64_t memory_again;              /* bytes of held writes replayed for answers */
         json_t *memory_end;                 /* see dispatch_memory_ended() */
         DispatchReads belief, remembered;
+        uint64_t own_reads;                 /* note.list and pending.list requests to the store */
+        struct NoteSpan *noted;             /* n_noted of them: the notes of other regions that were read */
+        size_t n_noted;
+        uint64_t noted_more;                /* reads beyond the bound */
         uint64_t memory_reads, memory_records; /* requests of memory reads to the store; records answered */
         const DispatchTurn *turn; /* borrowed; NULL: no turn of a session */
         json_t *carries, *carried; /* held carry.write: name -> {"value","version"}; those that count in the end */
@@ -143,6 +147,14 @@ int dispatch_read_rows(Dispatch *d, DispatchReads *r, const char *scope, const c
  * Returns 0, -errno. */
 int dispatch_reads_put(Dispatch *d, Txn *t, const char *type, json_t *summary, const DispatchReads *reads);
 void dispatch_reads_deinit(DispatchReads *r);
+
+/* The run of the region's notes: of the session for a turn, of the grant when the operator named one, else the region's
+ * own (G-75). */
+const char *dispatch_run(const Dispatch *d);
+/* Notes a read of a note of the run. by: the region that added the note; NULL: unknown. Returns 0 or -ENOMEM. */
+int dispatch_note_read(Dispatch *d, uint64_t number, const char *by);
+/* note.read: the reads of notes, when there were any. In the transaction of the region's end. Returns 0, -errno. */
+int dispatch_note_reads_put(Dispatch *d, Txn *t);
 
 /* Refuses a value that holds the key of a region (I-11). Returns 0, RPC_E_KEY_ESCAPE, -ENOMEM. */
 int dispatch_key_escape(const json_t *value, Diag *reterr);

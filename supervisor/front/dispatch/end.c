@@ -44,7 +44,7 @@ int dispatch_reads_end(Dispatch *d, Txn *t) {
                                        json_pack("{s:o, s:o}", "count", json_u64(d->memory_reads), "records",
                                                  json_u64(d->memory_records)),
                                        &d->remembered);
-        return r;
+        return r == 0 && d->own_reads > 0 ? dispatch_note_reads_put(d, t) : r;
 }
 
 uint64_t dispatch_notes(const Dispatch *d) {
@@ -80,5 +80,6 @@ void dispatch_free(Dispatch *d) {
         json_decref(d->tools);
         dispatch_reads_deinit(&d->belief);
         dispatch_reads_deinit(&d->remembered);
+        free(d->noted);
         free(d);
 }

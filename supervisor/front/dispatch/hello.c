@@ -66,12 +66,14 @@ int dispatch_do_hello(Dispatch *d, json_t *params, json_t **ret_result, Diag *re
         if (protocol != LETHE_PROTOCOL_VERSION)
                 return diag(reterr, RPC_E_BAD_VERSION, "protocol %" JSON_INTEGER_FORMAT " is not spoken here, only %d",
                             protocol, LETHE_PROTOCOL_VERSION);
-        *ret_result = json_pack("{s:i, s:s, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:o, s:o, s:o*, s:s*, s:s*}", "protocol",
+        *ret_result = json_pack("{s:i, s:s, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:o, s:o, s:o*, s:s*, s:s*, s:s*, s:o*}",
+                                "protocol",
                                 LETHE_PROTOCOL_VERSION, "region", d->region, "limits", "line_bytes", PIPE_LINE_MAX,
                                 "depth", PIPE_DEPTH_MAX, "value_bytes", SLOT_VALUE_MAX, "proposals", SLOT_PROPOSALS_MAX,
                                 "bad_lines", PIPE_BAD_LINES_MAX, "requests_per_second", PIPE_REQUESTS_PER_SEC, "reads",
                                 hello_names(d->grant->reads), "writes", hello_names(d->grant->writes), "discarded",
-                                d->discards ? json_true() : NULL, "notes", d->grant->notes, "canon", d->grant->canon);
+                                d->discards ? json_true() : NULL, "notes", d->grant->notes, "canon", d->grant->canon,
+                                "kernels", d->grant->kernels, "own_notes", d->grant->own_notes ? json_true() : NULL);
         if (!*ret_result ||
             (d->grant->n_memory > 0 &&
              json_object_set_new(*ret_result, "memory", memory_rights_json(d->grant->memory, d->grant->n_memory)) < 0))

@@ -1,7 +1,7 @@
 /* Runs: supervisor. memory.*: the memory service (schema/memory.md) for a region, limited to the granted scopes and
  * families; the existence of other scopes stays hidden. A save or a deletion is judged at its request and held until
  * the region's end (write-buffer.c); a refusal leaves its code. The work for an answer is bounded. */
-#include "dispatch/dispatch-internal.h"
+#include "dispatch/memory-target.h"
 
 #include "base/clean.h"
 #include "base/clock.h"
@@ -13,21 +13,12 @@
 
 static_assert(ARRAY_SIZE(memory_families) == MEMORY_FAMILIES, "as memory_family_words");
 
-/* A request's target, and the region's right to the target. */
-typedef struct MemoryTarget {
-        const MemoryRight *right;
-        const char *scope;
-        Kind kind;
-        const char *id;
-} MemoryTarget;
-
 static int memory_not_granted(MemoryAccess a, Diag *reterr) {
         return diag(reterr, RPC_E_NOT_GRANTED, "this region may not %s the record: \"memory\" of its manifest must ask "
                     "for scope and family, and the policy must allow it", memory_access_words[a]);
 }
 
-/* Takes the scope of the request, else the first scope of the manifest. */
-static int memory_take_scope(const Dispatch *d, const char *scope, MemoryAccess a, MemoryTarget *ret, Diag *reterr) {
+int memory_take_scope(const Dispatch *d, const char *scope, MemoryAccess a, MemoryTarget *ret, Diag *reterr) {
         const Grant *g = d->grant;
 
         ret->right = scope ? memory_right_of(g->memory, g->n_memory, scope) : g->n_memory > 0 ? &g->memory[0] : NULL;
@@ -39,14 +30,14 @@ static int memory_take_scope(const Dispatch *d, const char *scope, MemoryAccess 
         return 0;
 }
 
-static bool memory_may(const MemoryTarget *of, MemoryAccess a, Kind k) {
+bool memory_may(const MemoryTarget *of, MemoryAccess a, Kind k) {
         for (unsigned i = 0; i < MEMORY_FAMILIES; i++)
                 if (memory_families[i] == k)
                         return memory_right_has(of->right, a, i);
         return false;
 }
 
-static int memory_take_target(const Dispatch *d, json_t *params, const char *scope, const char *kind, const char *id,
+int memory_take_target(const Dispatch *d, json_t *params, const char *scope, const char *kind, const char *id,
                               MemoryAccess a, MemoryTarget *ret, Diag *reterr) {
         int r = memory_take_scope(d, scope, a, ret, reterr);
 
@@ -67,7 +58,7 @@ static MemoryBound memory_bound(const MemoryTarget *of) {
         return b;
 }
 
-static int memory_begin_read(Dispatch *d, Txn **ret, Diag *reterr) {
+int memory_begin_read(Dispatch *d, Txn **ret, Diag *reterr) {
         if (d->memory_reads >= MEMORY_READS_MAX)
                 return diag(reterr, RPC_E_TOO_MANY, "%d reads of memory are the most of one invocation",
                             MEMORY_READS_MAX);
@@ -75,8 +66,7 @@ static int memory_begin_read(Dispatch *d, Txn **ret, Diag *reterr) {
         return dispatch_memory_look(d, ret, reterr);
 }
 
-/* Maps the result of a memory service read. rows NULL: a read of one record. */
-static int memory_end_read(const MemoryTarget *of, int r, json_t **rows, Diag *reterr) {
+int memory_end_read(const MemoryTarget *of, int r, json_t **rows, Diag *reterr) {
         if (r == ENGINE_E_NO_SCOPE && strcmp(of->scope, SCOPE_DEFAULT) == 0) {
                 if (rows)
                         return (*rows = json_array()) ? 0 : -ENOMEM;

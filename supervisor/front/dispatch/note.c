@@ -1,5 +1,5 @@
 /* Runs: supervisor. note.add and canon.read. A note goes into working memory of this region's own run, whose id is the
- * region's (G-1, G-2); reads see current shared belief, only rows (G-51). Only promotion writes shared state (G-8). */
+ * region's, or the session's for a turn (G-1, G-2, G-75); reads see current shared belief, only rows (G-51). Only promotion writes shared state (G-8). */
 #include "dispatch/dispatch-internal.h"
 
 #include "belief/belief.h"
@@ -15,21 +15,41 @@ static const char *note_agent(const Grant *g) {
         return !g->skill_dir ? "exec" : scope_name_valid(g->skill_name) ? g->skill_name : "skill";
 }
 
+const char *dispatch_run(const Dispatch *d) {
+        return d->turn ? d->turn->session : d->region;
+}
+
+/* The run of a session lasts over its turns: only the first turn that adds a note begins the run. */
+static int note_run_need(Dispatch *d, Txn *t, Diag *reterr) {
+        const char *run = dispatch_run(d);
+        NoteRun found;
+        uint64_t scope;
+        int r = d->turn ? engine_run_get(t, run, &found, reterr) : ENGINE_E_NO_RECORD;
+
+        if (r == ENGINE_E_NO_RECORD)
+                return engine_run_begin(t, NULL, d->region, run, note_agent(d->grant), d->grant->notes, &found, reterr);
+        r = r ?: scope_find(t, d->grant->notes, &scope, reterr);
+        return r == 0 && found.scope != scope
+                       ? diag(reterr, ENGINE_E_NO_RECORD, "run %s belongs to another scope than %s", run, d->grant->notes)
+                       : r;
+}
+
 /* A single transaction: the first note creates its run. A refusal leaves no note and no run. */
 static int note_add(Dispatch *d, NoteRole role, const char *text, size_t n, uint64_t *ret_number, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_keys_ const KeySet *keys = NULL;
-        NoteRun run;
+        const char *run = dispatch_run(d);
         int r = store_begin(d->store, true, &t, reterr);
 
         if (r != 0)
                 return RPC_E_INTERNAL;
         if (d->notes == 0)
-                r = engine_run_begin(t, NULL, d->region, d->region, note_agent(d->grant), d->grant->notes, &run,
-                                     reterr);
+                r = note_run_need(d, t, reterr);
         if (r == 0) {
                 keys = region_keys_hold();
-                r = engine_note_add(t, d->region, role, text, n, keys, ret_number, reterr);
+                r = strcmp(run, d->region) == 0
+                            ? engine_note_add(t, run, role, text, n, keys, ret_number, reterr)
+                            : engine_note_add_by(t, run, d->region, role, text, n, keys, ret_number, reterr);
                 region_keys_let_go(&keys);
         }
         if (r < 0)

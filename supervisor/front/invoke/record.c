@@ -74,6 +74,8 @@ static int check_scopes(Txn *t, const Region *r, Diag *reterr) {
                 e = check_scope(t, "/notes/scope", g->notes, reterr);
         if (e == 0 && g->canon)
                 e = check_scope(t, "/canon/scope", g->canon, reterr);
+        if (e == 0 && g->kernels)
+                e = check_scope(t, "/kernels/scope", g->kernels, reterr);
         for (size_t i = 0; e == 0 && i < g->n_memory; i++) {
                 snprintf(field, sizeof(field), "/memory/%zu/scope", i);
                 e = check_scope(t, field, g->memory[i].scope, reterr);

@@ -199,6 +199,8 @@ json_t *skill_exposure(const Skill *skill) {
                 exposure_add(&s, 2, "keeps notes that may be promoted to shared belief of scope %s", m->notes);
         if (m->canon)
                 exposure_add(&s, 2, "reads shared belief of scope %s", m->canon);
+        if (m->kernels)
+                exposure_add(&s, 2, "reads the kernels of scope %s", m->kernels);
         exposure_add_memory(&s, m);
         if ((n = strv_length(m->resources)) > 0)
                 exposure_add(&s, 2 * (unsigned)MIN(n, 5), "holds %zu resource%s outside the region", n,

@@ -244,18 +244,21 @@ static void manifest_read_warm(Doc *d, const Node *v, Manifest *m) {
 }
 
 /* true: scope "default"; {"scope": NAME}: scope NAME. */
-static void manifest_read_scope(Doc *d, const Node *v, char **ret) {
+/* own: where "read" of notes goes; NULL: the member has a scope alone. */
+static void manifest_read_scope(Doc *d, const Node *v, char **ret, bool *own) {
         const Node *scope = MEMBER(v, "scope");
 
         if (json_is_true(v->v)) {
                 *ret = strdup("default");
                 d->no_memory |= !*ret;
         } else if (json_is_object(v->v)) {
-                if (!doc_fields(d, v, WORDS("scope")))
+                if (!doc_fields(d, v, own ? WORDS("scope", "read") : WORDS("scope")))
                         return;
                 if (!scope->v)
                         doc_fault(d, v, "required", "\"scope\" is required, or true: scope default");
                 doc_scope(d, scope, ret);
+                if (own)
+                        doc_bool(d, MEMBER(v, "read"), own);
         } else if (v->v && !json_is_false(v->v))
                 doc_fault(d, v, "type", "%s: must be true, false or {\"scope\": NAME}", DOC_SHOWN(v));
 }
@@ -290,8 +293,9 @@ void manifest_read_region(Doc *d, const Node *j, const SkillFolder *folder, Mani
                           "entries that give them back",
                           held, held == 1 ? "" : "s");
         doc_names(d, MEMBER(j, "sub_skills"), SUB_SKILLS_MAX, &skill_rule, &m->sub_skills);
-        manifest_read_scope(d, MEMBER(j, "notes"), &m->notes);
-        manifest_read_scope(d, MEMBER(j, "canon"), &m->canon);
+        manifest_read_scope(d, MEMBER(j, "notes"), &m->notes, &m->own_notes);
+        manifest_read_scope(d, MEMBER(j, "canon"), &m->canon, NULL);
+        manifest_read_scope(d, MEMBER(j, "kernels"), &m->kernels, NULL);
         doc_memory_rights(d, MEMBER(j, "memory"), &m->memory, &m->n_memory);
         manifest_read_gates(d, MEMBER(j, "gates"), folder, m);
         if (MEMBER(j, "input")->v)

@@ -41,6 +41,7 @@ void manifest_deinit(Manifest *m) {
         strv_free(m->sub_skills);
         free(m->notes);
         free(m->canon);
+        free(m->kernels);
         memory_rights_free(m->memory, m->n_memory);
         strv_free(m->preload);
         json_decref(m->gates);
@@ -207,7 +208,7 @@ static void manifest_read_fields(Doc *d, const Node *j, const SkillFolder *folde
         doc_fields(d, j, WORDS("$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files",
                                "network", "environment", "proc", "terminals", "min_tier", "on_denial", "report", "cancel_bound", "grace",
                                "teardown", "lineage", "key_scope", "sections", "resources", "release", "sub_skills",
-                               "notes", "canon", "memory", "gates", "warm", "embodiment", "commit",
+                               "notes", "canon", "kernels", "memory", "gates", "warm", "embodiment", "commit",
                                "session", "input", "output"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         manifest_read_entries(d, MEMBER(j, "entry"), m);

@@ -65,7 +65,8 @@ typedef struct Manifest {
         size_t n_releases;
         char **sub_skills;
         /* scope of the skill's notes, and scope whose shared belief the skill reads; NULL: not requested */
-        char *notes, *canon;
+        char *notes, *canon, *kernels; /* kernels: scope whose kernels the skill reads */
+        bool own_notes;                /* the skill reads the notes of its own run */
         MemoryRight *memory; /* requested typed memory, each scope once */
         size_t n_memory;
         NetName *allows;     /* requested hosts by name */

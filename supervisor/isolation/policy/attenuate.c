@@ -337,6 +337,8 @@ static int attenuate_state(Grant *g, const Grant *above, const SkillPolicy *row,
         r = r ?: attenuate_memory(g, above, row && row->limits.memory_said ? &row->limits : NULL);
         r = r ?: attenuate_scope(g, "/notes", &g->notes, above->notes, own ? own->notes : NULL);
         r = r ?: attenuate_scope(g, "/canon", &g->canon, above->canon, own ? own->canon : NULL);
+        r = r ?: attenuate_scope(g, "/kernels", &g->kernels, above->kernels, own ? own->kernels : NULL);
+        g->own_notes &= g->notes != NULL; /* the run is the sub-skill's own */
         return r;
 }
 

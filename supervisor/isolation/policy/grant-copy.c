@@ -29,6 +29,7 @@ static const GrantMember grant_rights[] = {
         VALUE(report_paths),        VALUE(cancel_declared), VALUE(grace_usec), VALUE(cancel_ceiling_usec), VALUE(discipline), VALUE(passes),
         VALUE(lineage), VALUE(key_scope), VALUE(embodiment), VALUE(commit),
         JSON(sections), JSON(session), JSON(gates), JSON(slots), LIST(reads), LIST(writes), TEXT(notes), TEXT(canon),
+        TEXT(kernels), VALUE(own_notes),
         JSON(routes), JSON(secrets),
 };
 /* The invocation's own data, and the history of the grant. */

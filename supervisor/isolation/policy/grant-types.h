@@ -79,6 +79,8 @@ typedef struct Grant {
         char **sub_skills;    /* names that skill.run may start, NULL-terminated; may be NULL */
         char *notes;          /* scope of the skill's notes; NULL: no notes */
         char *canon;          /* scope of the shared belief that the skill may read; NULL: no belief */
+        char *kernels;        /* scope of the kernels that the skill may read; NULL: no kernels */
+        bool own_notes;       /* the skill may read the notes of its own run, and what became of them (G-73) */
         MemoryRight *memory;  /* rights to typed memory; n_memory 0: no rights */
         size_t n_memory;
         json_t *gates;        /* array of {"slot": name, "schema": JSON Schema}; may be NULL */

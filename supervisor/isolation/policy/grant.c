@@ -191,6 +191,8 @@ static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         r = r ?: strv_add_all(&g->preload, m->preload);
         r = r ?: text_copy(&g->notes, m->notes);
         r = r ?: text_copy(&g->canon, m->canon);
+        r = r ?: text_copy(&g->kernels, m->kernels);
+        g->own_notes = m->own_notes;
         r = r ?: text_copy(&g->workdir, q->workdir ?: REGION_WORK_DIR);
         r = r ?: text_copy(&g->name, q->name);
         r = r ?: text_copy(&g->caller_dir, q->caller_dir);

@@ -60,6 +60,13 @@ static int narrow_definitions(Grant *g, const char *rule) {
         return r;
 }
 
+static int narrow_scope(Grant *g, const char *field, char **scope, const char *rule) {
+        int r = *scope ? merge_note(g->reductions, field, *scope, "none", rule) : 0;
+
+        free(TAKE_PTR(*scope));
+        return r;
+}
+
 static int narrow_memory(Grant *g, const json_t *scope, const char *rule) {
         const bool reads = json_text_is(json_object_get(scope, "reads"), "*"),
                    writes = json_text_is(json_object_get(scope, "writes"), "*");
@@ -76,13 +83,13 @@ static int narrow_memory(Grant *g, const json_t *scope, const char *rule) {
                         r = merge_note(g->reductions, field, memory_families_text(m->may[a], want), "none", rule);
                         m->may[a] = 0;
                 }
-        if (r == 0 && g->notes && !writes) {
-                r = merge_note(g->reductions, "/notes", g->notes, "none", rule);
-                free(TAKE_PTR(g->notes));
-        }
-        if (r == 0 && g->canon && !reads) {
-                r = merge_note(g->reductions, "/canon", g->canon, "none", rule);
-                free(TAKE_PTR(g->canon));
+        if (r == 0 && !writes)
+                r = narrow_scope(g, "/notes", &g->notes, rule);
+        if (r == 0 && !reads)
+                r = narrow_scope(g, "/canon", &g->canon, rule) ?: narrow_scope(g, "/kernels", &g->kernels, rule);
+        if (r == 0 && g->own_notes && !(reads && writes)) {
+                r = merge_note(g->reductions, "/notes/read", "true", "false", rule);
+                g->own_notes = false;
         }
         return r;
 }

@@ -54,17 +54,19 @@ void policy_sub_skill_deinit(SubSkillPolicy *s) {
         strv_free(s->writes);
         free(s->notes);
         free(s->canon);
+        free(s->kernels);
         *s = (SubSkillPolicy){0};
 }
 
 void policy_read_sub_skill(Doc *d, const Node *v, SubSkillPolicy *ret) {
-        if (!doc_fields(d, v, WORDS("reads", "writes", "notes", "canon")))
+        if (!doc_fields(d, v, WORDS("reads", "writes", "notes", "canon", "kernels")))
                 return;
         ret->said = true;
         doc_slot_names(d, MEMBER(v, "reads"), &ret->reads);
         doc_slot_names(d, MEMBER(v, "writes"), &ret->writes);
         doc_scope(d, MEMBER(v, "notes"), &ret->notes);
         doc_scope(d, MEMBER(v, "canon"), &ret->canon);
+        doc_scope(d, MEMBER(v, "kernels"), &ret->kernels);
 }
 
 const char *const policy_action_words[] = {"execution", "mutation", "delegation", "dormancy", "reentry", "termination",

@@ -97,7 +97,7 @@ typedef struct DigestPolicy {
 typedef struct SubSkillPolicy {
         bool said;
         char **reads, **writes; /* slots, NULL-terminated; may be NULL */
-        char *notes, *canon;    /* scopes, or NULL */
+        char *notes, *canon, *kernels; /* scopes, or NULL */
 } SubSkillPolicy;
 
 /* Persistent objects (O-15, O-25). */

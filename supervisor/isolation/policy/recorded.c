@@ -96,6 +96,8 @@ static int recorded_state(const json_t *o, Grant *g) {
         r = r ?: recorded_names(json_object_get(o, "writes"), &g->writes);
         r = r ?: text_copy(&g->notes, json_text(json_object_get(o, "notes")));
         r = r ?: text_copy(&g->canon, json_text(json_object_get(o, "canon")));
+        r = r ?: text_copy(&g->kernels, json_text(json_object_get(o, "kernels")));
+        g->own_notes = json_is_true(json_object_get(o, "own_notes"));
         if (r == 0)
                 doc_memory_rights(&d, MEMBER(&(Node){.v = o}, "memory"), &g->memory, &g->n_memory);
         return d.no_memory ? -ENOMEM : r;

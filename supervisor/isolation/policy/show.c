@@ -198,6 +198,8 @@ static json_t *show_common(const Grant *g) {
             (g->preload && json_put(o, "preload", show_list(g->preload)) < 0) ||
             (g->notes && json_put(o, "notes", json_string(g->notes)) < 0) ||
             (g->canon && json_put(o, "canon", json_string(g->canon)) < 0) ||
+            (g->kernels && json_put(o, "kernels", json_string(g->kernels)) < 0) ||
+            (g->own_notes && json_put(o, "own_notes", json_true()) < 0) ||
             (g->n_memory > 0 && json_put(o, "memory", memory_rights_json(g->memory, g->n_memory)) < 0) ||
             json_put(o, "gates", show_gates(g)) < 0 ||
             json_put(o, "cancel_bound", json_string(g->cancel_declared ? "declared" : "computed")) < 0 ||
@@ -340,9 +342,11 @@ static int show_add_region(Buf *b, const Grant *g) {
                 r = buf_printf(b, "%-14s%s\n", i == 0 ? "release" : "", g->releases[i].entry);
         r = r ?: show_add_list(b, "sub-skills", g->sub_skills);
         if (r == 0 && g->notes)
-                r = buf_printf(b, "%-14sof scope %s\n", "notes", g->notes);
+                r = buf_printf(b, "%-14sof scope %s%s\n", "notes", g->notes, g->own_notes ? ", and reads its own" : "");
         if (r == 0 && g->canon)
                 r = buf_printf(b, "%-14sof scope %s\n", "belief read", g->canon);
+        if (r == 0 && g->kernels)
+                r = buf_printf(b, "%-14sof scope %s\n", "kernels read", g->kernels);
         for (size_t i = 0; r == 0 && i < g->n_memory; i++)
                 r = show_add_memory(b, &g->memory[i]);
         return r ? r : show_add_list(b, "preload", g->preload);

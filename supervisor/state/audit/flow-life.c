@@ -83,6 +83,7 @@ int flow_took_released(FlowEvent *e) {
         n->gaps.belief += json_number(counts, "belief.read");
         n->gaps.told += json_number(counts, "context.read");
         n->gaps.memory += json_number(counts, "memory.read");
+        n->gaps.notes += json_number(counts, "note.read");
         return 0;
 }
 

@@ -1,6 +1,7 @@
 /* Runs: CLI. From the ledger's entries to nodes and edges. The type alone decides for most entries. Entries of a
  * region's life are long: only the few relevant members are read from the bytes. */
 #include "audit/flow-event.h"
+#include "engine/note.h"
 #include "record/event.h"
 #include "record/kind.h"
 #include "record/rows.h"
@@ -114,7 +115,8 @@ static int flow_took_scope(FlowEvent *e) {
 static int flow_add_note(FlowEvent *e, FlowNode **ret) {
         const char *run = json_str(e->o, "run");
         uint64_t number = json_number(e->o, "note");
-        FlowNode *by = flow_region(e->f, run); /* a region's run has the region's id */
+        const char *noted_by = json_str(e->o, "noted_by");
+        FlowNode *by = flow_region(e->f, *noted_by ? noted_by : run); /* a region's run has the region's id */
 
         *ret = NULL;
         if (!*run || number == 0)
@@ -293,6 +295,31 @@ static int flow_took_context_read(FlowEvent *e) {
         return r == 0 ? flow_took_reads(e) : r;
 }
 
+/* note.read: a region read notes of its run that other regions added: the turns before of a session. */
+static int flow_took_note_read(FlowEvent *e) {
+        const json_t *spans = json_object_get(e->o, "notes"), *span;
+        FlowNode *n = event_region(e);
+        size_t i;
+        int r = 0;
+
+        if (!n)
+                return 0;
+        n->gaps.notes += spans ? json_number(e->o, "more") : json_number(e->o, "count");
+        json_array_foreach(spans, i, span) {
+                FlowNode *by = flow_region(e->f, json_str(span, "by"));
+                uint64_t to = MIN(json_number(span, "to"), (uint64_t)NOTES_MAX);
+
+                for (uint64_t k = json_number(span, "from"); r == 0 && k <= to; k++) {
+                        FlowNode *note = event_value(e, k, FLOW_NOTE "%s", json_str(e->o, "run"));
+
+                        r = !note ? -ENOMEM : event_read(e, note, n);
+                        if (r == 0 && by)
+                                r = event_wrote(e, by, note);
+                }
+        }
+        return r;
+}
+
 /* Both regions record the same use, when both have lineage handles. */
 static int flow_took_handle(FlowEvent *e) {
         const char *by = json_str(e->o, "by"), *of = json_str(e->o, "of"), *section = json_str(e->o, "section"),
@@ -354,6 +381,7 @@ static const struct {
         {"slot.defined", true, flow_took_defined},
         {"run.started", true, flow_took_run},
         {"note.pending", true, flow_took_note},
+        {"note.read", true, flow_took_note_read},
         {"canon.upsert", true, flow_took_record},
         {"canon.append", true, flow_took_record},
         {"canon.invalidate", true, flow_took_record},

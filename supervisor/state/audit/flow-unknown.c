@@ -109,10 +109,14 @@ static bool unknown_list_has(const json_t *list, const char *word) {
 }
 
 /* The grant allows the read. memory: [{"scope","read":[family…]}…], or only the number of rows when the list is too
- * long for the entry; canon: a scope. Scopes are compared by name: a new scope may have the name of a deleted scope. */
-static bool unknown_may_read(const UnknownFamily *family, const json_t *memory, const char *canon) {
-        if (kind_class(family->kind) == CLASS_CANON)
-                return canon && strcmp(canon, family->scope_name) == 0;
+ * long for the entry; canon, kernels: a scope. Scopes are compared by name: a new scope may have the name of a deleted scope. */
+static bool unknown_may_read(const UnknownFamily *family, const json_t *memory, const char *canon,
+                             const char *kernels) {
+        if (kind_class(family->kind) == CLASS_CANON || kind_class(family->kind) == CLASS_KERNEL) {
+                const char *scope = kind_class(family->kind) == CLASS_CANON ? canon : kernels;
+
+                return scope && strcmp(scope, family->scope_name) == 0;
+        }
         if (memory && !json_is_array(memory))
                 return true;
         for (size_t i = 0; i < json_array_size(memory); i++) {
@@ -142,14 +146,15 @@ static const char *unknown_why(const FlowNode *u, bool belief, char ret[static 2
 
 static int unknown_records(UnknownQuestion *a, const FlowNode *u) {
         Bytes grant = flow_member(u->entry, "grant");
-        _cleanup_json_ json_t *memory = NULL, *canon = NULL;
+        _cleanup_json_ json_t *memory = NULL, *canon = NULL, *kernels = NULL;
         char why[200];
         int r;
 
         if (a->n == 0 ||
             !(u->gaps.alive || u->gaps.lost || u->gaps.belief > 0 || u->gaps.memory > 0 || u->gaps.told > 0))
                 return 0;
-        r = unknown_parse_member(grant, "memory", &memory) ?: unknown_parse_member(grant, "canon", &canon);
+        r = unknown_parse_member(grant, "memory", &memory) ?: unknown_parse_member(grant, "canon", &canon)
+            ?: unknown_parse_member(grant, "kernels", &kernels);
         for (size_t i = 0; r == 0 && i < a->n; i++) {
                 const UnknownFamily *family = &a->families[i];
                 bool belief = kind_class(family->kind) == CLASS_CANON;
@@ -157,10 +162,23 @@ static int unknown_records(UnknownQuestion *a, const FlowNode *u) {
                 bool open = told || u->gaps.alive || u->gaps.lost || (belief ? u->gaps.belief : u->gaps.memory) > 0;
 
                 if (open && family->born < u->ended &&
-                    (told || !u->entry.p || unknown_may_read(family, memory, json_text(canon))))
+                    (told || !u->entry.p || unknown_may_read(family, memory, json_text(canon), json_text(kernels))))
                         r = a->fn(a->userdata, u, kind_name(family->kind), unknown_why(u, belief, why));
         }
         return r;
+}
+
+/* Regions of a run of several regions read each other's notes (G-75). */
+static int unknown_notes(UnknownQuestion *a, const FlowNode *u) {
+        _cleanup_json_ json_t *own = NULL;
+        int r = a->note ? unknown_parse_member(flow_member(u->entry, "grant"), "own_notes", &own) : 0;
+
+        if (r < 0 || !json_is_true(own) || !(u->gaps.notes > 0 || u->gaps.alive || u->gaps.lost))
+                return r;
+        return a->fn(a->userdata, u, NULL,
+                     u->gaps.notes > 0 ? "reads of notes of its run are counted, not named"
+                     : u->gaps.alive   ? "the region is alive: reads of notes of its run are recorded at its end"
+                                       : "the supervisor died before the record of reads of notes");
 }
 
 /* The region of a section records the uses of the section. */
@@ -206,7 +224,7 @@ int flow_unknown(Flow *f, const FlowAsked *asked, FlowUnknownFn fn, void *userda
         for (const FlowNode *u = f->regions; u && r == 0; u = u->next) {
                 if (u->refused || unknown_counts_whole(u, asked))
                         continue;
-                r = unknown_slots(&a, u) ?: unknown_records(&a, u);
+                r = unknown_slots(&a, u) ?: unknown_records(&a, u) ?: unknown_notes(&a, u);
         }
         free(a.families);
         return r;

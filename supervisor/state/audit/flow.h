@@ -49,6 +49,7 @@ typedef struct FlowEdge {
 typedef struct FlowGaps {
         uint64_t slots, belief, memory; /* reads without names: lineage stats, a full entry, or an older Lethe */
         uint64_t told; /* a note and shared belief on the standard input of an advisor, at lineage stats */
+        uint64_t notes; /* reads of notes of its run that other regions added */
         uint64_t handles; /* uses of handles beyond the room of the region's record */
         bool alive;                     /* reads of belief and memory are recorded at the end */
         bool lost;                      /* the supervisor died before the record of reads */

@@ -68,6 +68,7 @@ static json_t *apply_event_fields(const Applying *a, const json_t *source_ref) {
         if (!fields || (a->agent && json_put(fields, "agent", json_string(a->agent)) < 0) ||
             (a->run && json_put(fields, "run", json_string(a->run)) < 0) ||
             (a->number && json_put(fields, "note", json_u64(a->number)) < 0) ||
+            (a->noted_by && json_put(fields, "noted_by", json_string(a->noted_by)) < 0) ||
             (a->advisor && *a->advisor && json_put(fields, "advisor", json_string(a->advisor)) < 0) ||
             (a->pending && json_put(fields, "pending", json_u64(a->pending)) < 0) ||
             json_put(fields, "tau", json_real(tau)) < 0 || json_put(fields, "delta", json_real(delta)) < 0)

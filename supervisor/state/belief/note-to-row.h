@@ -26,6 +26,7 @@ typedef struct Applying {
         const char *note;       /* its text */
         size_t n_note;
         const char *agent, *run; /* or NULL */
+        const char *noted_by;   /* the region that added the note to a run of several regions; or NULL */
         uint64_t number;        /* the note's number in its run; 0: no run */
         uint64_t pending;       /* the id of the pending item under replay; 0: no replay */
         const char *waits_for;  /* the pending item's reason; or NULL */

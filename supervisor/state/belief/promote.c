@@ -150,6 +150,7 @@ static int promote_one(Txn *t, const Promoting *p, const NoteRun *run, const cha
                         &(Applying){.scope = run->scope, .scope_name = scope_name, .request = &ready->made.request,
                                     .note = note_words(&ready->note), .n_note = note_length(&ready->note),
                                     .agent = run->agent, .run = run->id, .number = ready->note.number, .bucket = &b,
+                                    .noted_by = json_text(json_object_get(ready->note.row, "region")),
                                     .by = &by, .advised = p->advisor && !ready->made.degraded,
                                     .interpreted = p->advisor ? interpreted : NULL,
                                     .advisor = p->advisor && !ready->made.degraded ? p->advisor->region : NULL},

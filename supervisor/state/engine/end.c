@@ -83,10 +83,13 @@ static int end_decide_all(Txn *t, const json_t *full) {
         return r > 0 ? -EUCLEAN : r;
 }
 
-/* Working state of a region that broke a budget is dropped like the proposals (I-24). */
-static int end_drop_notes(Txn *t, const char *region) {
+/* Working state of a region that broke a budget is dropped like the proposals (I-24). Of a run of several regions only
+ * this region's notes go (G-75). */
+static int end_drop_notes(Txn *t, const json_t *row, const char *region) {
+        const char *run = json_text(json_object_get(row, "turn_of"));
         uint64_t dropped;
-        int r = engine_run_end(t, NULL, region, region, true, &dropped, NULL);
+        int r = run ? engine_notes_drop(t, run, region, &dropped)
+                    : engine_run_end(t, NULL, region, region, true, &dropped, NULL);
 
         return r == ENGINE_E_NO_RECORD ? 0 : r;
 }
@@ -136,7 +139,7 @@ static int end_region(Txn *t, const json_t *row, const RegionEnd *e, json_t *rec
         if (r == 0)
                 r = end_settle_all(t, e->region, keep, why ?: outcome, full);
         if (r == 0 && !keep)
-                r = end_drop_notes(t, e->region);
+                r = end_drop_notes(t, row, e->region);
         if (r == 0)
                 r = session_region_over(t, e->region, row);
         if (r == 0)

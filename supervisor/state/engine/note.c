@@ -197,8 +197,8 @@ int engine_runs_end(Txn *t, const char *who, uint64_t scope, Diag *reterr) {
         return r;
 }
 
-int engine_note_add(Txn *t, const char *id, NoteRole role, const char *text, size_t n, const KeySet *keys,
-                    uint64_t *ret_number, Diag *reterr) {
+int engine_note_add_by(Txn *t, const char *id, const char *region, NoteRole role, const char *text, size_t n,
+                       const KeySet *keys, uint64_t *ret_number, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL;
         uint8_t key[NOTE_KEY];
         size_t bad;
@@ -225,7 +225,8 @@ int engine_note_add(Txn *t, const char *id, NoteRole role, const char *text, siz
                 return r;
         if (run.notes >= NOTES_MAX)
                 return diag(reterr, ENGINE_E_TOO_MANY, "run %s has %d notes: a run has no more", id, NOTES_MAX);
-        row = json_pack("{s:s%, s:s, s:o}", "text", text, n, "role", roles[role], "usec", json_u64(clock_real_usec()));
+        row = json_pack("{s:s%, s:s, s:o, s:s*}", "text", text, n, "role", roles[role], "usec",
+                        json_u64(clock_real_usec()), "region", region);
         if (!row)
                 return -ENOMEM;
         run.notes++;
@@ -233,6 +234,11 @@ int engine_note_add(Txn *t, const char *id, NoteRole role, const char *text, siz
         if (r == 0)
                 *ret_number = run.notes;
         return r;
+}
+
+int engine_note_add(Txn *t, const char *id, NoteRole role, const char *text, size_t n, const KeySet *keys,
+                    uint64_t *ret_number, Diag *reterr) {
+        return engine_note_add_by(t, id, NULL, role, text, n, keys, ret_number, reterr);
 }
 
 static int note_decode(Bytes k, Bytes v, Note *ret) {
@@ -312,4 +318,31 @@ int engine_run_settled(Txn *t, const char *id, uint64_t notes, uint64_t upto) {
         run.processed += notes;
         run.settled = MAX(run.settled, upto);
         return r < 0 ? r : run_put(t, &run);
+}
+
+int engine_notes_drop(Txn *t, const char *id, const char *region, uint64_t *ret_dropped) {
+        _cleanup_note_ Note n = NOTE_NULL;
+        uint8_t key[NOTE_KEY];
+        uint64_t dropped = 0;
+        NoteRun run;
+        int r = engine_run_get(t, id, &run, NULL);
+
+        if (r != 0)
+                return r;
+        for (uint64_t from = run.settled + 1; (r = engine_note_next(t, id, from, true, &n)) == 0; from = n.number + 1) {
+                if (!json_text_is(json_object_get(n.row, "region"), region))
+                        continue;
+                r = table_del(t, TABLE_NOTE, note_key(id, n.number, key));
+                if (r < 0)
+                        return r;
+                dropped++;
+        }
+        if (r != -ENOENT)
+                return r;
+        *ret_dropped = dropped;
+        if (dropped == 0)
+                return 0;
+        run.processed += dropped;
+        return run_put(t, &run) ?: run_event(t, "note.dropped", NULL, region, &run,
+                                             json_pack("{s:o}", "dropped", json_u64(dropped)));
 }

@@ -62,6 +62,12 @@ int engine_run_end(Txn *t, const char *who, const char *region, const char *id, 
  * ENGINE_E_TOO_MANY, ENGINE_E_KEY_ESCAPE, -errno. */
 int engine_note_add(Txn *t, const char *run, NoteRole role, const char *text, size_t n, const KeySet *keys_or_null,
                     uint64_t *ret_number, Diag *reterr);
+/* The same for a region in a run of several regions: the note names the region (G-75). */
+int engine_note_add_by(Txn *t, const char *run, const char *region, NoteRole role, const char *text, size_t n,
+                       const KeySet *keys_or_null, uint64_t *ret_number, Diag *reterr);
+/* Drops the unprocessed notes that the region added to a run of several regions, with event note.dropped (I-24).
+ * *ret_dropped: their number. Returns 0, ENGINE_E_NO_RECORD, -errno. */
+int engine_notes_drop(Txn *t, const char *run, const char *region, uint64_t *ret_dropped);
 /* The first note from number `from` on; unprocessed: only unprocessed notes. Returns 0, -ENOENT. */
 int engine_note_next(Txn *t, const char *run, uint64_t from, bool unprocessed, Note *ret);
 /* Sets the outcome of an unprocessed note. `more`: members for the row; a member "outcome" equals `outcome`. `read`:

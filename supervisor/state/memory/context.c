@@ -2,17 +2,42 @@
 
 #include "memory/ruleset.h"
 #include "memory/records.h"
+#include "record/rows.h"
 
 #include <errno.h>
 #include <string.h>
 
-static int context_core(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
+int context_take(json_t *list, json_t *o, size_t *room) {
+        size_t n = *room == SIZE_MAX ? 0 : json_dumpb(o, NULL, 0, JSON_COMPACT);
+
+        if (n > *room)
+                return 0;
+        *room -= n;
+        return json_array_append(list, o) == 0 ? 1 : -ENOMEM;
+}
+
+int context_cut(Context *c, const char *part) {
+        return json_array_append_new(c->cut, json_string(part)) == 0 ? 0 : -ENOMEM;
+}
+
+/* A rule, or a typed statement (M-68), of a kernel. New reference or NULL. */
+static json_t *context_rule(const char *kernel, const json_t *rule) {
+        static const char *const kept[] = {"id", "statement", "section", "subject", "predicate", "object", "sources"};
+        json_t *o = json_pack("{s:s}", "kernel", kernel);
+
+        if (o && JSON_ROW_KEEP(o, rule, kept) == 0)
+                return o;
+        json_decref(o);
+        return NULL;
+}
+
+static int context_core(Context *c, json_t *versions, json_t *core) {
         static const struct {
                 Kind kind;
                 const char *name;
         } kernels[] = {{KIND_AGENT_KERNEL, "agent"}, {KIND_WORLD_KERNEL, "world"}};
-        _cleanup_json_ json_t *a = json_array();
-        int r = a ? 0 : -ENOMEM;
+        bool full = false;
+        int r = 0;
 
         for (size_t k = 0; r == 0 && k < ARRAY_SIZE(kernels); k++) {
                 _cleanup_json_ json_t *rules = NULL;
@@ -20,18 +45,21 @@ static int context_core(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
                 json_t *rule;
                 size_t i;
 
-                r = ruleset_rules(t, scope, kernels[k].kind, 0, &rules, NULL, &version, reterr);
+                r = ruleset_rules(c->t, c->ask->scope, kernels[k].kind, 0, &rules, NULL, &version, c->reterr);
+                if (r == 0 && json_object_set_new(versions, kernels[k].name, json_u64(version)) < 0)
+                        r = -ENOMEM;
                 json_array_foreach(rules, i, rule) {
-                        if (r == 0 && json_text_is(json_object_get(rule, "lifecycle"), "active") &&
-                            json_array_append_new(a, json_pack("{s:s, s:O, s:O}", "kernel", kernels[k].name, "id",
-                                                               json_object_get(rule, "id"), "statement",
-                                                               json_object_get(rule, "statement"))) < 0)
-                                r = -ENOMEM;
+                        _cleanup_json_ json_t *o = NULL;
+
+                        if (r != 0 || full || !json_text_is(json_object_get(rule, "lifecycle"), "active"))
+                                continue;
+                        o = context_rule(kernels[k].name, rule);
+                        r = o ? context_take(core, o, &c->left) : -ENOMEM;
+                        full = r == 0;
+                        r = MIN(r, 0);
                 }
         }
-        if (r == 0)
-                *ret = TAKE_PTR(a);
-        return r;
+        return r == 0 && full ? context_cut(c, "core") : r;
 }
 
 /* The kinds that grow without end; only their newest rows are served. */
@@ -39,15 +67,15 @@ static bool context_is_bounded(Kind k) {
         return k == KIND_RESULT || k == KIND_LEARNING;
 }
 
-static int context_row(Txn *t, const Record *rec, json_t *a) {
-        _cleanup_json_ json_t *payload = NULL, *o = NULL;
+static int context_row(Txn *t, const Record *rec, json_t **ret) {
+        _cleanup_json_ json_t *payload = NULL;
         int r = record_payload(t, rec, &payload);
 
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        o = json_pack("{s:s, s:s, s:o, s:o}", "id", rec->key.id, "state", record_state_name(rec->state), "version",
-                      json_u64(rec->version), "seq", json_u64(rec->last));
-        return o && json_object_set(o, "payload", payload) == 0 && json_array_append(a, o) == 0 ? 0 : -ENOMEM;
+        *ret = json_pack("{s:s, s:s, s:o, s:o, s:O}", "id", rec->key.id, "state", record_state_name(rec->state),
+                         "version", json_u64(rec->version), "seq", json_u64(rec->last), "payload", payload);
+        return *ret ? 0 : -ENOMEM;
 }
 
 static int context_by_seq_down(const void *a, const void *b) {
@@ -66,109 +94,133 @@ static int context_newest(json_t **list, size_t most) {
         return sorted ? 0 : -ENOMEM;
 }
 
-static int context_belief(Txn *t, uint64_t scope, size_t lane, json_t **ret) {
-        _cleanup_json_ json_t *all = json_object();
-        int r = all ? 0 : -ENOMEM;
+/* Of a bucket that grows without end the newest rows, and at most twice as many at any time. */
+static int context_keep_newest(const Context *c, json_t *row, json_t **list) {
+        if (json_array_append(*list, row) < 0)
+                return -ENOMEM;
+        return json_array_size(*list) < 2 * (size_t)c->ask->lane ? 0 : context_newest(list, c->ask->lane);
+}
 
-        for (const Kind *k = kinds; r == 0 && *k; k++) {
-                _cleanup_record_walk_ RecordWalk w = {0};
-                _cleanup_record_ Record rec = RECORD_NULL;
-                _cleanup_json_ json_t *a = NULL;
+/* Returns -ENOENT at the end of the bucket. *ret_cut: the rest has no room, or is not looked at. */
+static int context_walk(Context *c, Kind kind, json_t **list, size_t *room, bool *ret_cut) {
+        _cleanup_record_walk_ RecordWalk w = {0};
+        _cleanup_record_ Record rec = RECORD_NULL;
+        size_t looked = 0;
+        int r = record_walk(c->t, c->scope, kind, &w);
 
-                if (kind_class(*k) != CLASS_CANON)
+        while (r == 0 && !*ret_cut && (r = record_walk_next(&w, &rec)) == 0) {
+                _cleanup_json_ json_t *row = NULL;
+
+                *ret_cut = looked++ == c->ask->look;
+                if (*ret_cut || (rec.state != RECORD_ACTIVE && rec.state != RECORD_OPEN))
                         continue;
-                a = json_array();
-                r = a ? record_walk(t, scope, *k, &w) : -ENOMEM;
-                while (r == 0 && (r = record_walk_next(&w, &rec)) == 0)
-                        if (rec.state == RECORD_ACTIVE || rec.state == RECORD_OPEN)
-                                r = context_row(t, &rec, a);
-                if (r != -ENOENT)
-                        return r;
-                r = context_is_bounded(*k) ? context_newest(&a, lane) : 0;
-                if (r == 0 && json_array_size(a) > 0 && json_object_set(all, kind_name(*k), a) < 0)
-                        r = -ENOMEM;
+                r = context_row(c->t, &rec, &row);
+                if (r == 0 && context_is_bounded(kind))
+                        r = context_keep_newest(c, row, list);
+                else if (r == 0) {
+                        r = context_take(*list, row, room);
+                        *ret_cut = r == 0;
+                        r = MIN(r, 0);
+                }
         }
-        if (r == 0)
-                *ret = TAKE_PTR(all);
         return r;
 }
 
-/* The rows of a lane: the result of a search, or the newest records; only active records, whatever the query says. */
-static int context_lane_rows(Txn *t, const char *scope, Kind kind, const MemoryQuery *query, unsigned lane,
-                             json_t **ret, Diag *reterr) {
-        RecordFilter f = {.kinds = {kind}, .n_kinds = 1, .states = 1U << RECORD_ACTIVE};
+/* The newest rows first, as many as have room. */
+static int context_take_newest(const Context *c, json_t **list, size_t *room, bool *ret_cut) {
+        int r = context_newest(list, c->ask->lane);
+
+        for (size_t i = 0; r == 0 && i < json_array_size(*list); i++) {
+                const size_t n = *room == SIZE_MAX ? 0 : json_dumpb(json_array_get(*list, i), NULL, 0, JSON_COMPACT);
+
+                if (n <= *room) {
+                        *room -= n;
+                        continue;
+                }
+                *ret_cut = true;
+                while (json_array_size(*list) > i)
+                        json_array_remove(*list, i);
+        }
+        return r;
+}
+
+static int context_bucket(Context *c, Kind kind, json_t *belief) {
+        _cleanup_json_ json_t *list = json_array();
+        size_t before = c->left / 2, room = before;
+        bool cut = false;
         int r;
 
-        if (query) {
-                MemoryQuery q = *query; /* the caller's query owns the phrases and the bag */
-
-                q.filter.types = 0;
-                if (!filter_takes_kind(&q.filter, kind, ""))
-                        return (*ret = json_array()) ? 0 : -ENOMEM;
-                q.filter.types = query->filter.types;
-                q.filter.kinds[0] = kind;
-                q.filter.n_kinds = 1;
-                q.filter.states = f.states;
-                return memory_search(t, scope, &q, ret, reterr);
-        }
-        r = memory_list(t, scope, &f, ret, reterr);
-        while (r == 0 && json_array_size(*ret) > lane) /* the oldest first */
-                json_array_remove(*ret, 0);
-        return r;
-}
-
-static int context_lane(Txn *t, const char *scope, Kind kind, const MemoryQuery *query, unsigned lane, json_t *lanes,
-                        Diag *reterr) {
-        _cleanup_json_ json_t *rows = NULL, *records = json_array();
-        json_t *o;
-        size_t i;
-        int r = records ? context_lane_rows(t, scope, kind, query, lane, &rows, reterr) : -ENOMEM;
-
-        json_array_foreach(rows, i, o) {
-                _cleanup_json_ json_t *record = NULL;
-
-                if (r == 0)
-                        r = memory_load(t, scope, kind, json_text(json_object_get(o, "id")), &record, reterr);
-                if (r == 0 &&
-                    json_array_append_new(
-                            records,
-                            json_pack("{s:O, s:O*, s:O, s:O, s:O, s:O*}", "id", json_object_get(record, "id"), "type",
-                                      json_object_get(record, "type"), "payload", json_object_get(record, "payload"),
-                                      "version", json_object_get(record, "version"), "time", json_object_get(o, "time"),
-                                      "score", json_object_get(o, "score"))) < 0)
-                        r = -ENOMEM;
-        }
-        if (r == 0 && json_array_append_new(lanes, json_pack("{s:s, s:b, s:O}", "lane", class_name(kind_class(kind)),
-                                                             "advisory", 1, "records", records)) < 0)
-                r = -ENOMEM;
-        return r;
-}
-
-/* Archived and removed records are never served, so a query must not ask for them. */
-static int context_query(const char *query, unsigned lane, uint64_t now, MemoryQuery *ret, Diag *reterr) {
-        int r = query_parse(query, strlen(query), lane, now, ret, reterr);
-
-        if (r == 0 && ret->filter.states && ret->filter.states != 1U << RECORD_ACTIVE)
-                r = diag(reterr, QUERY_E_BAD, "query \"%s\": state: only active records are served",
-                         DIAG_QUOTED(query));
-        return r > 0 ? ENGINE_E_BAD_QUERY : r;
-}
-
-int memory_context(Txn *t, const char *scope, const char *query, unsigned lane, uint64_t now, json_t **ret,
-                   Diag *reterr) {
-        _cleanup_json_ json_t *truth = NULL, *rows = NULL, *advice = json_array();
-        _cleanup_query_ MemoryQuery q = QUERY_NULL;
-        uint64_t number;
-        int r = advice ? scope_find(t, scope, &number, reterr) : -ENOMEM;
-
-        if (r == 0 && query)
-                r = context_query(query, lane, now, &q, reterr);
-        if (r == 0)
-                r = context_core(t, scope, &truth, reterr) ?: context_belief(t, number, lane, &rows);
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(memory_families); i++)
-                r = context_lane(t, scope, memory_families[i], query ? &q : NULL, lane, advice, reterr);
-        if (r != 0)
+        if (c->left == SIZE_MAX)
+                before = room = SIZE_MAX;
+        r = list ? context_walk(c, kind, &list, &room, &cut) : -ENOMEM;
+        if ((r == 0 || r == -ENOENT) && context_is_bounded(kind))
+                r = context_take_newest(c, &list, &room, &cut);
+        if (r < 0 && r != -ENOENT)
                 return r;
-        *ret = json_pack("{s:s, s:O, s:O, s:O}", "scope", scope, "core", truth, "belief", rows, "advisory", advice);
-        return *ret ? 0 : -ENOMEM;
+        c->left -= c->left == SIZE_MAX ? 0 : before - room;
+        if (cut && context_cut(c, kind_name(kind)) < 0)
+                return -ENOMEM;
+        return json_array_size(list) > 0 && json_object_set(belief, kind_name(kind), list) < 0 ? -ENOMEM : 0;
+}
+
+static int context_belief(Context *c, json_t *belief) {
+        int r = 0;
+
+        for (const Kind *k = kinds; r == 0 && *k; k++)
+                if (kind_class(*k) == CLASS_CANON)
+                        r = context_bucket(c, *k, belief);
+        return r;
+}
+
+static int context_withheld(unsigned granted, json_t *list) {
+        static const struct {
+                const char *tier, *grant; /* grant: the member of the manifest */
+        } tiers[CONTEXT_TIERS] = {[CONTEXT_CORE] = {"core", "kernels"},
+                                  [CONTEXT_BELIEF] = {"belief", "canon"},
+                                  [CONTEXT_MEMORY] = {"memory", "memory"},
+                                  [CONTEXT_KNOWLEDGE] = {"knowledge", "memory"},
+                                  [CONTEXT_SKILL] = {"skill", "memory"}};
+
+        for (size_t i = 0; i < CONTEXT_TIERS; i++)
+                if (!(granted & 1U << i) &&
+                    json_array_append_new(list, json_pack("{s:s, s:s}", "tier", tiers[i].tier, "grant",
+                                                          tiers[i].grant)) < 0)
+                        return -ENOMEM;
+        return 0;
+}
+
+static json_t *context_new(const ContextAsk *ask) {
+        _cleanup_json_ json_t *o = json_pack("{s:s, s:{}, s:[], s:{}, s:[], s:[], s:[]}", "scope", ask->scope,
+                                             "kernels", "core", "belief", "advisory", "withheld", "cut");
+
+        return o && context_withheld(ask->tiers, json_object_get(o, "withheld")) == 0 ? TAKE_PTR(o) : NULL;
+}
+
+int memory_context_empty(const ContextAsk *ask, json_t **ret) {
+        _cleanup_json_ json_t *o = context_new(ask);
+        int r = o ? 0 : -ENOMEM;
+
+        if (r == 0 && ask->tiers & 1U << CONTEXT_CORE)
+                r = json_object_set_new(o, "kernels", json_pack("{s:i, s:i}", "agent", 0, "world", 0)) < 0 ? -ENOMEM : 0;
+        for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(memory_families); i++)
+                if (ask->tiers & 1U << (CONTEXT_MEMORY + i))
+                        r = context_lane_put(json_object_get(o, "advisory"), memory_families[i], json_array());
+        if (r == 0)
+                *ret = TAKE_PTR(o);
+        return r;
+}
+
+int memory_context(Txn *t, const ContextAsk *ask, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *o = context_new(ask);
+        Context c = {.t = t, .ask = ask, .left = ask->bytes, .cut = json_object_get(o, "cut"), .reterr = reterr};
+        int r = o ? scope_find(t, ask->scope, &c.scope, reterr) : -ENOMEM;
+
+        if (r == 0 && ask->tiers & 1U << CONTEXT_CORE)
+                r = context_core(&c, json_object_get(o, "kernels"), json_object_get(o, "core"));
+        if (r == 0 && ask->tiers & 1U << CONTEXT_BELIEF)
+                r = context_belief(&c, json_object_get(o, "belief"));
+        r = r ?: context_lanes(&c, json_object_get(o, "advisory"));
+        if (r == 0)
+                *ret = TAKE_PTR(o);
+        return r;
 }

@@ -50,6 +50,47 @@ int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, bool only_broken, 
         return 0;
 }
 
+static int refs_add_seen(Txn *t, const RecordKey *end, const Ref *ref, json_t *list) {
+        _cleanup_record_ Record rec = RECORD_NULL;
+        int r = record_get(t, end, &rec);
+        const RecordState state = r == 0 ? rec.state : RECORD_NONE;
+
+        if (r < 0 && r != -ENOENT)
+                return r;
+        r = refs_add_edge(t, end, ref, state, list);
+        return r == 0 && state != RECORD_NONE &&
+                               json_object_set_new(json_array_get(list, json_array_size(list) - 1), "version",
+                                                   json_u64(rec.version)) < 0
+                       ? -ENOMEM
+                       : r;
+}
+
+int memory_edges(Txn *t, const RecordKey *k, bool incoming, const EdgeBound *bound, json_t **ret, uint64_t *ret_hidden,
+                 bool *ret_cut) {
+        _cleanup_json_ json_t *a = json_array();
+        _cleanup_ref_walk_ RefWalk w = {0};
+        size_t looked = 0;
+        Ref ref;
+        int r = a ? ref_walk(t, k, incoming, &w) : -ENOMEM;
+
+        while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0) {
+                const RecordKey *end = incoming ? &ref.source : &ref.target;
+
+                if (looked++ == bound->most) {
+                        *ret_cut = true;
+                        break;
+                }
+                if (bound->may(bound->user, end->kind))
+                        r = refs_add_seen(t, end, &ref, a);
+                else
+                        ++*ret_hidden;
+        }
+        if (r != 0 && r != -ENOENT)
+                return r;
+        *ret = TAKE_PTR(a);
+        return 0;
+}
+
 int memory_blockers(Txn *t, const RecordKey *k, json_t **ret) {
         _cleanup_json_ json_t *a = json_array();
         _cleanup_free_ Ref *v = NULL;

@@ -11,6 +11,17 @@
  * granted: false on an edge of role supersedes without the right to end its target (graph_supersedes()), else absent. */
 int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, bool only_broken, json_t **ret);
 
+/* The edges that an untrusted caller may see: those whose far end is of a kind that `may` takes; at most `most`. */
+typedef struct EdgeBound {
+        bool (*may)(const void *user, Kind kind);
+        const void *user;
+        size_t most; /* edges that are read */
+} EdgeBound;
+/* As memory_refs_of(), and "version" of a far end that is there. *ret_hidden grows by the edges that the caller may not
+ * see; *ret_cut: there are more than `most`. */
+int memory_edges(Txn *t, const RecordKey *k, bool incoming, const EdgeBound *bound, json_t **ret, uint64_t *ret_hidden,
+                 bool *ret_cut);
+
 /* {"kind","id","strength","role","state"?}: an edge, by its far end. New reference or NULL. */
 json_t *memory_edge(const RecordKey *end, const Ref *ref, const char *state_or_null);
 /* The state of an edge's end, "deleted" for RECORD_NONE. */

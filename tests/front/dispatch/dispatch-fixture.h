@@ -92,7 +92,7 @@ static inline void dispatch_fixture_init(DispatchFixture *d) {
         static MemoryRight memory[] = {{(char *)"default", {[MEMORY_READ] = MEMORY_ALL, [MEMORY_WRITE] = 3, [MEMORY_DELETE] = 1}},
                                        {(char *)"pages", {[MEMORY_READ] = 2, [MEMORY_WRITE] = 1}}};
 
-        *d = (DispatchFixture){.grant = {.skill_name = "vectors", .reads = reads, .writes = writes, .sub_skills = sub_skills, .notes = (char *)"default", .canon = (char *)"default",
+        *d = (DispatchFixture){.grant = {.skill_name = "vectors", .reads = reads, .writes = writes, .sub_skills = sub_skills, .notes = (char *)"default", .canon = (char *)"default", .kernels = (char *)"default", .own_notes = true,
                                      .memory = memory, .n_memory = ARRAY_SIZE(memory)}};
         d->grant.sections = dispatch_json("{\"note\":{\"schema\":{\"type\":\"string\"},\"bytes\":64},\"plan\":{\"schema\":{\"type\":\"object\"},\"bytes\":256}}");
         d->grant.gates = dispatch_json("[{\"slot\":\"facts\",\"schema\":true}]");

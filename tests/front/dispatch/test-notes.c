@@ -238,7 +238,7 @@ static uint64_t rows_of(DispatchFixture *d, Table table) {
 // G-8: a region that may keep notes and read belief writes none of it: there is no such method, no slot of that name, and its notes are only notes
 Test(notes, write_no_belief) {
         static const char *const methods[] = {"canon.write", "canon.upsert", "canon.append", "canon.resolve", "canon.invalidate", "canon.promote", "note.promote",
-                                              "promote",     "pending.bind", "pending.drop", "pending.retry", "note.list",        "note.read"};
+                                              "promote",     "pending.bind", "pending.drop", "pending.retry", "note.settle", "note.read", "kernel.patch", "context.write"};
         _cleanup_dispatch_fixture_ DispatchFixture d;
         uint64_t records, waits;
         char line[200];
