@@ -1,21 +1,30 @@
 /* Runs: CLI. */
 #include "belief/belief.h"
 #include "cli/actions.h"
+#include "engine/erase-row.h"
 #include "engine/payload.h"
 #include "engine/scope.h"
+
+#include <inttypes.h>
 
 static const char help[] =
         "Usage: lethe canon list [--scope SCOPE] [--bucket BUCKET] [--state STATE]\n"
         "       lethe canon show BUCKET ID [--scope SCOPE]\n"
-        "       lethe canon history BUCKET ID [--scope SCOPE]\n\n"
+        "       lethe canon history BUCKET ID [--scope SCOPE]\n"
+        "       lethe canon erase BUCKET ID [--scope SCOPE] [--cascade] [--reason TEXT] [--check]\n\n"
         "Shared belief: the rows that notes became by promotion. list shows the rows, show a single row,\n"
         "history each change of a row with the note behind the change, the other candidates, and the reason\n"
         "for the choice. Buckets: plan, constraints, issues, decisions, results, task_state, learnings.\n"
-        "Only `lethe promote` and `lethe pending bind` write shared belief.\n\n" HELP_STORE
+        "Only `lethe promote` and `lethe pending bind` write shared belief. erase removes a row for ever: all\n"
+        "versions of its text, the notes and pending items behind the row; the history keeps each change without text.\n\n"
+        HELP_STORE
         "  --scope SCOPE     (default: default)\n"
         "  --bucket BUCKET   with list: only rows of the bucket\n"
         "  --state STATE     with list: open, resolved, active, invalidated or superseded\n"
-        HELP_JSON "\nExit status: 0; 1 no such row or scope; 2 usage.\n";
+        "  --cascade         with erase: also drop and erase the open pending items that may be about the row\n"
+        "  --check           with erase: only show these pending items\n"
+        "  --reason TEXT     with erase: why, for the history\n"
+        HELP_JSON "\nExit status: 0; 1 refused, or no such row or scope; 2 usage.\n";
 
 static int canon_bucket(const ActionArgs *a, const char *name, Kind *ret) {
         *ret = kind_from_name(name);
@@ -94,13 +103,62 @@ static int canon_history(ActionArgs *a) {
         return canon_find(a, belief_history, &changes) ?: action_answer(a, "changes", changes);
 }
 
+static void canon_print_item(const json_t *o) {
+        printf("pending %lld (%s, %s %s) may be about the row\n", cli_integer(o, "pending"), cli_text(o, "state"),
+               cli_text(o, "operation"), cli_text(o, "reason") ?: "");
+}
+
+static int canon_read_items(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL;
+        int r = belief_get(t, scope, bucket, id, &row, reterr);
+        RecordKey key;
+
+        if (r != 0)
+                return r;
+        key = record_key_of(scope, bucket, id);
+        return engine_row_items(t, &key, ret);
+}
+
+static int canon_check(ActionArgs *a) {
+        json_t *items = NULL;
+        int r = canon_find(a, canon_read_items, &items);
+
+        if (r == EXIT_OK && !a->o.json && json_array_size(items) == 0)
+                printf("no open pending item may be about the row\n");
+        return r ?: action_rows(a, json_pack("{s:o}", "items", items), "items", canon_print_item);
+}
+
+static int canon_erase(ActionArgs *a) {
+        RowErasure e = {.scope = action_scope(a), .id = a->argv[1], .cascade = a->o.value['C'],
+                        .reason = a->o.value['W'], .who = action_who()};
+        json_t *done = NULL;
+        size_t items;
+        int r;
+
+        if (a->o.value['K'])
+                return canon_check(a);
+        r = action_line(a, "--reason", a->o.value['W'])
+                    ?: canon_bucket(a, a->argv[0], &e.kind)
+                    ?: action_begin(a, true) ?: action_end(a, engine_row_erase(a->t, &e, &done, &a->d));
+        if (r != EXIT_OK || a->o.json)
+                return r ?: action_print(a, done);
+        items = json_array_size(json_object_get(done, "items"));
+        printf("%s %s is erased (seq %" PRIu64 "): %" PRIu64 " texts of its history, %zu pending item%s, %" PRIu64
+               " notes of open runs\n`lethe compact` removes the erased bytes from the file\n", a->argv[0], e.id,
+               cli_u64(done, "seq"), cli_u64(done, "erased"), items, items == 1 ? "" : "s", cli_u64(done, "notes"));
+        json_decref(done);
+        return cli_done(a->verb, EXIT_OK);
+}
+
 int cmd_canon(int argc, char **argv) {
         static const struct option options[] = {
-                OPTIONS_STORE, OPTION("scope", 'S'), OPTION("bucket", 'B'), OPTION("state", 'T'), {0}};
+                OPTIONS_STORE, OPTION("scope", 'S'), OPTION("bucket", 'B'), OPTION("state", 'T'),
+                OPTION_FLAG("cascade", 'C'), OPTION_FLAG("check", 'K'), OPTION("reason", 'W'), {0}};
         static const Action actions[] = {
                 {"list", "", 0, 0, "SBT", canon_list},
                 {"show", "BUCKET ID", 2, 2, "S", canon_show},
                 {"history", "BUCKET ID", 2, 2, "S", canon_history},
+                {"erase", "BUCKET ID", 2, 2, "SCKW", canon_erase},
         };
 
         return actions_main("canon", help, actions, ARRAY_SIZE(actions), options, argc, argv);

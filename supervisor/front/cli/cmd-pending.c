@@ -14,11 +14,12 @@ static const char help[] =
         "       lethe pending show ID\n"
         "       lethe pending retry [--scope SCOPE] [--most N]\n"
         "       lethe pending bind ID TARGET\n"
-        "       lethe pending drop ID --reason TEXT\n\n"
+        "       lethe pending drop ID --reason TEXT\n"
+        "       lethe pending erase ID\n\n"
         "Requests for changes without a decision: the row that each request means is not clear. A change that\n"
         "touches a request's row starts a new attempt; after 20 attempts an item is stuck. retry tries all\n"
         "open items now. bind names the row of an item, drop states that no row fits: a person decides, and\n"
-        "the ledger records the person.\n\n" HELP_STORE
+        "the ledger records the person. erase removes note and request of a dropped item for ever.\n\n" HELP_STORE
         "  --scope SCOPE     with list and retry: items of the scope (default: all)\n"
         "  --all             with list: also resolved and dropped items\n"
         "  --most N          with retry: at most N, oldest first\n"
@@ -163,13 +164,41 @@ static int pending_drop(ActionArgs *a) {
                                 "dropped, event %" PRIu64, seq);
 }
 
+/* A resolved item goes with its row. */
+static int pending_erase_dropped(ActionArgs *a, uint64_t id, uint64_t *ret_seq) {
+        Wait w;
+        int r = wait_get(a->t, id, &w);
+
+        if (r == -ENOENT)
+                return diag(&a->d, ENGINE_E_NO_RECORD, "there is no pending item %" PRIu64, id);
+        if (r < 0)
+                return r;
+        if (w.erased || w.state != WAIT_DROPPED)
+                return diag(&a->d, ENGINE_E_BAD_STATE, "pending item %" PRIu64 " is %s: %s", id,
+                            w.erased ? "erased" : wait_state_name(w.state),
+                            w.erased                      ? "nothing is left to erase"
+                            : w.state == WAIT_RESOLVED ? "its text goes with its row (`lethe canon erase`)"
+                                                       : "drop the item first");
+        return engine_wait_erase(a->t, action_who(), id, NULL, ret_seq);
+}
+
+static int pending_erase(ActionArgs *a) {
+        uint64_t id, seq = 0;
+        int r = action_number(a, "ID", a->argv[0], &id)
+                        ?: action_begin(a, true) ?: action_end(a, pending_erase_dropped(a, id, &seq));
+
+        return r ?: action_tell(a, json_pack("{s:o, s:o}", "pending", json_u64(id), "seq", json_u64(seq)),
+                                "erased, event %" PRIu64 "\n`lethe compact` removes the erased bytes from the file",
+                                seq);
+}
+
 int cmd_pending(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE,       OPTION("scope", 'S'),  OPTION_FLAG("all", 'L'),
                                                 OPTION("most", 'M'), OPTION("reason", 'R'), {0}};
         static const Action actions[] = {
                 {"list", "", 0, 0, "SL", pending_list},   {"show", "ID", 1, 1, "", pending_show},
                 {"retry", "", 0, 0, "SM", pending_retry}, {"bind", "ID TARGET", 2, 2, "", pending_bind},
-                {"drop", "ID", 1, 1, "R", pending_drop},
+                {"drop", "ID", 1, 1, "R", pending_drop},  {"erase", "ID", 1, 1, "", pending_erase},
         };
 
         return actions_main("pending", help, actions, ARRAY_SIZE(actions), options, argc, argv);

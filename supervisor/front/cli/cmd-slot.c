@@ -4,6 +4,7 @@
 #include "belief/slot-view.h"
 #include "cli/actions.h"
 #include "engine/arbitration.h"
+#include "engine/slot-erase.h"
 #include "schema/jsonschema.h"
 #include "schema/limits.h"
 
@@ -20,11 +21,14 @@ static const char help[] =
         "       lethe slot show NAME\n"
         "       lethe slot history NAME\n"
         "       lethe slot decide NAME\n"
+        "       lethe slot erase NAME [--version VERSION | --older] [--reason TEXT]\n"
         "       lethe slot watch NAME [--count N]\n\n"
         "Slots persist: named values, each typed by a JSON Schema, with every version kept.\n"
         "VALUE is JSON (a string needs its quotes: '\"text\"'; put -- before a negative number);\n"
         "- reads standard input. put with --expect "
-        "writes only over VERSION (0: no value yet). watch prints each new version.\n\n"
+        "writes only over VERSION (0: no value yet). watch prints each new version. erase removes the values of all\n"
+        "versions for ever, of one version, or of all but the newest (--older); hashes and history stay. After the\n"
+        "newest version is erased the slot has no value until the next put.\n\n"
         "With --arbitrate many regions may write the slot at once. Values of regions that ended well are gathered,\n"
         "N values, or until decide; then the rule takes a value, or no value:\n"
         "  first/N           the earliest\n"
@@ -32,6 +36,8 @@ static const char help[] =
         "  priority:A,B/N    the earliest of skill A, else of B\n"
         "  quorum:K/N        the value of most regions, at least K\n"
         "  confidence:F/N    the value of the highest confidence, at least F\n\n" HELP_STORE
+        "  --older           with erase: all versions but the newest\n"
+        "  --reason TEXT     with erase: why, for the history\n"
         "  --json            JSON objects with all members\n"
         "  -h, --help        print the help\n";
 
@@ -182,6 +188,8 @@ static void slot_print_row(const json_t *o) {
 
         printf("%-32s  version %-6" PRIu64 "%s%s", cli_text(o, "slot"), cli_u64(o, "version"),
                held ? "  held by region " : "", held ? held : "");
+        if (json_object_get(o, "erased"))
+                printf("  erased");
         if (rule)
                 printf("  %s: %" PRIu64 " of %" PRIu64 " gathered", cli_text(rule, "rule"), cli_u64(o, "gathered"),
                        cli_u64(rule, "of"));
@@ -271,14 +279,43 @@ static int slot_history(ActionArgs *a) {
                        next < json_array_size(verdicts);
                      next++)
                         slot_print_verdict(json_array_get(verdicts, next));
-                printf("version %-6" PRIu64 " seq %-8" PRIu64 " %s  %s%s  %" PRIu64 " bytes  sha256 %s\n",
+                printf("version %-6" PRIu64 " seq %-8" PRIu64 " %s  %s%s  %" PRIu64 " bytes  sha256 %s%s\n",
                        cli_u64(o, "version"), cli_u64(o, "seq"), cli_text(o, "time"),
                        cli_text(o, "region") ? "region " : "", cli_text(o, "region") ?: slot_text(o, "who"),
-                       cli_u64(o, "bytes"), cli_text(o, "sha256"));
+                       cli_u64(o, "bytes"), cli_text(o, "sha256"), json_object_get(o, "erased") ? "  erased" : "");
         }
         for (; next < json_array_size(verdicts); next++)
                 slot_print_verdict(json_array_get(verdicts, next));
         return cli_done("slot", EXIT_OK);
+}
+
+static int slot_erase(ActionArgs *a) {
+        SlotErasure e = {.name = a->argv[0], .from = 1, .to = SLOT_NEWEST, .reason = a->o.value['w'],
+                         .who = action_who()};
+        uint64_t seq = 0, n = 0, newest = 0;
+        int r = action_line(a, "--reason", a->o.value['w'])
+                        ?: cli_number("slot", "--version", a->o.value['v'], 1, COUNT_MOST, &e.from);
+
+        if (r == EXIT_OK && a->o.value['v'] && a->o.value['o'])
+                return cli_usage("slot", "erase takes --version or --older, not both");
+        if (a->o.value['v'])
+                e.to = e.from;
+        r = r ?: action_begin(a, true);
+        if (r == EXIT_OK && a->o.value['o']) {
+                r = belief_slot_version(a->t, e.name, &newest, &a->d);
+                if (r == 0 && newest < 2)
+                        r = diag(&a->d, ENGINE_E_NO_VALUE, "slot %s has no older version", e.name);
+                if (r != 0)
+                        return action_end(a, r);
+                e.to = newest - 1;
+        }
+        r = r ?: action_end(a, engine_slot_erase(a->t, &e, &seq, &n, &a->d));
+        return r ?: action_tell(a,
+                                json_pack("{s:s, s:o, s:o}", "slot", e.name, "erased", json_u64(n), "seq",
+                                          json_u64(seq)),
+                                "%" PRIu64 " value%s of %s %s erased (seq %" PRIu64 ")\n"
+                                "`lethe compact` removes the erased bytes from the file", n, n == 1 ? "" : "s",
+                                e.name, n == 1 ? "is" : "are", seq);
 }
 
 typedef struct SlotWatch {
@@ -299,7 +336,12 @@ static int slot_print_since(void *userdata, bool *ret_end) {
         while (r == 0 && w->seen < version && !*ret_end) {
                 _cleanup_json_ json_t *o = NULL;
 
-                r = belief_slot_get(t, w->a->argv[0], ++w->seen, &o, &w->d) ?: slot_print_value(o, w->a->o.json);
+                r = belief_slot_get(t, w->a->argv[0], ++w->seen, &o, &w->d);
+                if (r == ENGINE_E_ERASED) {
+                        r = 0;
+                        continue;
+                }
+                r = r ?: slot_print_value(o, w->a->o.json);
                 *ret_end = w->count > 0 && --w->left == 0;
         }
         return r;
@@ -329,7 +371,7 @@ static int slot_watch(ActionArgs *a) {
 int cmd_slot(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("schema", 'S'), OPTION("arbitrate", 'R'),
                                                 OPTION("expect", 'e'), OPTION("version", 'v'), OPTION("count", 'n'),
-                                                {0}};
+                                                OPTION_FLAG("older", 'o'), OPTION("reason", 'w'), {0}};
         static const Action actions[] = {
                 {"define", "1 argument, NAME", 1, 1, "SR", slot_define, true},
                 {"put", "2 arguments, NAME and VALUE|-", 2, 2, "e", slot_put},
@@ -338,6 +380,7 @@ int cmd_slot(int argc, char **argv) {
                 {"show", "1 argument, NAME", 1, 1, "", slot_show},
                 {"history", "1 argument, NAME", 1, 1, "", slot_history},
                 {"decide", "1 argument, NAME", 1, 1, "", slot_decide},
+                {"erase", "1 argument, NAME", 1, 1, "vow", slot_erase},
                 {"watch", "1 argument, NAME", 1, 1, "n", slot_watch},
         };
 

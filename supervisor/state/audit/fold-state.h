@@ -98,4 +98,7 @@ int arbitration_check(Audit *a, uint64_t *ret_gathered);
 /* erased.c: for each payload (-ENOENT: missing without a possible reason); for each entry; after all entries. */
 int erased_payload(Audit *a, const json_t *o, const char *type, bool there);
 int erased_entry(Audit *a, const json_t *o, const char *type);
+/* A version whose row in table hist has no payload; body: the payload by the ledger. Then slot.erased has to follow. */
+int erased_version(Audit *a, const char *slot, uint64_t version, uint64_t body);
+int erased_versions(Audit *a, const json_t *o, const char *slot, uint64_t newest); /* slot.erased */
 int erased_check(Audit *a);

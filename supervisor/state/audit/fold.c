@@ -103,7 +103,11 @@ static int fold_slot_takes(Audit *a, const char *name, SlotRow *slot, uint64_t v
         r = hist_row_get(a->txn, name, version, &written, &body);
         if (r < 0 && r != -ENOENT)
                 return r;
-        if (r == -ENOENT || written != slot->written || body != slot->body)
+        if (r == 0 && body == 0 && written == slot->written) {
+                r = erased_version(a, name, version, from);
+                if (r != 0)
+                        return r;
+        } else if (r == -ENOENT || written != slot->written || body != slot->body)
                 return audit_differs(
                         a, "table hist lacks the version",
                         r == -ENOENT ? "no row"
@@ -193,6 +197,15 @@ static int fold_slot_written(Audit *a, const json_t *o, const char *name, SlotRo
         return fold_slot_takes(a, name, slot, version, a->seq);
 }
 
+static int fold_slot_erased(Audit *a, const json_t *o, const char *name, SlotRow *slot) {
+        uint64_t to;
+        int r = fold_text(o, "who") ? erased_versions(a, o, name, slot->version) : audit_lacks(a, "slot.erased", "who");
+
+        if (r == 0 && json_get_u64(json_object_get(o, "to"), &to) == 0 && to == slot->version)
+                slot->body = 0;
+        return r;
+}
+
 static int fold_slot_read(Audit *a, const SlotRow *slot, const json_t *o, const char *name, uint64_t version) {
         uint64_t written;
 
@@ -223,6 +236,8 @@ static int fold_slot(Audit *a, const json_t *o, const char *type) {
                 return audit_differs(a, "an event names an undefined slot", "none", "slot.defined of %s before", name);
         if (strcmp(type, "slot.gathered") == 0)
                 return fold_slot_gathered(a, o, name);
+        if (strcmp(type, "slot.erased") == 0)
+                return fold_slot_erased(a, o, name, slot);
         if (json_get_u64(json_object_get(o, "version"), &version) < 0)
                 return audit_lacks(a, type, "version");
         if (strcmp(type, "slot.arbitrated") == 0)

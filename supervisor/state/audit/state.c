@@ -214,6 +214,8 @@ static int state_check_waits(Txn *t, json_t *found) {
         for (; (r = wait_next(t, from, 0, 0, &w)) == 0; from = w.id + 1, n++) {
                 _cleanup_json_ json_t *body = NULL;
 
+                if (w.erased)
+                        continue;
                 r = record_body(t, w.id, &body);
                 if (r == -ENOENT || (r == 0 && !json_is_object(json_object_get(body, "request"))))
                         r = state_note(found, "pending", "pending item %" PRIu64 " has no request", w.id);

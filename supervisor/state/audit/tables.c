@@ -37,7 +37,7 @@ static int tables_check_schema(Audit *a, const char *name, const SlotRow *row) {
                 ?: json_parse(body.p, body.n, SLOT_VALUE_MAX, JSONSCHEMA_DEPTH_MAX, &text, &d)
                 ?: jsonschema_compile(text, &schema, &d);
 
-        if (r == 0 && row->version > 0) {
+        if (r == 0 && row->version > 0 && row->body > 0) { /* 0: erased */
                 r = body_get(a->txn, row->body, NULL, &body);
                 if (r == 0)
                         r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, &value, &d)

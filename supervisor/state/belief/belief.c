@@ -142,9 +142,10 @@ int belief_get(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret
 /* op: OP_NONE for an unapplied change, which has no row in the history yet: the event's type names the operation. */
 static int belief_change(Txn *t, uint64_t seq, Op op, json_t *list) {
         static const char *const of_entry[] = {
-                "time", "version", "state", "agent", "run", "note", "who", "region", "tau", "delta", "pending",
+                "time",   "version", "state", "agent",   "run",       "note",
+                "who",    "region",  "tau",   "delta",   "pending",   "retention",
         };
-        static const char *const of_body[] = {"raw_input", "source_ref", "interpreted", "payload"};
+        static const char *const of_body[] = {"raw_input", "source_ref", "interpreted", "payload", "reason"};
         _cleanup_json_ json_t *entry = NULL, *body = NULL, *o = NULL;
         const char *dot;
         int r = event_get(t, seq, &entry) ?: record_body(t, seq, &body);

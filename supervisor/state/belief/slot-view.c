@@ -58,6 +58,9 @@ int belief_slot_get(Txn *t, const char *name, uint64_t version, json_t **ret, Di
         if (r == -ENOENT && version)
                 return diag(reterr, ENGINE_E_NO_VALUE, "slot %s has no version %" PRIu64 ": it has 1 to %" PRIu64, name,
                             version, row.version);
+        if (r == 0 && body == 0)
+                return diag(reterr, ENGINE_E_ERASED, "slot %s: the value of version %" PRIu64 " is erased", name,
+                            version ? version : row.version);
         if (r == 0)
                 r = body_get(t, body, NULL, &text)
                         ?: slot_view_origin(t, version ? version : row.version, written, &o, NULL);
@@ -113,6 +116,8 @@ int belief_slot_list(Txn *t, json_t **ret) {
                         return -ENOMEM;
                 if (row.version && json_object_set_new(o, "seq", json_u64(row.written)) < 0)
                         return -ENOMEM;
+                if (row.version && row.body == 0 && json_object_set_new(o, "erased", json_true()) < 0)
+                        return -ENOMEM;
                 if (row.arbitrated && slot_view_add_rule(t, k, row.defined, o) < 0)
                         return -EUCLEAN;
                 if (row.held_version && json_object_set_new(o, "held",
@@ -146,6 +151,8 @@ int belief_slot_history(Txn *t, const char *name, json_t **ret, Diag *reterr) {
                 r = cursor_next(c, &k, &v)
                         ?: hist_row_decode(v, &written, &at)
                         ?: slot_view_origin(t, version, written, &o, &body);
+                if (r == 0 && at == 0 && json_object_set_new(o, "erased", json_true()) < 0)
+                        r = -ENOMEM;
                 if (r == 0 && (json_object_update(o, body) < 0 || json_array_append(list, o) < 0))
                         r = -ENOMEM;
         }

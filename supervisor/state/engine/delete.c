@@ -11,7 +11,7 @@
 
 /* The fields of a deletion's event: the dependents of the record, and the ledger's hash of the payload (M-55). */
 static int delete_fields(Txn *t, const Record *rec, const Dependent *deps, size_t n, const RecordKey *root,
-                         json_t **ret) {
+                         const char *retention, json_t **ret) {
         _cleanup_json_ json_t *list = json_array(), *entry = NULL;
         int r = event_get(t, rec->content, &entry);
 
@@ -24,9 +24,10 @@ static int delete_fields(Txn *t, const Record *rec, const Dependent *deps, size_
                                                           "strength", deps[i].ref.strong ? "strong" : "weak")) < 0)
                         return -ENOMEM;
         }
-        *ret = json_pack("{s:O, s:O, s:o*, s:o*}", "dependents", list, "payload", json_object_get(entry, "body"),
+        *ret = json_pack("{s:O, s:O, s:o*, s:o*, s:s*}", "dependents", list, "payload", json_object_get(entry, "body"),
                          "dependents_more", n > DELETE_DEPENDENTS_MAX ? json_u64(n - DELETE_DEPENDENTS_MAX) : NULL,
-                         "with", root ? json_pack("{s:s, s:s}", "kind", kind_name(root->kind), "id", root->id) : NULL);
+                         "with", root ? json_pack("{s:s, s:s}", "kind", kind_name(root->kind), "id", root->id) : NULL,
+                         "retention", retention);
         return *ret ? 0 : -ENOMEM;
 }
 
@@ -55,7 +56,8 @@ static int delete_one(Txn *t, const Deletion *d, const RecordKey *k, const Recor
         if (r == 0 && !known)
                 r = graph_dependents_most(t, k, true, SIZE_MAX, &deps, &n);
         if (r == 0)
-                r = delete_fields(t, &rec, known ? known : deps, known ? n_known : n, root, &fields);
+                r = delete_fields(t, &rec, known ? known : deps, known ? n_known : n, root, d->retention,
+                                  &fields);
         if (r == 0)
                 r = engine_erase(t, k, &erased);
         if (r == 0)

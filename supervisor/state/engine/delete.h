@@ -14,6 +14,7 @@ typedef struct Deletion {
         bool cascade;          /* delete holding dependents, too */
         bool bounded;          /* for untrusted callers: refused for more than DELETE_DEPENDENTS_MAX dependents */
         const char *reason;    /* or NULL */
+        const char *retention; /* of policy, for the event; or NULL: a person's deletion */
         const KeySet *keys;    /* of the living regions, or NULL; scope, id and reason are searched for keys */
         const char *who;       /* "uid:1000", or NULL with region */
         const char *region;    /* or NULL */

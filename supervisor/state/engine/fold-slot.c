@@ -101,6 +101,28 @@ static int fold_slot_written(Txn *t, const Fact *f) {
         return slot_row_put(t, f->slot, &row);
 }
 
+/* The payloads are erased: rows of older entries lose their reference to them. */
+static int fold_slot_erased(Txn *t, const Fact *f) {
+        uint64_t from, to, said, n = 0;
+        SlotRow row;
+        bool newly;
+        int r = fact_row(t, f, &row) ?: fact_number(f, "from", &from) ?: fact_number(f, "to", &to)
+                ?: fact_number(f, "erased", &said);
+
+        if (r == 0 && (from < 1 || from > to || to > row.version))
+                r = -EUCLEAN;
+        for (uint64_t v = from; r == 0 && v <= to; v++) {
+                r = fold_error(hist_row_erase(t, f->slot, v, &newly));
+                n += r == 0 && newly;
+        }
+        if (r == 0 && n != said)
+                r = -EUCLEAN;
+        if (r < 0 || to < row.version)
+                return r;
+        row.body = 0;
+        return slot_row_put(t, f->slot, &row);
+}
+
 static int fold_slot_gathered(Txn *t, const Fact *f) {
         const char *tree = json_text(json_object_get(f->o, "tree"));
         QuorumRow row = {.gathered = f->seq};
@@ -148,6 +170,7 @@ static const struct {
         {"slot.defined", fold_slot_defined},         {"slot.proposed", fold_slot_proposed},
         {"slot.written", fold_slot_written},         {"slot.discarded", fold_slot_discarded},
         {"slot.gathered", fold_slot_gathered},       {"slot.arbitrated", fold_slot_arbitrated},
+        {"slot.erased", fold_slot_erased},
         {"skill.registered", fold_skill_registered},
 };
 

@@ -346,3 +346,24 @@ int engine_notes_drop(Txn *t, const char *id, const char *region, uint64_t *ret_
         return run_put(t, &run) ?: run_event(t, "note.dropped", NULL, region, &run,
                                              json_pack("{s:o}", "dropped", json_u64(dropped)));
 }
+
+int engine_note_erase(Txn *t, const char *run, uint64_t number) {
+        static const char *const kept[] = {"role", "usec", "outcome", "seq", "pending", "bucket", "operation", "id"};
+        _cleanup_json_ json_t *row = json_pack("{s:s, s:b}", "text", "", "erased", 1);
+        _cleanup_note_ Note n = NOTE_NULL;
+        uint8_t key[NOTE_KEY];
+        Bytes k, v;
+        int r;
+
+        if (!row)
+                return -ENOMEM;
+        if (!region_id_valid(run))
+                return -ENOENT;
+        k = note_key(run, number, key);
+        r = table_get(t, TABLE_NOTE, k, &v) ?: note_decode(k, v, &n);
+        if (r == 0 && n.outcome == NOTE_UNPROCESSED)
+                r = -ENOENT;
+        if (r == 0 && JSON_ROW_KEEP(row, n.row, kept) < 0)
+                r = -ENOMEM;
+        return r ?: note_row_put(t, TABLE_NOTE, note_key(run, number, key), row, NULL);
+}

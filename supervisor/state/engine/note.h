@@ -79,5 +79,9 @@ int engine_note_settle(Txn *t, const char *run, uint64_t number, const Note *rea
                        const json_t *more);
 int engine_run_settled(Txn *t, const char *run, uint64_t notes, uint64_t upto);
 
+/* Erases the text of a note with an outcome, and what was said about it; number, outcome and the named event stay. 0,
+ * -ENOENT: no such note, its run has ended, or no outcome. */
+int engine_note_erase(Txn *t, const char *run, uint64_t number);
+
 /* For scope.c: ends all runs of the scope. ENGINE_E_CONFLICT for unprocessed notes (G-4): then ends none. */
 int engine_runs_end(Txn *t, const char *who, uint64_t scope, Diag *reterr);

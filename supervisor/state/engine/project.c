@@ -74,7 +74,8 @@ static const struct ProjectType {
         int (*project)(Txn *t, const Projection *p);
 } types[] = {
         {"note.pending", wait_project_pending},     {"pending.retried", wait_project_retried},
-        {"pending.dropped", wait_project_dropped},  {"scope.created", project_scope_created},
+        {"pending.dropped", wait_project_dropped},  {"pending.erased", wait_project_erased},
+        {"scope.created", project_scope_created},
         {"scope.deleted", project_scope_deleted},   {"digest.pass", pass_project},
 };
 

@@ -50,6 +50,8 @@ int slot_value_get(Txn *t, const char *name, SlotRow *ret, json_t **ret_value) {
                 *ret = (SlotRow){0};
                 return 0;
         }
+        if (r == 0 && ret->body == 0) /* erased */
+                return 0;
         if (r == 0)
                 r = body_get(t, ret->body, NULL, &body);
         if (r < 0)

@@ -5,7 +5,8 @@
 #include "engine/lineage.h"
 #include "record/rows.h"
 
-/* The present slot; *ret_value is owned, NULL for a slot without value or definition. Returns 0, -EUCLEAN, -errno. */
+/* The present slot; *ret_value is owned, NULL for a slot without value or definition, and for
+ * an erased value, whose version and event *ret still has. Returns 0, -EUCLEAN, -errno. */
 int slot_value_get(Txn *t, const char *name, SlotRow *ret, json_t **ret_value);
 
 /* Returns ENGINE_E_BAD_NAME with the rule of names. */

@@ -38,7 +38,7 @@ static int wait_decode(uint64_t id, Bytes v, Wait *ret) {
         if (!kind || !op || !state || !(w.kind = kind_from_name(kind)) || !(w.op = op_from_name(op)) ||
             json_get_u64(json_object_get(row, "scope"), &w.scope) < 0 ||
             json_get_u64(json_object_get(row, "attempts"), &w.attempts) < 0 ||
-            json_get_u64(json_object_get(row, "last"), &w.last) < 0)
+            json_get_u64(json_object_get(row, "last"), &w.last) < 0 || json_row_number(row, "erased", &w.erased) < 0)
                 return -EUCLEAN;
         w.state = name_index(names, ARRAY_SIZE(names), state) % ARRAY_SIZE(names); /* 0: unknown */
         if (!w.state)
@@ -48,9 +48,10 @@ static int wait_decode(uint64_t id, Bytes v, Wait *ret) {
 }
 
 static int wait_put(Txn *t, const Wait *w) {
-        _cleanup_json_ json_t *row = json_pack("{s:o, s:s, s:s, s:s, s:o, s:o}", "scope", json_u64(w->scope), "kind",
-                                               kind_name(w->kind), "op", op_name(w->op), "state", names[w->state],
-                                               "attempts", json_u64(w->attempts), "last", json_u64(w->last));
+        _cleanup_json_ json_t *row = json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o*}", "scope", json_u64(w->scope),
+                                               "kind", kind_name(w->kind), "op", op_name(w->op), "state",
+                                               names[w->state], "attempts", json_u64(w->attempts), "last",
+                                               json_u64(w->last), "erased", w->erased ? json_u64(w->erased) : NULL);
         uint8_t key[8];
 
         return row ? json_row_put(t, TABLE_WAIT, seq_key(w->id, key), row) : -ENOMEM;
@@ -92,10 +93,10 @@ int wait_show(Txn *t, const Wait *w, json_t **ret) {
 
         if (r < 0 && r != -ENOENT)
                 return r;
-        o = json_pack("{s:o, s:o, s:s, s:s, s:s, s:o, s:O*, s:o}", "pending", json_u64(w->id), "scope",
+        o = json_pack("{s:o, s:o, s:s, s:s, s:s, s:o, s:O*, s:o, s:o*}", "pending", json_u64(w->id), "scope",
                       json_u64(w->scope), "kind", kind_name(w->kind), "operation", op_name(w->op), "state",
                       names[w->state], "attempts", json_u64(w->attempts), "created", json_object_get(entry, "time"),
-                      "last", json_u64(w->last));
+                      "last", json_u64(w->last), "erased", w->erased ? json_u64(w->erased) : NULL);
         if (!o || JSON_ROW_KEEP(o, entry, of_entry) < 0 || JSON_ROW_KEEP(o, body, of_body) < 0)
                 return -ENOMEM;
         *ret = TAKE_PTR(o);
@@ -144,6 +145,24 @@ int engine_wait_drop(Txn *t, const char *who, uint64_t id, const char *reason, u
         fields = json_pack("{s:o, s:o}", "pending", json_u64(id), "scope", json_u64(w.scope));
         return project_append(
                 t, &(Event){.type = "pending.dropped", .who = who, .fields = fields, .json = body}, ret_seq);
+}
+
+int engine_wait_erase(Txn *t, const char *who, uint64_t id, const char *retention, uint64_t *ret_seq) {
+        json_t *fields;
+        Wait w;
+        int r = wait_get(t, id, &w);
+
+        if (r == 0 && (w.state == WAIT_OPEN || w.state == WAIT_STUCK))
+                r = -EUCLEAN;
+        if (r == 0)
+                r = body_del(t, id);
+        if (r == 0 && w.state == WAIT_DROPPED)
+                r = body_del(t, w.last);
+        if (r < 0)
+                return r;
+        fields = json_pack("{s:o, s:o, s:s*}", "pending", json_u64(id), "scope", json_u64(w.scope), "retention",
+                           retention);
+        return project_append(t, &(Event){.type = "pending.erased", .who = who, .fields = fields}, ret_seq);
 }
 
 int wait_erase(Txn *t, uint64_t scope) {
@@ -319,6 +338,19 @@ int wait_project_dropped(Txn *t, const Projection *p) {
 
         return json_get_u64(json_object_get(p->entry, "pending"), &id) < 0 ? -EUCLEAN
                                                                            : wait_close(t, id, p->seq, WAIT_DROPPED);
+}
+
+int wait_project_erased(Txn *t, const Projection *p) {
+        uint64_t id;
+        Wait w;
+        int r = json_get_u64(json_object_get(p->entry, "pending"), &id) < 0 ? -EUCLEAN : wait_get(t, id, &w);
+
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        if (w.state == WAIT_OPEN || w.state == WAIT_STUCK)
+                return -EUCLEAN;
+        w.erased = p->seq;
+        return wait_put(t, &w);
 }
 
 int wait_project_resolved(Txn *t, uint64_t id, uint64_t seq) {

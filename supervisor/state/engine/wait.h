@@ -1,6 +1,7 @@
 /* Runs: supervisor, CLI. The pending queue: requests that cannot be decided yet, with all data for a later decision
  * (G-44, G-45). A row is a fold of the ledger: note.pending creates, pending.retried counts, a canon event with member
- * "pending" resolves, pending.dropped closes. Only the deletion of the scope deletes rows (G-49). */
+ * "pending" resolves, pending.dropped closes, pending.erased erases. Only the deletion of the scope deletes rows
+ * (G-49). */
 #pragma once
 
 #include "engine/project.h"
@@ -18,7 +19,8 @@ typedef struct Wait {
         Op op;
         WaitState state;
         uint64_t attempts; /* failed attempts */
-        uint64_t last;     /* seq of the newest event */
+        uint64_t last;     /* seq of the newest event, other than pending.erased */
+        uint64_t erased;   /* seq of pending.erased: request, note and candidates are gone; 0: they are there */
 } Wait;
 int wait_get(Txn *t, uint64_t id, Wait *ret); /* 0, -ENOENT, -EUCLEAN, -errno */
 
@@ -37,6 +39,10 @@ int engine_wait(Txn *t, const char *who, const char *region, uint64_t scope, Kin
 int engine_wait_failed(Txn *t, const char *who, const char *region, const uint64_t *ids, size_t n, uint64_t root);
 /* Dropped by a person (G-50). Returns 0, ENGINE_E_NO_RECORD, ENGINE_E_BAD_STATE, -errno. */
 int engine_wait_drop(Txn *t, const char *who, uint64_t id, const char *reason, uint64_t *ret_seq, Diag *reterr);
+
+/* Erases the request, the note and the candidates of a resolved or dropped item, and the reason of the drop (M-66).
+ * retention: of policy, or NULL. Returns 0, -EUCLEAN for an open item, -ENOENT, -errno. */
+int engine_wait_erase(Txn *t, const char *who, uint64_t id, const char *retention, uint64_t *ret_seq);
 
 /* Has the bucket open items? 1, 0, -errno. */
 int wait_any(Txn *t, uint64_t scope, Kind kind);
@@ -57,5 +63,6 @@ int wait_erase(Txn *t, uint64_t scope);
 int wait_project_pending(Txn *t, const Projection *p);
 int wait_project_retried(Txn *t, const Projection *p);
 int wait_project_dropped(Txn *t, const Projection *p);
+int wait_project_erased(Txn *t, const Projection *p);
 int wait_project_resolved(Txn *t, uint64_t id, uint64_t seq);
 int wait_project_forget(Txn *t, uint64_t scope);

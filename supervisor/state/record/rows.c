@@ -88,6 +88,19 @@ int hist_row_put(Txn *t, const char *name, uint64_t version, uint64_t written, u
         return table_add(t, TABLE_HIST, BYTES(k, n), BYTES(v, sizeof(v)));
 }
 
+int hist_row_erase(Txn *t, const char *name, uint64_t version, bool *ret_newly) {
+        uint64_t written, body;
+        uint8_t k[HIST_KEY_MAX], v[16];
+        int r = hist_row_get(t, name, version, &written, &body);
+
+        if (r < 0)
+                return r;
+        be64_put(v, written);
+        be64_put(v + 8, 0);
+        *ret_newly = body != 0;
+        return body == 0 ? 0 : table_put(t, TABLE_HIST, BYTES(k, slot_seq_key(name, version, k)), BYTES(v, sizeof(v)));
+}
+
 int hist_row_decode(Bytes v, uint64_t *ret_written, uint64_t *ret_body) {
         if (v.n != 16)
                 return -EUCLEAN;

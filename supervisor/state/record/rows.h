@@ -19,7 +19,7 @@ typedef struct SlotRow {
         uint64_t defined;      /* seq of slot.defined, whose body is the schema */
         uint64_t version;      /* 0: never written */
         uint64_t written;      /* seq of the version's slot.written */
-        uint64_t body;         /* seq of the event with the value as body */
+        uint64_t body;         /* seq of the event with the value as body; 0: no value, or erased */
         uint64_t held_version; /* 0: no region holds it */
         uint64_t held_seq;     /* of the newest slot.proposed */
         char held_by[REGION_ID_MAX];
@@ -34,6 +34,8 @@ int slot_row_decode(Bytes v, SlotRow *ret);
 size_t slot_seq_key(const char *name, uint64_t seq, uint8_t ret[static HIST_KEY_MAX]);
 int hist_row_put(Txn *t, const char *name, uint64_t version, uint64_t written, uint64_t body);
 int hist_row_get(Txn *t, const char *name, uint64_t version, uint64_t *ret_written, uint64_t *ret_body);
+/* The version's payload becomes 0: erased. *ret_newly: the version had a payload. */
+int hist_row_erase(Txn *t, const char *name, uint64_t version, bool *ret_newly);
 int hist_row_decode(Bytes v, uint64_t *ret_written, uint64_t *ret_body);
 
 /* Key of held: region, seq of slot.proposed. Value: version, name. */

@@ -14,7 +14,7 @@ Test(kind, operations_of_buckets) {
                         cr_expect_eq(kind_has_op(buckets[b], ops[o]), allowed[b][o] != '.', "%s %s", kind_name(buckets[b]), op_name(ops[o]));
         for (size_t b = 0; b < ARRAY_SIZE(buckets); b++)
                 for (Op op = OP_SAVE; op <= OP_PATCH; op++)
-                        cr_expect(!kind_has_op(buckets[b], op), "%s %d", kind_name(buckets[b]), op);
+                        cr_expect_eq(kind_has_op(buckets[b], op), op == OP_DELETE, "%s %d", kind_name(buckets[b]), op); // M-66
 }
 
 /* Which state an operation leads to, from each state there is: a letter of the state's name, '.' for what is refused. */
@@ -29,6 +29,7 @@ Test(kind, lifecycles_of_buckets) { // G-32..G-38
                 {KIND_ISSUE, OP_UPSERT, "ooo....."},      {KIND_ISSUE, OP_RESOLVE, ".r......"},     {KIND_DECISION, OP_APPEND, "a......."},
                 {KIND_DECISION, OP_INVALIDATE, "...s...."}, {KIND_RESULT, OP_APPEND, "a......."},   {KIND_TASK_STATE, OP_UPSERT, "a..a...."},
                 {KIND_LEARNING, OP_APPEND, "a......."},   {KIND_AGENT_KERNEL, OP_PATCH, "...a...."}, {KIND_WORLD_KERNEL, OP_PATCH, "...a...."},
+                {KIND_PLAN, OP_DELETE, ".RRRRRRR"},       {KIND_ISSUE, OP_DELETE, ".RRRRRRR"},      {KIND_RESULT, OP_DELETE, ".RRRRRRR"}, // M-66
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -66,7 +67,7 @@ Test(kind, lifecycle_of_cognition) {
         for (Op op = OP_NONE; op <= OP_PATCH; op++)
                 for (RecordState s = RECORD_NONE; s < RECORD_STATE_COUNT_; s++) {
                         bool save = op == OP_SAVE && (s == RECORD_NONE || s == RECORD_ACTIVE);
-                        bool del = op == OP_DELETE && (s == RECORD_ACTIVE || s == RECORD_ARCHIVED || s == RECORD_REMOVED);
+                        bool del = op == OP_DELETE && s != RECORD_NONE;
 
                         cr_expect_eq(kind_next_state(KIND_CCS, op, s), save ? RECORD_ACTIVE : RECORD_NONE, "%d %d", op, s);
                         cr_expect_eq(kind_next_state(KIND_EVIDENCE, op, s), save ? RECORD_ACTIVE : del ? RECORD_REMOVED : RECORD_NONE,

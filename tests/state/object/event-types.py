@@ -10,7 +10,7 @@ WORD = re.compile(r'"([a-z]+\.[a-z_]+)"')
 # Words of the same form that are no types: methods of the pipe and of the daemon. The isolation wing records nothing.
 NO_TYPES = set(re.findall(r'METHOD\("([^"]+)"', (TOP / "schema/methods.def").read_text(encoding="utf-8")))
 NO_TYPES |= set(WORD.findall((TOP / "supervisor/front/serve/method.c").read_text(encoding="utf-8")))
-OPERATIONS = {"canon": "upsert append invalidate resolve", "memory": "save archive restore remove delete", "ccs": "save delete", "kernel": "patch"}
+OPERATIONS = {"canon": "upsert append invalidate resolve delete", "memory": "save archive restore remove delete", "ccs": "save delete", "kernel": "patch"}
 
 listed = re.findall(r'^EVENT_TYPE\("([^"]+)"', (TOP / "supervisor/state/record/event-types.def").read_text(encoding="utf-8"), re.M)
 families = {t.split(".")[0] for t in listed}
