@@ -28,6 +28,7 @@ static void control_open(const uint8_t *packet, size_t n, int listener) {
         proxy.every = o->every;
         proxy.opened = true;
         proxy.listener = listener; /* none: the region has routes alone */
+        tunnel_region_side(listener);
         if (listener >= 0 && epoll_ctl(proxy.epoll, EPOLL_CTL_ADD, listener, &e) < 0)
                 proxy_die();
         proxy.listening = listener >= 0;

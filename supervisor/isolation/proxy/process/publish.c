@@ -67,6 +67,7 @@ void publish_sockets_read(int channel) {
                         memcpy(&s->fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
                         if (!publish_is_of_region(s->fd))
                                 proxy_die();
+                        tunnel_region_side(s->fd);
                 }
         if (publish_n_sockets == 0)
                 proxy_die();

@@ -165,6 +165,9 @@ bool publish_sweep(void);
 void publish_close(void);
 
 /* tunnel.c */
+/* For a socket of the region's network, or a listener there: these connections lose nothing and are never congested.
+ * A congestion control that paces, as the system's own may (bbr), would make them wait for a timer each few pieces. */
+void tunnel_region_side(int fd);
 void tunnel_open(ProxyConn *c);
 /* Keeps the part of `in` that belongs to the request's body. Returns false for a broken body. */
 bool tunnel_frame(ProxyConn *c);

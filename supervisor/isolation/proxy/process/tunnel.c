@@ -4,6 +4,8 @@
 #include "proxy/process/state.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -45,6 +47,12 @@ static void tunnel_give_piece(TunnelPiece **piece) {
         if (*piece && !tunnel_spare && (*piece)->size == PIECE)
                 tunnel_spare = TAKE_PTR(*piece);
         tunnel_free_piece(TAKE_PTR(*piece));
+}
+
+void tunnel_region_side(int fd) {
+        static const char plain[] = "reno";
+
+        setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof(plain) - 1);
 }
 
 void tunnel_open(ProxyConn *c) {
