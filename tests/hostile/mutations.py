@@ -136,6 +136,8 @@ MUTATIONS = [
              "credentials are those of the regions user in host", cases="../../hostile/sockets.py"),
     Mutation("descriptors that were sent are named (A-7)", [("supervisor/isolation/scrub/evidence.c", "if (writable && r->grant->network != NETWORK_NONE &&", "if (0 &&")],
              "what programs of the host may hold is named in loopback", cases="../../hostile/sockets.py"),
+    Mutation("a stop gives the terminal back (A-6)", [("supervisor/front/cli/terminal.c", "                        terminal_restore(t);\n                        raise(SIGSTOP);", "                        raise(SIGSTOP);")],
+             "lethe is stopped and goes on again and again", cases="../../hostile/terminal.py"),
     Mutation("a connect goes to the file that was judged", [("supervisor/isolation/region/region-own.c", '"/proc/self/fd/%d", file);', '"%s", text);')], "net-unix-race"),
     Mutation("a socket of a path is one of the region's own", [("supervisor/isolation/region/region-own.c", "if (!own_is(n, file))", "if (0)")], "net-loopback-unix-mounted,net-unix-own"),
     Mutation("no datagrams beside files of the host", [("supervisor/isolation/policy/filter-args.c", '{"socketpair", WHEN_UNIX, 2,', '{"socketpair", WHEN_LOOPBACK, 2,')], "net-loopback-pair-send-mounted"),

@@ -17,9 +17,9 @@ ANSWERED = re.compile(rb"\x1b\[(\d+);(\d+)H\x1b\[6n")
 
 
 class Terminal:
-    """lethe, with these arguments, on a terminal of ours. answers: as a terminal does, in the order of the questions."""
+    """lethe, or another program, with these arguments, on a terminal of ours. answers: as a terminal does, in the order of the questions."""
 
-    def __init__(self, *argv, answers=True, rows=30, columns=100, **env):
+    def __init__(self, *argv, program=LETHE, answers=True, rows=30, columns=100, **env):
         self.answers, self.seen, self.asked = answers, b"", 0
         self.fd, slave = pty.openpty()
         self.size(rows, columns)
@@ -31,11 +31,15 @@ class Terminal:
             for fd in range(3):
                 os.dup2(slave, fd)
             os.closerange(3, 256)
-            os.execve(LETHE, [LETHE, *argv], dict(ENV, TERM="xterm", **env))
+            os.execve(program, [program, *argv], dict(ENV, TERM="xterm", **env))
         self.slave = slave
 
     def size(self, rows, columns):
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def has_size(self):
+        """Rows and columns."""
+        return struct.unpack("HHHH", fcntl.ioctl(self.fd, termios.TIOCGWINSZ, bytes(8)))[:2]
 
     def read(self, seconds=1):
         """False at the end."""
