@@ -4,22 +4,28 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 static const char help[] =
         "Usage: lethe kernel status\n"
-        "       lethe kernel show agent|world [--at VERSION]\n"
+        "       lethe kernel show agent|world [--at VERSION] [--section NAME]\n"
         "       lethe kernel diff agent|world FROM [TO]\n"
         "       lethe kernel patch agent|world PATCH|- --base VERSION\n"
         "       lethe kernel merge agent|world PATCH|- --base VERSION [--resolve JSON]\n"
+        "       lethe kernel state agent|world ID SUBJECT PREDICATE OBJECT --section NAME --source SOURCE --base VERSION\n"
         "       lethe kernel log agent|world\n\n"
         "The two kernels of a scope: rules that are core truth; no cleanup touches them. A kernel changes by a\n"
         "patch over a base version: {\"set\":[{\"id\",\"statement\",\"lifecycle\"}],\"remove\":[\"id\"],\"refs\":[...]}.\n"
         "When another patch came first, patch is refused and shows the changes; merge combines both patches,\n"
         "unless both changed the same rule: then merge shows the three sides, and --resolve chooses a side.\n"
-        "No change overwrites by force.\n\n" HELP_STORE
+        "No change overwrites by force.\n"
+        "state is a patch that sets one typed statement: what the agent knows of itself or of its world. The SOURCE is\n"
+        "KIND/ID of a record or row, or a text.\n\n" HELP_STORE
         "  --scope SCOPE     (default: default)\n"
         "  --at VERSION      with show: as of VERSION\n"
-        "  --base VERSION    with patch and merge: the version that the patch is based on\n"
+        "  --section NAME    with state: the statement's section; with show: only that section\n"
+        "  --source SOURCE   with state: where it comes from\n"
+        "  --base VERSION    with patch, merge and state: the version that the patch is based on\n"
         "  --resolve JSON    with merge: {\"id\":\"mine\"|\"theirs\"}\n"
         HELP_JSON "\nExit status: 0; 1 refused, or a printed conflict; 2 usage.\n";
 
@@ -81,12 +87,16 @@ static int kernel_show(ActionArgs *a) {
         json_t *rules = NULL, *refs = NULL;
         uint64_t at = 0, version = 0;
         Kind kind;
+        const char *section = a->o.value['N'];
         int r = kernel_named(a, &kind)
                         ?: kernel_version(a, "--at", a->o.value['A'], &at)
                         ?: action_begin(a, false)
                         ?: action_end(a, ruleset_rules(a->t, action_scope(a), kind, at, &rules, &refs, &version,
                                                        &a->d));
 
+        for (size_t i = json_array_size(rules); r == EXIT_OK && section && i-- > 0;)
+                if (!json_text_is(json_object_get(json_array_get(rules, i), "section"), section))
+                        json_array_remove(rules, i);
         return r ?: action_dump(a, json_pack("{s:s, s:s, s:o, s:o, s:o}", "scope", action_scope(a), "kernel",
                                              kind_name(kind), "kernel_version", json_u64(version), "rules", rules,
                                              "refs", refs));
@@ -117,36 +127,79 @@ static int kernel_diff(ActionArgs *a) {
                 a, json_pack("{s:o, s:o, s:o}", "from", json_u64(from), "to", json_u64(to), "changes", found));
 }
 
-/* "patch" and "merge". */
-static int kernel_patch(ActionArgs *a) {
-        _cleanup_json_ json_t *patch = NULL, *resolve = NULL, *conflicts = NULL;
-        RulesetPatch p = {.scope = action_scope(a), .merge = *a->action == 'm', .who = action_who()};
+/* Takes p->patch from the caller. */
+static int kernel_commit(ActionArgs *a, RulesetPatch *p) {
+        _cleanup_json_ json_t *conflicts = NULL;
         Mutated m = {0};
-        int r = kernel_named(a, &p.kind);
+        int r = action_begin(a, true);
 
-        if (r == EXIT_OK && !a->o.value['B'])
-                return cli_usage(a->verb, "%s needs --base VERSION", a->action);
-        r = r ?: action_number(a, "--base", a->o.value['B'], &p.base)
-              ?: action_json(a, "the patch", a->argv[1], PATCH_MAX, &patch)
-              ?: action_json(a, "--resolve", a->o.value['R'], PATCH_MAX, &resolve);
-        p.patch = patch;
-        p.resolve = resolve;
-        if (r == EXIT_OK)
-                r = action_begin(a, true);
         if (r == EXIT_OK) {
-                int e = ruleset_patch(a->t, &p, &m, &conflicts, &a->d);
+                int e = ruleset_patch(a->t, p, &m, &conflicts, &a->d);
 
                 if (conflicts &&
-                    !(a->more = json_pack("{s:s, s:O}", "kernel", kind_name(p.kind), "conflicts", conflicts)))
+                    !(a->more = json_pack("{s:s, s:O}", "kernel", kind_name(p->kind), "conflicts", conflicts)))
                         e = -ENOMEM;
                 r = action_end(a, e);
         }
         if (conflicts && !a->o.json) /* the conflicts are the answer */
                 action_dump(a, json_incref(conflicts));
         return r ?: action_tell(a,
-                                json_pack("{s:s, s:o, s:o}", "kernel", kind_name(p.kind), "kernel_version",
+                                json_pack("{s:s, s:o, s:o}", "kernel", kind_name(p->kind), "kernel_version",
                                           json_u64(m.version), "seq", json_u64(m.seq)),
-                                "%s is at version %" PRIu64 " (seq %" PRIu64 ")", kind_name(p.kind), m.version, m.seq);
+                                "%s is at version %" PRIu64 " (seq %" PRIu64 ")", kind_name(p->kind), m.version, m.seq);
+}
+
+static int kernel_take_base(ActionArgs *a, RulesetPatch *p) {
+        int r = kernel_named(a, &p->kind);
+
+        if (r == EXIT_OK && !a->o.value['B'])
+                return cli_usage(a->verb, "%s needs --base VERSION", a->action);
+        return r ?: action_number(a, "--base", a->o.value['B'], &p->base);
+}
+
+/* "patch" and "merge". */
+static int kernel_patch(ActionArgs *a) {
+        _cleanup_json_ json_t *patch = NULL, *resolve = NULL;
+        RulesetPatch p = {.scope = action_scope(a), .merge = *a->action == 'm', .who = action_who()};
+        int r = kernel_take_base(a, &p)
+                        ?: action_json(a, "the patch", a->argv[1], PATCH_MAX, &patch)
+                        ?: action_json(a, "--resolve", a->o.value['R'], PATCH_MAX, &resolve);
+
+        p.patch = patch;
+        p.resolve = resolve;
+        return r ?: kernel_commit(a, &p);
+}
+
+/* "KIND/ID" of a record or row, else words. */
+static json_t *kernel_source(const char *text) {
+        const char *slash = strchr(text, '/');
+        char kind[64];
+
+        if (slash && slash[1]) {
+                snprintf(kind, sizeof(kind), "%.*s", (int)MIN((size_t)(slash - text), sizeof(kind) - 1), text);
+                if (kind_from_name(kind))
+                        return json_pack("{s:s, s:s}", "kind", kind, "id", slash + 1);
+        }
+        return json_pack("{s:s}", "text", text);
+}
+
+/* A patch that sets one typed statement (M-68). */
+static int kernel_state(ActionArgs *a) {
+        _cleanup_json_ json_t *patch = NULL;
+        RulesetPatch p = {.scope = action_scope(a), .who = action_who()};
+        int r = kernel_take_base(a, &p);
+
+        if (r == EXIT_OK && !(a->o.value['N'] && a->o.value['C']))
+                return cli_usage(a->verb, "state needs --section NAME and --source SOURCE");
+        if (r == EXIT_OK) {
+                patch = json_pack("{s:[{s:s, s:s, s:s, s:s, s:s, s:s, s:[o]}]}", "set", "id", a->argv[1], "section",
+                                  a->o.value['N'], "subject", a->argv[2], "predicate", a->argv[3], "object", a->argv[4],
+                                  "lifecycle", "active", "sources", kernel_source(a->o.value['C']));
+                if (!patch)
+                        return cli_usage(a->verb, "state: an argument is not UTF-8");
+        }
+        p.patch = patch;
+        return r ?: kernel_commit(a, &p);
 }
 
 static int kernel_log(ActionArgs *a) {
@@ -163,13 +216,15 @@ static int kernel_log(ActionArgs *a) {
 
 int cmd_kernel(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE,       OPTION("scope", 'S'),   OPTION("at", 'A'),
-                                                OPTION("base", 'B'), OPTION("resolve", 'R'), {0}};
+                                                OPTION("base", 'B'), OPTION("resolve", 'R'),
+                                                OPTION("section", 'N'), OPTION("source", 'C'), {0}};
         static const Action actions[] = {
                 {"status", "", 0, 0, "S", kernel_status},
-                {"show", "agent or world", 1, 1, "SA", kernel_show},
+                {"show", "agent or world", 1, 1, "SAN", kernel_show},
                 {"diff", "agent or world, FROM and maybe TO", 2, 3, "S", kernel_diff},
                 {"patch", "agent or world, and PATCH|-", 2, 2, "SB", kernel_patch},
                 {"merge", "agent or world, and PATCH|-", 2, 2, "SBR", kernel_patch},
+                {"state", "agent or world, ID, SUBJECT, PREDICATE and OBJECT", 5, 5, "SBNC", kernel_state},
                 {"log", "agent or world", 1, 1, "S", kernel_log},
         };
 

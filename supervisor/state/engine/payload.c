@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/clean.h"
+#include "engine/payload-check.h"
 #include "refs/reserved-names.h"
 
 #include <errno.h>
@@ -91,7 +92,7 @@ const char *payload_main(Kind kind, Op op) {
         return NULL;
 }
 
-static int payload_check_text(const char *at, const json_t *v, size_t max, bool one_line, Diag *reterr) {
+int payload_check_text(const char *at, const json_t *v, size_t max, bool one_line, Diag *reterr) {
         const char *s = json_bytes(v);
         size_t n = json_string_length(v);
 
@@ -115,7 +116,7 @@ static int payload_check_raw(const char *at, const json_t *v, size_t max, Diag *
         return json_string_length(v) == 0 ? diag(reterr, PAYLOAD_E_EMPTY, "%s is empty", at) : 0;
 }
 
-static int payload_check_id(const char *at, Kind kind, const json_t *v, Diag *reterr) {
+int payload_check_id(const char *at, Kind kind, const json_t *v, Diag *reterr) {
         int r = payload_check_text(at, v, RECORD_ID_MAX - 1, true, reterr);
 
         if (r == 0 && !record_id_valid(kind, json_text(v)))
@@ -124,7 +125,7 @@ static int payload_check_id(const char *at, Kind kind, const json_t *v, Diag *re
         return r;
 }
 
-static int payload_check_choice(const char *const *choices, const char *at, const json_t *v, Diag *reterr) {
+int payload_check_choice(const char *const *choices, const char *at, const json_t *v, Diag *reterr) {
         const char *s = json_bytes(v);
         char words[200] = "";
 
@@ -139,7 +140,7 @@ static int payload_check_choice(const char *const *choices, const char *at, cons
                     DIAG_QUOTED_N(s, json_string_length(v)), words);
 }
 
-static int payload_check_list(const char *at, const json_t *v, size_t most, const char *of, Diag *reterr) {
+int payload_check_list(const char *at, const json_t *v, size_t most, const char *of, Diag *reterr) {
         if (!json_is_array(v))
                 return diag(reterr, PAYLOAD_E_TYPE, "%s is not an array of %s", at, of);
         if (json_array_size(v) > most)
@@ -160,8 +161,7 @@ static int payload_check_lines(const PayloadField *f, const char *at, const json
         return r;
 }
 
-/* An entry of a list of objects has exactly these members. */
-static int payload_check_members(const char *at, const json_t *o, const char *const *names, Diag *reterr) {
+int payload_check_members(const char *at, const json_t *o, const char *const *names, Diag *reterr) {
         const char *key;
         json_t *v;
 
@@ -212,35 +212,6 @@ static int payload_check_steps(const PayloadField *f, const char *at, const json
                         r = payload_check_text(what, json_object_get(step, "instruction"), f->max, false, reterr);
                 if (r == 0)
                         taken[n] = true;
-        }
-        return r;
-}
-
-static int payload_check_rules(const PayloadField *f, const char *at, const json_t *v, Diag *reterr) {
-        static const char *const members[] = {"id", "statement", "lifecycle", NULL};
-        _cleanup_json_ json_t *ids = json_object();
-        int r = ids ? payload_check_list(at, v, PAYLOAD_RULES_MAX, "rules", reterr) : -ENOMEM;
-
-        for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
-                const json_t *rule = json_array_get(v, i);
-                char one[112], what[140];
-
-                snprintf(one, sizeof(one), "%s[%zu]", at, i);
-                r = payload_check_members(one, rule, members, reterr);
-                snprintf(what, sizeof(what), "%s.id", one);
-                if (r == 0)
-                        r = payload_check_id(what, f->kind, json_object_get(rule, "id"), reterr);
-                if (r == 0 && json_object_get(ids, json_text(json_object_get(rule, "id"))))
-                        r = diag(reterr, PAYLOAD_E_VALUE, "%s is \"%s\", as in another rule: ids are unique", what,
-                                 json_text(json_object_get(rule, "id")));
-                if (r == 0 && json_object_set_new(ids, json_text(json_object_get(rule, "id")), json_true()) < 0)
-                        r = -ENOMEM;
-                snprintf(what, sizeof(what), "%s.statement", one);
-                if (r == 0)
-                        r = payload_check_text(what, json_object_get(rule, "statement"), f->max, false, reterr);
-                snprintf(what, sizeof(what), "%s.lifecycle", one);
-                if (r == 0)
-                        r = payload_check_choice(f->choices, what, json_object_get(rule, "lifecycle"), reterr);
         }
         return r;
 }

@@ -1,7 +1,8 @@
 /* Runs: supervisor, CLI. Rulesets: the two lists of rules of a scope, core truth. The verb, the kinds and the
  * requirements say kernel for a ruleset: both words mean the same. A ruleset changes only by a patch over a base
  * version. A patch with a stale base is answered with the changes since, and nothing is overwritten (M-27..M-31). A
- * rule is {"id","statement","lifecycle"}; lists of rules are by id. */
+ * rule is {"id","statement","lifecycle"}, or a typed statement {"id","section","subject","predicate","object","sources",
+ * "lifecycle"} (M-68); lists of rules are by id. */
 #pragma once
 
 #include "engine/mutate.h"

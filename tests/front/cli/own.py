@@ -242,4 +242,47 @@ def a_view_hides_what_may_not_be_read():  # G-73 M-17 M-19
     same(events(region, "memory.read")[0]["read"]["default"], {"memory_substrate": {"where": [1]}, "knowledge_projections": {"about": [1]}})
 
 
+def version(kernel):
+    return {k["kernel"]: k["kernel_version"] for k in json.loads(lethe("kernel", "status", "--json").out)["kernels"]}[kernel]
+
+
+@case
+def kernels_hold_typed_statements():  # M-68 G-73: of self and world, with sources; an agent reads them in its region
+    r = lethe("kernel", "state", "world", "db1-role", "db1", "role", "primary", "--section", "services", "--source", "memory_substrate/where", "--base", str(version("world")))
+    same(r.code, 0, r)
+    r = lethe("kernel", "state", "world", "db1-role", "db1", "role", "primary", "--section", "services", "--source", "the runbook", "--base", "1")
+    same(r.code, 1, r)  # M-28: a patch of an older version overwrites nothing
+    patch("agent", {"id": "skill-sql", "section": "self", "subject": "agent", "predicate": "can read", "object": "SQL", "sources": [{"text": "its skill"}, {"event": 1}], "lifecycle": "active"},
+          {"id": "skill-old", "section": "self", "subject": "agent", "predicate": "can read", "object": "COBOL", "sources": [{"kind": "memory_substrate", "id": "where", "version": 1}], "lifecycle": "invalidated"})
+    there, region = said("agent", "say([lethe.kernel_read('world', section='services')._asdict(), lethe.kernel_read('agent')._asdict(), lethe.context_read()['core']])")
+    same(there[0]["rules"], [{"id": "db1-role", "lifecycle": "active", "object": "primary", "predicate": "role", "section": "services", "sources": [{"id": "where", "kind": "memory_substrate"}], "subject": "db1"}])
+    same([x["id"] for x in there[1]["rules"]], ["brief", "old", "skill-old", "skill-sql"])  # old kernels' rules stand beside them
+    same([(x["id"], x.get("object")) for x in there[2]], [("brief", None), ("skill-sql", "SQL"), ("db1-role", "primary")])
+    same(events(region, "memory.read")[0]["read"]["default"]["world_model_kernel"], {"kernel": [version("world")]})
+    pages, _ = said("agent", "a = lethe.kernel_read('agent', limit=3); b = lethe.kernel_read('agent', after=a.next, limit=3); say([[x['id'] for x in a.rules], a.next, [x['id'] for x in b.rules], b.next])")
+    same(pages, [["brief", "old", "skill-old"], "skill-old", ["skill-sql"], None])
+    same([x["id"] for x in json.loads(lethe("kernel", "show", "world", "--section", "services").out)["rules"]], ["db1-role"])
+    check(b"[services] db1 role primary" in lethe("context").out, lethe("context").out)
+    same([lethe(verb).code for verb in ("verify", "rebuild", "verify")], [0, 0, 0])
+    again, _ = said("agent", "say(lethe.context_read()['core'])")
+    same(again, there[2])
+
+
+@case
+def a_statement_that_is_none_is_refused():  # M-68: each message names the field and the rule
+    good = {"id": "x", "section": "s", "subject": "a", "predicate": "b", "object": "c", "sources": [{"text": "t"}], "lifecycle": "active"}
+    for change, word in (({"section": "S"}, "section"), ({"section": "a" * 33}, "section"), ({"section": 1}, "section"), ({"subject": ""}, "subject"), ({"subject": "a\nb"}, "subject"),
+                         ({"predicate": "x" * 513}, "predicate"), ({"object": 3}, "object"), ({"object": "x" * 4097}, "object"), ({"sources": []}, "sources"), ({"sources": "t"}, "sources"),
+                         ({"sources": [{"text": "t"}] * 9}, "sources"), ({"sources": [{}]}, "sources[0].kind"), ({"sources": [{"kind": "moon", "id": "x"}]}, "sources[0].kind"),
+                         ({"sources": [{"kind": "issues", "id": "X Y"}]}, "sources[0].id"), ({"sources": [{"event": 0}]}, "event"), ({"sources": [{"event": "1"}]}, "event"),
+                         ({"sources": [{"text": "t", "kind": "issues"}]}, "sources[0].kind"), ({"statement": "both"}, "statement"), ({"lifecycle": "gone"}, "lifecycle"), ({"id": ""}, "id")):
+        r = lethe("kernel", "patch", "world", json.dumps({"set": [dict(good, **change)]}), "--base", str(version("world")))
+        check(r.code == 1 and word.encode() in r.err, change, r)
+    for missing in good:
+        r = lethe("kernel", "patch", "world", json.dumps({"set": [{k: v for k, v in good.items() if k != missing}]}), "--base", str(version("world")))
+        check(r.code == 1 and missing.encode() in r.err, missing, r)
+    for argv in (("kernel", "state", "world", "x", "a", "b", "c", "--base", "1", "--section", "s"), ("kernel", "state", "world", "x", "a", "b", "c", "--section", "s", "--source", "t"), ("kernel", "state", "world", "x", "a", "b")):
+        same(lethe(*argv).code, 2, argv)
+
+
 main()
