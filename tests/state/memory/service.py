@@ -402,7 +402,7 @@ def compaction_waits_for_nobody_and_harms_nobody():  # M-56
 @case
 def context_keeps_its_tiers():  # M-3, M-4, M-9
     context = call("context")
-    same(set(context) - {"version"}, {"scope", "core", "belief", "advisory"})
+    same(set(context) - {"version"}, {"scope", "kernels", "core", "belief", "advisory", "withheld", "cut"})
     same([lane["lane"] for lane in context["advisory"]], ["memory", "knowledge", "skill"])
     check(all(lane["advisory"] is True for lane in context["advisory"]))
     check("birthday" not in json.dumps(context["core"]) and "birthday" not in json.dumps(context["belief"]))
