@@ -226,6 +226,31 @@ def a_wrong_or_hostile_upstream_is_told_as_that():
     same([(c["verdict"], c.get("status")) for c in calls(r)], [("answered", 500), ("answer_cut_off", 200), ("answer_too_large", 200), ("answered", 200)])
 
 
+INFLATES = """
+import http.client, sys, zlib
+for path in sys.argv[1:]:
+    c = http.client.HTTPConnection('127.0.0.1', 3129, timeout=100)
+    try:
+        c.request('GET', path, headers={'Accept-Encoding': 'gzip'})
+        r = c.getresponse()
+        body, error = r.read(), r.headers['Lethe-Failed']
+    except Exception as e:
+        body, error = b'', type(e).__name__
+    try: body += zlib.decompressobj(47).decompress(body)
+    except zlib.error: pass
+    print('ESCAPED' if b'sk-test-' in body else error)
+"""
+
+
+# A-30
+@case
+def a_compressed_answer_gives_no_secret():
+    """A server that compresses although nobody asked, and whose answer has the request's credentials."""
+    paths = ["/api/" + x for x in ("gzip", "gzip-twice-told", "gzip-transfer", "gzip-blank")]
+    r = run("--route", "api", "--exec", "/usr/bin/python3", "-c", INFLATES, *paths)
+    same(r.out.decode().split(), ["answer_encoded", "answer_encoded", "answer_encoded", "bad_answer"], r)
+
+
 # A-32
 @case
 def an_upstream_that_does_not_answer_is_given_up():

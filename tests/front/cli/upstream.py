@@ -1,4 +1,5 @@
 """Servers for tests/front/cli/routes.py: TLS on the loopback, each path answers in a way of its own: well, or as a slow, wrong or hostile server does."""
+import gzip
 import json
 import socket
 import ssl
@@ -141,9 +142,23 @@ class Upstream:
         client.sendall(whole("", "302 Found", more="Location: https://%s.evil.test/\r\n" % SECRET))
         return True
 
+    def compressed(self, client, headers, more):
+        """The credentials of the request, as gzip."""
+        body = gzip.compress(json.dumps(headers).encode())
+        client.sendall(head("200 OK", len(body) if "Content" in more else None, more=more) + body)
+        return False
+
     def say_gzip(self, client, line, headers, body):
-        client.sendall(whole("{}", more="Content-Encoding: gzip\r\n"))
-        return True
+        return self.compressed(client, headers, "Content-Encoding: gzip\r\n")
+
+    def say_gzip_twice_told(self, client, line, headers, body):
+        return self.compressed(client, headers, "Content-Encoding: identity\r\nContent-Encoding: gzip\r\n")
+
+    def say_gzip_blank(self, client, line, headers, body):
+        return self.compressed(client, headers, "Content-Encoding\t: gzip\r\n")
+
+    def say_gzip_transfer(self, client, line, headers, body):
+        return self.compressed(client, headers, "Transfer-Encoding: gzip\r\nConnection: close\r\n")
 
     def say_garbage(self, client, line, headers, body):
         client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
