@@ -53,6 +53,10 @@ typedef struct ProxyRoute {
 } ProxyRoute;
 
 /* How a request ended: name, text of records and of the answer's "rule", status of lethe-proxy's own answer. */
+/* The detail of ROUTE_WHY_BUDGET for the budget that routes have in common with hosts by name, and its line. */
+#define PROXY_NETWORK_BYTES "network.bytes"
+#define PROXY_NETWORK_BYTES_ALLOW "policy: \"network\": {\"bytes\": ...}"
+
 #define ROUTE_WHY(X)                                                                                       \
         X(ANSWERED, "answered", 0) /* by the upstream, with any status */                                  \
         X(CLOSED, "closed", 0)     /* the region left */                                                   \

@@ -183,6 +183,7 @@ int allow_attenuate(Grant *g, const Grant *above, const Limits *own) {
         size_t n = 0;
         int r = allow_attenuate_routes(g, above, own);
 
+        g->net_budget = allow_budget(&g->net_budget, &above->net_budget);
         if (g->n_allows == 0) {
                 if (g->listen[0])
                         allow_set_listeners(g);
@@ -203,7 +204,6 @@ int allow_attenuate(Grant *g, const Grant *above, const Limits *own) {
         }
         g->n_allows = n;
         allow_attenuate_privates(g, above, own);
-        g->net_budget = allow_budget(&g->net_budget, &above->net_budget);
         allow_set_listeners(g);
         return r;
 }
@@ -230,19 +230,26 @@ bool allow_same(const Grant *a, const Grant *b) {
 #define PROXY_URL "http://127.0.0.1:3128"
 static_assert(PROXY_PORT == 3128, "the proxy's port in the environment");
 
-int allow_set_env(Grant *g) {
+/* The lines of the grant's proxy and routes. */
+static int allow_env_lines(const Grant *g, char ***ret) {
         /* ALL_PROXY is HTTP, too: programs without SOCKS fail if the variable names a SOCKS proxy. Node.js from 24 on
          * heeds these variables with NODE_USE_ENV_PROXY. */
         static const char *const lines[] = {
                 "HTTP_PROXY=" PROXY_URL, "http_proxy=" PROXY_URL, "HTTPS_PROXY=" PROXY_URL, "https_proxy=" PROXY_URL,
                 "ALL_PROXY=" PROXY_URL, "all_proxy=" PROXY_URL, "NO_PROXY=localhost,127.0.0.1,::1",
                 "no_proxy=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1"};
-        _cleanup_strv_ char **more = NULL;
-        int r = route_environment(g->routes, &more);
+        int r = grant_has_proxy(g) ? route_environment(g->routes, ret) : 0;
 
         for (size_t i = 0; r == 0 && g->n_allows > 0 && i < ARRAY_SIZE(lines); i++)
-                r = strv_add(&more, lines[i]);
-        for (size_t i = 0; r == 0 && grant_has_proxy(g) && more && more[i]; i++) {
+                r = strv_add(ret, lines[i]);
+        return r;
+}
+
+int allow_set_env(Grant *g) {
+        _cleanup_strv_ char **more = NULL;
+        int r = allow_env_lines(g, &more);
+
+        for (size_t i = 0; r == 0 && more && more[i]; i++) {
                 const size_t n = (size_t)(strchr(more[i], '=') + 1 - more[i]);
                 bool has = false;
 
@@ -250,6 +257,22 @@ int allow_set_env(Grant *g) {
                         has |= strncmp(g->env[k], more[i], n) == 0;
                 if (!has)
                         r = strv_add(&g->env, more[i]);
+        }
+        return r;
+}
+
+int allow_drop_env(Grant *g) {
+        _cleanup_strv_ char **lines = NULL;
+        int r = allow_env_lines(g, &lines);
+        size_t n = 0;
+
+        for (size_t i = 0; r == 0 && g->env && g->env[i]; i++) {
+                char *line = TAKE_PTR(g->env[i]);
+
+                if (lines && strv_has(lines, line))
+                        free(line);
+                else
+                        g->env[n++] = line;
         }
         return r;
 }

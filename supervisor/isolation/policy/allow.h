@@ -13,6 +13,8 @@ int allow_copy(const Grant *g, Grant *to);
 bool allow_same(const Grant *a, const Grant *b);
 /* Adds HTTP_PROXY and similar variables, and variables of routes, unless the environment has the variable. Returns 0 or -ENOMEM. */
 int allow_set_env(Grant *g);
+/* Takes them away again, before a cut of hosts and routes. Returns 0 or -ENOMEM. */
+int allow_drop_env(Grant *g);
 /* The ports where the supervisor listens in the region's network, by hosts and routes of the grant. */
 void allow_set_listeners(Grant *g);
 /* The region has a lethe-proxy: for hosts by name, routes, or published ports. */

@@ -348,7 +348,9 @@ int grant_attenuate(Grant *g, const Grant *above, const Budget *most, const Poli
 
         g->grace_usec = 0; /* a region below ends with the region above */
         r = r ?: attenuate_cancel_bound(g, above);
+        r = r ?: allow_drop_env(g);
         r = r ?: attenuate_network(g, above, row);
+        r = r ?: allow_set_env(g);
         r = r ?: attenuate_files(g, above, row);
         r = r ?: attenuate_discipline(g, above);
         return r == 0 ? attenuate_state(g, above, row, reterr) : r;

@@ -119,7 +119,9 @@ static void route_deny(const RegionProxy *p, const ProxyCall *c, Denials *denial
         switch ((RouteWhy)c->why) {
         case ROUTE_WHY_BUDGET:
                 object = text_printf("route %s (the budget \"%s\" is used up)", name, c->detail);
-                allow = text_printf("policy: \"routes\": {\"%s\": {\"%s\": ...}}", name, c->detail);
+                allow = strcmp(c->detail, PROXY_NETWORK_BYTES) == 0
+                                ? strdup(PROXY_NETWORK_BYTES_ALLOW)
+                                : text_printf("policy: \"routes\": {\"%s\": {\"%s\": ...}}", name, c->detail);
                 break;
         case ROUTE_WHY_NO_ROUTE:
                 object = text_printf("route %s", name);

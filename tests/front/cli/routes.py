@@ -251,6 +251,57 @@ def a_compressed_answer_gives_no_secret():
     same(r.out.decode().split(), ["answer_encoded", "answer_encoded", "answer_encoded", "bad_answer"], r)
 
 
+# A-24 A-30
+@case
+def bytes_of_routes_are_of_the_networks_budget():
+    """Hosts by name and routes have one sum: a request beyond it is refused, an answer that goes beyond it is cut."""
+    with open(POLICY) as f:
+        limited = json.load(f)
+    limited["network"].update(bytes=40000, allow=["api.test:%d" % PLAIN.port])
+    more = ("--policy", written("limited.json", json.dumps(limited)), "--allow", "api.test:%d" % PLAIN.port)
+    answers, r = asked(["api"], ["POST", "/api/usage", {}, "x" * 30000], ["POST", "/api/usage", {}, "x" * 10000], ["GET", "/api/usage"], more=more)
+    budget = (429, "budget_exhausted")
+    same((answers[0][0], code(answers[1]), answers[2][0]), (200, budget, 200))
+    line = 'policy: "network": {"bytes": ...}'
+    same((json.loads(answers[1][2])["error"]["allow"], denied(r)), (line, {'route api (the budget "network.bytes" is used up)': line}))
+    r = run("--route", "api", *more, "--exec", "/bin/sh", "-c", "curl -sS http://127.0.0.1:3129/api/endless >/dev/null; curl -sS -i http://api.test:%d/usage" % PLAIN.port)
+    check(b"Lethe-Denied: budget" in r.out, r)
+    same([c["verdict"] for c in calls(r)], ["budget_exhausted"])
+    check(r.receipt["network"]["routes"]["api"]["down_bytes"] <= 40000 + 16384, r.receipt["network"])
+
+
+# A-30 I-18
+@case
+def a_sub_skill_has_the_routes_of_its_caller_and_no_others():
+    CALLS = "import lethe, json, sys\nlethe.result([lethe.run('route-%s', sys.argv[1:])['result'] for _ in range(%d)])\n"
+    ASKS = ("import http.client, json, lethe, os\ndef ask(route):\n    try:\n        c = http.client.HTTPConnection('127.0.0.1', 3129, timeout=100); c.request('GET', '/' + route + '/usage'); r = c.getresponse(); r.read()\n"
+            "        return r.status\n    except OSError: return 'no route'\nlethe.result([ask('api'), ask('env'), os.environ.get('OPENAI_BASE_URL')])\n")
+    python_skill("route-below", ASKS, network={"routes": ["api", "env"]})
+    python_skill("route-caller", CALLS % ("below", 2), sub_skills=["route-below"], network={"routes": ["api"]})
+    python_skill("route-without", CALLS % ("below", 1), sub_skills=["route-below"])
+    API.requests.clear()
+    url = "http://127.0.0.1:3129/api"
+    r = run("route-caller")
+    same((r.code, r.receipt["result"]), (0, [[200, 403, url]] * 2), r)
+    same([x[2]["authorization"] for x in API.requests], [["Bearer " + SECRET]] * 2)
+    below = [e for e in log("--type", "region.allocated") if e.get("parent_region", e.get("parent")) == r.receipt["region"]]
+    same([list(e["grant"]["network"]["routes"]) for e in below], [["api"]] * 2, below)
+    for e in below:
+        same([x["asked"] for x in e["grant"]["reductions"] if x["field"].startswith("/network/routes")], ["env"])
+        sums = [x for x in log("--region", e["region"]) if x["type"] == "region.released"][0]["network"]["routes"]["api"]
+        same((sums["requests"], sums["failed"]), (1, 0))
+    r = run("route-without")
+    same((r.code, r.receipt["result"]), (0, [["no route", "no route", None]]), r)
+    with open(POLICY) as f:
+        rows = json.load(f)
+    rows["skills"] = {"route-below": {"digest": below[0]["skill"]["digest"], "network": {"routes": ["env"], "private": ["127.0.0.0/8"]}}}
+    r = run("--policy", written("rows.json", json.dumps(rows), 0o644), "route-without")
+    same((r.code, r.receipt.get("result")), (0, [[403, 200, None]]), r, r.err)
+    r = run("--network", "none", "route-caller")
+    same((r.code, r.receipt.get("result")), (0, [["no route", "no route", None]] * 2), r, r.err)
+    check(SECRET.encode() not in r.out + r.err, r)
+
+
 # A-32
 @case
 def an_upstream_that_does_not_answer_is_given_up():
@@ -381,6 +432,49 @@ def no_process_but_lethe_routes_has_the_secret():
                 pass
     p.communicate(b"x\n", timeout=120)
     same((found, SECRET.encode() in argv, names.count("lethe-routes")), ({"lethe-routes"}, False, 1))
+
+
+def with_routes(look):
+    """What `look` says of the living lethe-routes of a region that has used its route."""
+    p = subprocess.Popen([LETHE, "run", "--no-serve", "--route", "api", "--exec", "/bin/sh", "-c", "curl -sS http://127.0.0.1:3129/api/echo; echo; read x"], env=ENV,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        check(b"****" in p.stdout.readline())
+        return look([pid for pid, name in processes_below(p.pid) if name == "lethe-routes"][0])
+    finally:
+        p.communicate(b"x\n", timeout=120)
+
+
+def opened(pid):
+    """What of the process can be opened."""
+    got = []
+    for name in ("mem", "maps", "environ", "auxv"):
+        try:
+            with open("/proc/%d/%s" % (pid, name), "rb"):
+                got.append(name)
+        except PermissionError:
+            pass
+    return got
+
+
+# A-30
+@alone
+@case_when(not ROOT)
+def nobody_of_the_same_user_reads_lethe_routes():
+    with subprocess.Popen(["/bin/sleep", "100"]) as p:  # the control
+        wait_for(lambda: opened(p.pid) == ["mem", "maps", "environ", "auxv"], "the end of its execve")
+        p.kill()
+    same(with_routes(opened), [])
+
+
+# A-30
+@alone
+@case
+def lethe_routes_leaves_no_core():
+    def limits(pid):
+        with open("/proc/%d/limits" % pid) as f:
+            return [line.split()[4:6] for line in f if line.startswith("Max core file size")]
+    same(with_routes(limits), [["0", "0"]])
 
 
 # A-30

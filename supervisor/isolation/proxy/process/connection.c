@@ -182,7 +182,7 @@ static void conn_looked_up(NameLookup *l) {
 
 static bool conn_is_beyond_budget(void) {
         return (proxy.budget.connections > 0 && proxy.granted >= proxy.budget.connections) ||
-               (proxy.budget.bytes > 0 && proxy.sums.up + proxy.sums.down >= proxy.budget.bytes);
+               proxy_bytes_left() == 0;
 }
 
 void conn_from_outside(int fd, const char *peer, uint16_t host_port, uint16_t port) {

@@ -19,6 +19,12 @@
 
 Proxy proxy = {.control = PROXY_FD_CONTROL, .epoll = -1, .listener = -1};
 
+uint64_t proxy_bytes_left(void) {
+        const uint64_t used = proxy.sums.up + proxy.sums.down + proxy.routed;
+
+        return proxy.budget.bytes == 0 ? UINT64_MAX : proxy.budget.bytes - MIN(used, proxy.budget.bytes);
+}
+
 void proxy_die(void) {
         _exit(0);
 }

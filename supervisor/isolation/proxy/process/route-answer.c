@@ -3,6 +3,7 @@
 #include "proxy/process/route.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 #define ANSWER_PIECE 16384
@@ -173,6 +174,12 @@ size_t answer_on_body(char *bytes, size_t size, size_t n, void *call) {
         c->told.down += n;
         if (c->told.down > most)
                 return answer_fail(c, ROUTE_WHY_LARGE_ANSWER);
+        if (n > proxy_bytes_left()) {
+                proxy.routed += proxy_bytes_left();
+                snprintf(c->told.detail, sizeof(c->told.detail), PROXY_NETWORK_BYTES);
+                return answer_fail(c, ROUTE_WHY_BUDGET);
+        }
+        proxy.routed += n;
         for (size_t at = 0; at < n;) {
                 const size_t some = MIN(n - at, (size_t)ANSWER_PIECE);
 
@@ -208,7 +215,10 @@ static void answer_words(const RouteCall *c, RouteWhy why, char allow[static 640
         *allow = 0;
         snprintf(message, 640, "lethe: route %s: %s", route, route_why_text(why));
         if (why == ROUTE_WHY_BUDGET) {
-                snprintf(allow, 640, "policy: \"routes\": {\"%s\": {\"%s\": ...}}", route, c->told.detail);
+                if (strcmp(c->told.detail, PROXY_NETWORK_BYTES) == 0)
+                        snprintf(allow, 640, PROXY_NETWORK_BYTES_ALLOW);
+                else
+                        snprintf(allow, 640, "policy: \"routes\": {\"%s\": {\"%s\": ...}}", route, c->told.detail);
                 snprintf(message, 640, "lethe: route %s: the budget \"%s\" of this region is used up, or the request may use more than is left", route,
                          c->told.detail);
         } else if (why == ROUTE_WHY_MODEL)

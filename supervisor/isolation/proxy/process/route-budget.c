@@ -70,6 +70,8 @@ RouteWhy budget_judge(RouteCall *c, const char **ret_rule) {
         }
         if (r->requests > 0 && to->n_asked >= r->requests)
                 return budget_exhausted(c, "requests");
+        if (c->body.n >= proxy_bytes_left()) /* an answer takes a byte at least */
+                return budget_exhausted(c, PROXY_NETWORK_BYTES);
         if (r->model && c->body.n > 0) {
                 *ret_rule = model_request_parse(c->body.data, c->body.n, &m);
                 if (*ret_rule)
@@ -80,6 +82,7 @@ RouteWhy budget_judge(RouteCall *c, const char **ret_rule) {
                 why = budget_reserve(c, &m);
         }
         to->n_asked += why == ROUTE_WHY_ANSWERED;
+        proxy.routed += why == ROUTE_WHY_ANSWERED ? c->body.n : 0;
         return why;
 }
 

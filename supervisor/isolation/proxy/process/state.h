@@ -106,6 +106,7 @@ typedef struct Proxy {
         unsigned n_busy;  /* connections, and look-ups whose connection is gone */
         uint64_t granted; /* requests that the table allowed */
         ProxySums sums;
+        uint64_t routed; /* bytes of requests to routes and of their answers, which sums does not have */
         AddressOwn own;
         uint64_t own_usec;
 } Proxy;
@@ -114,6 +115,8 @@ extern Proxy proxy;
 
 /* main.c */
 _noreturn_ void proxy_die(void);
+/* The bytes that the region's budget still has, of all its connections and requests. */
+uint64_t proxy_bytes_left(void);
 /* Sets the events of the side. */
 void side_watch(ConnSide *s, uint32_t events);
 void side_close(ConnSide *s);

@@ -68,12 +68,8 @@ void tunnel_wipe(void) {
         tunnel_free_piece(TAKE_PTR(tunnel_spare));
 }
 
-/* The bytes that the region's budget still has; at most `most`. */
 static size_t tunnel_room(size_t most) {
-        const uint64_t used = proxy.sums.up + proxy.sums.down;
-
-        return proxy.budget.bytes == 0 ? most : used >= proxy.budget.bytes ? 0
-                                                                           : (size_t)MIN((uint64_t)most, proxy.budget.bytes - used);
+        return (size_t)MIN((uint64_t)most, proxy_bytes_left());
 }
 
 static void tunnel_count(ConnFlow *f, bool up, size_t n) {
