@@ -4,7 +4,8 @@ site customisation of these folders are taken once, of others in each region. Ra
 module and OpenSSL see that they were forked. What an interpreter cannot do once it has started, other options or another environment of its own, is
 done by executing it.
 
-Each page that a region's part of this touches is copied for it, and overwritten in the end: so it does little, and some of it beforehand."""
+Each page that a region's part of this touches is copied for it, and overwritten in the end: so it does little, and some of it beforehand. Modules that do
+something after each fork, as threading does, are left to those who import them."""
 import atexit
 import gc
 import importlib
@@ -13,7 +14,6 @@ import io
 import os
 import site
 import sys
-import threading
 import types
 
 sys_flags = sys.flags
@@ -333,7 +333,8 @@ def begin(where, path, this, names):
             print("%s: %s" % (argv[0], e.strerror), file=sys.stderr)
             os._exit(127 if isinstance(e, FileNotFoundError) else 126)
     code = run(*what)
-    threading._shutdown()
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()
     atexit._run_exitfuncs()
     os._exit(flush(code) & 0xff)
 

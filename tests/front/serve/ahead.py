@@ -220,7 +220,7 @@ elif way == "atexit":
     print("before")
 elif way == "thread":
     import threading
-    t = threading.Thread(target=lambda: print("in a thread"))
+    t = threading.Thread(target=lambda: (threading.main_thread().join(), print("in a thread")))
     t.start()
 elif way == "child":
     import subprocess
