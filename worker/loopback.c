@@ -12,16 +12,27 @@
 
 #define BACKLOG 128
 
-/* The kernel shows the network settings of the caller's own network namespace, in any /proc. */
-static int loopback_open_ports(Worker *w) {
-        _autoclose_ int fd = w->spec.flags & LAUNCH_TEMPLATE
-                                     ? openat(ZYGOTE_FD_KEPT, "sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY | O_CLOEXEC)
-                                     : open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY | O_CLOEXEC);
+/* Writes a setting of the region's network. The kernel shows those of the caller's own namespace, in any /proc. */
+static int loopback_set(const Worker *w, const char *name, const char *value) {
+        const bool kept = w->spec.flags & LAUNCH_TEMPLATE;
+        _autoclose_ int folder = openat(kept ? ZYGOTE_FD_KEPT : AT_FDCWD, kept ? "sys/net/ipv4" : "/proc/sys/net/ipv4",
+                                        O_PATH | O_DIRECTORY | O_CLOEXEC);
+        _autoclose_ int fd = folder < 0 ? -1 : openat(folder, name, O_WRONLY | O_CLOEXEC);
+        const ssize_t n = (ssize_t)strlen(value);
 
-        /* A container with a read-only /proc/sys: the ports below 1024 stay closed. */
+        /* A container with a read-only /proc/sys: the setting stays that of the container. */
         if (fd < 0)
                 return errno == EROFS || errno == EACCES || errno == ENOENT ? 0 : -errno;
-        return write(fd, "0", 1) == 1 ? 0 : -errno;
+        return write(fd, value, (size_t)n) == n ? 0 : -errno;
+}
+
+/* Ports below 1024 are for everybody. lo is never congested: a congestion control that paces, as the host's own may
+ * (bbr), would make each connection wait for timers. */
+static int loopback_settings(const Worker *w) {
+        const int e = loopback_set(w, "ip_unprivileged_port_start", "0");
+
+        (void)loopback_set(w, "tcp_congestion_control", "reno"); /* slower without */
+        return e;
 }
 
 static int loopback_listen(uint16_t port) {
@@ -74,7 +85,7 @@ int step_loopback(Worker *w) {
         fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &up) < 0)
                 return -errno;
-        e = loopback_open_ports(w);
+        e = loopback_settings(w);
         for (size_t i = 0; e == 0 && i < LISTEN_MAX && w->spec.listen[i]; i++)
                 e = loopback_listen(w->spec.listen[i]);
         return e ?: w->spec.flags & LAUNCH_SOCKETS ? loopback_sockets()

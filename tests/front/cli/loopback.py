@@ -100,8 +100,9 @@ out["sent"] = u.recv(10).decode()
 v.connect(("127.0.0.1", 53))
 v.send(b"two")
 out["connected"] = u.recv(10).decode()
+out["control"] = socket.socket().getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\\0")[0].decode()
 """
-TCP_SAYS = {"name": ["tcp", True, True], "six": ["tcp", True, True], "time": ["tcp", True, True], "nobody": 111, "far": 101, "sent": "one", "connected": "two"}
+TCP_SAYS = {"control": "reno", "name": ["tcp", True, True], "six": ["tcp", True, True], "time": ["tcp", True, True], "nobody": 111, "far": 101, "sent": "one", "connected": "two"}
 
 
 @case
