@@ -60,6 +60,7 @@ static int detach_tell(const ServeClient *t, const SkillRequest *a, const char *
         }
         if (!json_is_true(json_object_get(result, "detached")) || !region || !region_id_valid(region))
                 return detach_not_started(a, exec, o, result);
+        fputs(cli_text(result, "stderr") ?: "", stderr);
         printf("%s\n", region);
         return cli_done("run", EXIT_OK);
 }

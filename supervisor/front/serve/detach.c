@@ -80,12 +80,21 @@ void detach_begun(Job *j, const char *region) {
         eventfd_write(j->cancel, 1);
 }
 
+/* For the client: the port that the kernel chose, for example. Without memory the record alone has them. */
+static char *detach_text(const Job *j) {
+        const Buf *text = &j->captures[2].text;
+        _cleanup_buf_ Buf plain = {.max = 4 * SERVE_CAPTURE_MAX};
+
+        return text->n > 0 && buf_add_plain(&plain, text->data, text->n) == 0 ? TAKE_PTR(plain.data) : NULL;
+}
+
 void detach_started(void *job) {
         Job *j = job;
         Server *s = j->server;
 
         if (j->detached->started || j->detached->error)
                 return;
+        j->detached->said = detach_text(j);
         j->detached->started = true;
         pthread_mutex_lock(&s->lock);
         j->next_started = s->started;
@@ -139,7 +148,11 @@ void detach_tell(Job *j) {
         if (!c)
                 return;
         job_forget(j);
-        client_result(c, j->id, json_pack("{s:b, s:s}", "detached", true, "region", j->detached->region));
+        client_result(c, j->id, detach_result(j));
+}
+
+json_t *detach_result(const Job *j) {
+        return json_pack("{s:b, s:s, s:s*}", "detached", true, "region", j->detached->region, "stderr", j->detached->said);
 }
 
 void detach_free(Job *j) {
@@ -147,6 +160,7 @@ void detach_free(Job *j) {
                 return;
         output_end(TAKE_PTR(j->detached->writer));
         closep(&j->detached->input);
+        free(j->detached->said);
         free(TAKE_PTR(j->detached));
 }
 

@@ -326,7 +326,7 @@ static void job_run_make_answer(Job *j, int code, json_t *refusal) {
         const bool ran = j->detached && detach_over(j);
 
         if (ran) {
-                j->result = json_pack("{s:b, s:s?}", "detached", true, "region", j->detached->region);
+                j->result = detach_result(j);
                 json_decref(refusal);
                 json_decref(TAKE_PTR(j->receipt));
                 return;

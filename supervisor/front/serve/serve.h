@@ -63,6 +63,7 @@ typedef struct Detached {
         struct OutputWriter *writer; /* NULL: before the region, and after its end */
         int input;                   /* the far end of the region's standard input, or -1 */
         bool started, removes;
+        char *said;                  /* messages until the start, as plain text; NULL: none */
         RegionId region;             /* "": none yet */
         int error;                   /* of the writer's begin, -errno */
 } Detached;
@@ -373,7 +374,9 @@ void detach_started(void *job); /* RunOptions.started */
 void detach_log_line(void *job, const char *line, size_t n);
 /* The region is at its end. True: the program ran, and the client is told so, or was. */
 bool detach_over(Job *j);
-void detach_tell(Job *j); /* the client has its answer, and the job no client any more */
+void detach_tell(Job *j);
+/* The answer of a run that goes on. New reference. */
+json_t *detach_result(const Job *j); /* the client has its answer, and the job no client any more */
 void detach_free(Job *j);
 /* The method. Returns 0 or SERVE_E_* with a message. */
 int detach_attach(Client *c, const json_t *id, const char *region, Diag *reterr);

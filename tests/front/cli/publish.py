@@ -17,7 +17,7 @@ from account import use  # noqa: E402
 use(sys.argv[2])
 
 from sockets import rest  # noqa: E402
-from tap import DIR, ENV, LETHE, alone, case, check, log, main, run, same, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, alone, case, check, lethe, log, main, run, same, wait_for  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 BOUND = 60  # seconds: against hanging only
@@ -126,6 +126,24 @@ def a_server_of_a_region_answers_outside_until_the_region_ends():
     check({c["verdict"] for c in ends} <= {"closed", "region_ended"}, ends)
     same((len(ends), sum(c["up_bytes"] for c in ends), sum(c["down_bytes"] for c in ends)), (network["connections"], network["up_bytes"], network["down_bytes"]))
     check(network["up_bytes"] > len(out.stdout), network)
+
+
+# A-7 A-53
+@case
+def the_port_that_the_kernel_chose_is_said():
+    """By the client, also when a daemon has the region; before the region's own end."""
+    r = run("-p", "0:8000", "-p", "[::1]:0:8001", "--exec", "/bin/true")
+    published = [e for e in log("--region", r.receipt["region"]) if e["type"] == "region.allocated"][0]["grant"]["network"]["published"]
+    want = ["lethe: region %s is published at %s:%d:%d" % (r.receipt["region"], "[%s]" % p["address"] if ":" in p["address"] else p["address"], p["port"], p["to"]) for p in published]
+    same((r.code, len(want), r.err.decode().splitlines()[:2]), (0, 2, want), r)
+    same(run("--quiet", "-p", "0:8000", "--exec", "/bin/true").err, b"")
+    r = lethe("run", "--detach", "-p", "0:8000", "--exec", "/bin/sleep", "100")
+    region = r.out.decode().strip()
+    try:
+        published = [e for e in log("--region", region) if e["type"] == "region.allocated"][0]["grant"]["network"]["published"]
+        same((r.code, r.err.decode().splitlines()), (0, ["lethe: region %s is published at 127.0.0.1:%d:8000" % (region, published[0]["port"])]), r)
+    finally:
+        same(lethe("rm", "-f", region).code, 0)
 
 
 # A-7
