@@ -173,13 +173,33 @@ static int cmd_run_check_others(RunCommand *c, int argc, char **argv) {
         return words ? cmd_run_wrong(c, "--%s is no option of %s: %s", name, cli_run_verb(), words) : -1;
 }
 
+/* The option that was meant: a swap, or one or two letters away. */
+static const char *cmd_run_near(const char *word) {
+        const char *near = NULL;
+        unsigned best = 3;
+
+        if (strncmp(word, "--", 2) != 0)
+                return NULL;
+        for (const struct option *o = options; o->name; o++) {
+                const unsigned away = run_option_away(o->name, word + 2, strcspn(word + 2, "="));
+
+                if (away < best && away < strlen(o->name) / 2) {
+                        best = away;
+                        near = o->name;
+                }
+        }
+        return near;
+}
+
 static int cmd_run_unknown(RunCommand *c, char **argv) {
-        const char *option = "", *words = optopt && optopt < 256 ? run_option_of_letter(optopt, &option) : NULL;
+        const char *option = "", *near = cmd_run_near(argv[optind - 1]), *words = optopt && optopt < 256 ? run_option_of_letter(optopt, &option) : NULL;
 
         if (words)
                 return cmd_run_wrong(c, "-%c (--%s) is no option of %s: %s", optopt, option, cli_run_verb(), words);
         if (optopt && optopt < 256)
                 return cmd_run_wrong(c, "-%c is no option of %s", optopt, cli_run_verb());
+        if (near)
+                return cmd_run_wrong(c, "%s is no option of %s; fix: --%s", argv[optind - 1], cli_run_verb(), near);
         return cmd_run_wrong(c, "%s is no option of %s (options of the skill stand behind %s)", argv[optind - 1],
                              cli_run_verb(), cli_run_is_turn() ? "SESSION" : "SKILL");
 }

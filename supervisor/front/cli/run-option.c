@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,27 @@ int run_option_env_file(const char *file, RunOptionTake *take, void *userdata, D
         return r;
 }
 
+unsigned run_option_away(const char *option, const char *word, size_t n_word) {
+        const size_t n = strlen(option);
+        uint8_t away[RUN_OPTION_MAX + 1][RUN_OPTION_MAX + 1];
+
+        if (n > RUN_OPTION_MAX || n_word > RUN_OPTION_MAX)
+                return UINT_MAX;
+        for (size_t i = 0; i <= n; i++)
+                for (size_t k = 0; k <= n_word; k++) {
+                        const bool other = i > 0 && k > 0 && option[i - 1] != word[k - 1];
+                        unsigned least = i == 0 ? (unsigned)k : k == 0 ? (unsigned)i
+                                                                       : away[i - 1][k - 1] + other;
+
+                        if (i > 0 && k > 0)
+                                least = MIN(least, MIN(away[i - 1][k], away[i][k - 1]) + 1U);
+                        if (i > 1 && k > 1 && option[i - 1] == word[k - 2] && option[i - 2] == word[k - 1])
+                                least = MIN(least, away[i - 2][k - 2] + 1U);
+                        away[i][k] = (uint8_t)least;
+                }
+        return away[n][n_word];
+}
+
 static char *run_option_profile_path(const char *name) {
         const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 
@@ -171,7 +193,8 @@ static int profile_read(const Profile *p, json_t **ret) {
         int r = io_read_file(AT_FDCWD, p->path, PROFILE_MAX, &text, &n);
 
         if (r < 0)
-                return diag(p->reterr, RUN_OPTION_E_FILE, "--profile: %s: %s", p->path, strerror(-r));
+                return diag(p->reterr, RUN_OPTION_E_FILE, "--profile: %s: %s%s", p->path, strerror(-r),
+                            r == -ENOENT ? "; fix: a profile is a file of that folder, see PROFILES in lethe-run(1)" : "");
         if (owner_check(p->path, geteuid(), &why) != 0)
                 return diag(p->reterr, RUN_OPTION_E_FILE, "--profile: %s is not this user's alone: %s", p->path, why.text);
         if (json_parse(text, n, PROFILE_MAX, PROFILE_DEPTH, ret, &why) != 0)

@@ -9,6 +9,11 @@
 const char *run_option_of_others(const char *option);
 const char *run_option_of_letter(int letter, const char **ret_option);
 
+/* How many letters are missing, too many, other ones or swapped with their neighbour. Words of up to RUN_OPTION_MAX
+ * bytes; longer ones are far away. */
+#define RUN_OPTION_MAX 31
+unsigned run_option_away(const char *option, const char *word, size_t n_word);
+
 /* Takes an option with its value (NULL: without); returns 0, a positive code with a message, -errno. */
 typedef int RunOptionTake(void *userdata, const char *option, const char *value, Diag *reterr);
 enum { RUN_OPTION_E_FILE = 100 }; /* the file is refused: message with the file, the field, the value and the rule */

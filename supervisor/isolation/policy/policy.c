@@ -435,6 +435,7 @@ int policy_load(const char *given, Policy **ret, Diag *reterr) {
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
-                return diag(reterr, POLICY_E_MISSING, "policy file %s: %s", shown, strerror(-r));
+                return diag(reterr, POLICY_E_MISSING, "policy file %s: %s%s", shown, strerror(-r),
+                            r == -ENOENT ? "; fix: a file as in lethe-policy(5)" : "");
         return policy_parse(text, n, path, ret, reterr);
 }

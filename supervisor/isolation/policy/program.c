@@ -354,7 +354,7 @@ static const char *program_hint(const char *program, const ProgramView *view) {
         path = text_printf("%s/%s", view->workdir ?: REGION_WORK_DIR, program);
         if (path && path_resolve(view->files, view->n_files, path, &in) == 0)
                 return "; ./ before it names the one in the working folder";
-        return "";
+        return "; fix: its package on the host, or its path";
 }
 
 int program_find(const char *program, const ProgramView *view, const char *store_dir, Program *ret, Diag *reterr) {

@@ -62,8 +62,9 @@ static int request_mount(RunRequest *r, const char *option, const char *said, co
         q = lookup_real(plain, &real);
         if (q < 0)
                 return q == -ENOMEM ? q
-                                    : diag(reterr, REQUEST_E_SOURCE, "%s: %s: %s", said, DIAG_QUOTED(plain),
-                                           lookup_strerror(q));
+                                    : diag(reterr, REQUEST_E_SOURCE, "%s: %s: %s%s", said, DIAG_QUOTED(plain),
+                                           lookup_strerror(q),
+                                           q == -ENOENT ? "; fix: the path of a file or folder of the host (there are no named volumes)" : "");
         q = path_normalise(real, &source, reterr); /* refuses paths that no record could show */
         if (q)
                 return request_prefix(q, option, reterr);
@@ -149,7 +150,7 @@ static int request_add_env(RunRequest *r, const char *value, Diag *reterr) {
 
         if (!env_name_valid(value, n))
                 return diag(reterr, REQUEST_E_BAD,
-                            "-e \"%s\": a variable's name has letters, digits and \"_\", no digit first", shown);
+                            "-e \"%s\": a variable's name has letters, digits and \"_\", no digit first; fix: -e NAME=VALUE", shown);
         if (strncmp(value, "LETHE_", 6) == 0)
                 return diag(reterr, REQUEST_E_BAD, "-e \"%s\": LETHE_* is Lethe's own in a region", shown);
         if (strv_length(r->env) >= ENV_MAX)

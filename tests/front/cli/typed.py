@@ -131,7 +131,7 @@ def what_is_not_there_is_told_with_its_place(sh):  # A-2
                              ("-v $PWD/box:$PWD/src --exec src/build.sh", 127, "stands at %s/src, and has no such program" % HOME),
                              ("--exec plain.sh", 127, "./ before it names the one in this folder"),
                              ("-v $PWD/src:/src -w /src --exec build.sh", 127, "./ before it names the one in the working folder"),
-                             ("-w /usr --exec build.sh", 127, "not found in /usr/local/bin:/usr/bin:/bin\n"), ("-v $PWD/src:/src --exec /src", 126, "not a file")]:
+                             ("-w /usr --exec build.sh", 127, "not found in /usr/local/bin:/usr/bin:/bin; fix: its package on the host, or its path\n"), ("-v $PWD/src:/src --exec /src", 126, "not a file")]:
         r = sh("lethe run " + line)
         check(r.code == code and text in r.err, line, r)
 
@@ -160,6 +160,49 @@ def after_an_end_that_is_no_success_one_line_says_how(sh):  # A-10
     check("lethe:" not in r.err, r)
     r = sh("lethe run --store $PWD/../other --exec /bin/false", LETHE_ANCHOR=os.path.join(DIR, "other-anchor"))
     check("'lethe why --last --store %s/" % DIR in r.err or "'lethe why --last --store $PWD/../other" in r.err or "/../other' tells more" in r.err, r)
+
+
+# What is typed; the exit code; the field, the value, the rule, the fix.
+MISTAKES = [
+    ("--memory lots --exec /bin/true", 125, ("--memory", '"lots"', "must be a size", "such as 64k, 128m or 1g")),
+    ("--memory 12 --exec /bin/true", 125, ("--memory", "12", "must be from 1 MiB to 1 TiB", "1 MiB")),
+    ("--timeout 5x --exec /bin/true", 125, ("--timeout", '"5x"', "must be a time", "such as 250ms, 30s or 5m, or none")),
+    ("--memroy 1g --exec /bin/true", 125, ("--memroy", "", "is no option of run", "fix: --memory")),
+    ("--netwrok=none --exec /bin/true", 125, ("--netwrok", "=none", "is no option of run", "fix: --network")),
+    ("-v data:/x --exec /bin/true", 125, ("-v", '"data:/x"', "No such file or directory", "fix: the path of a file or folder of the host (there are no named volumes)")),
+    ("-v /tmp --exec /bin/true", 125, ("-v", '"/tmp"', "must be SOURCE:TARGET", "with :ro, :rw or :overlay")),
+    ("-v /var/tmp:/usr/x --exec /bin/true", 125, ("--volume", '"/usr/x"', "nothing is mounted below the system folder /usr", "name a place outside of the system folders")),
+    ("--network bridge --exec /bin/true", 125, ("--network", '"bridge"', "must be none, loopback or host", "--allow HOST:PORT allows one host")),
+    ("--allow api.test --exec /bin/true", 125, ("--allow", '"api.test"', "must be HOST:PORT", "for example api.example.org:443")),
+    ("--connect localhost:80 --exec /bin/true", 125, ("--connect", '"localhost:80"', "must be a numeric address", "names are not looked up")),
+    ("-p 80:80 --exec /bin/true", 125, ("--publish", "127.0.0.1:80:80", "at ports from 1024 on", '"network": {"publish": [...]} of a policy file')),
+    ("-e 'A B' --exec /bin/true", 125, ("-e", '"A B"', "has letters, digits and", "fix: -e NAME=VALUE")),
+    ("--cpus 0 --exec /bin/true", 125, ("--cpus", "0", "must be from 0.01 to 1024", "0.01")),
+    ("-w relative --exec /bin/true", 125, ("--workdir", '"relative"', "must be an absolute path", "absolute")),
+    ("--exec nosuch", 127, ("--exec", '"nosuch"', "not found in /usr/local/bin:", "fix: its package on the host, or its path")),
+    ("nosuch", 127, ("", '"nosuch"', "neither a registered skill nor a folder", "--exec PROGRAM runs a program of the host")),
+    ("python3 script.py", 127, ("", '"python3"', "neither a registered skill nor a folder", "--exec python3 runs the program /usr/bin/python3")),
+    ("/bin/true", 127, ("", "/bin/true", "a skill is a folder", "fix: --exec runs a program")),
+    ("", 125, ("", "", "no program to run", "give SKILL, DIR or --exec PROGRAM")),
+    ("--policy $PWD/none.json --exec /bin/true", 125, ("policy file", "none.json", "No such file or directory", "fix: a file as in lethe-policy(5)")),
+    ("--profile none --exec /bin/true", 125, ("--profile", "none.json", "No such file or directory", "fix: a profile is a file of that folder, see PROFILES in lethe-run(1)")),
+]
+
+
+@each_way
+def mistakes_of_a_newcomer_say_field_value_rule_and_fix(sh):  # A-10
+    """The same words whoever judges, and before anything runs: through `lethe run` and --dry-run."""
+    regions = len(log("--type", "region.allocated"))
+    for words, code, texts in MISTAKES:
+        said = set()
+        for option in ("", "--dry-run "):
+            r = sh("lethe run %s%s" % (option, words))
+            same(r.code, code, words, r)
+            line = r.err.splitlines()[0]
+            check(line.startswith("lethe run: ") and all(text in line for text in texts), option, words, line, texts)
+            said.add(line)
+        same(len(said), 1, words, said)
+    same(len(log("--type", "region.allocated")), regions)
 
 
 @each_way
