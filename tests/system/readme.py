@@ -20,6 +20,7 @@ LETHE, README, SKILLS, MAN = (os.path.abspath(a) for a in sys.argv[1:5])
 SECTIONS = [
     (README, ("Use it",), False),
     (README, ("What became of its memory",), False),
+    (README, ("Agents that share belief",), False),
     (README, ("Objects",), False),
     (MAN + "/lethe-memory.7.scd", ("FINDING", "DIGESTING", "DELETING"), True),
     (MAN + "/lethe-belief.7.scd", ("PROMOTING",), True),

@@ -14,7 +14,7 @@ from account import use  # noqa: E402
 
 use(sys.argv[2])
 
-from tap import DIR, case, check, lethe, log, main, python_skill, same  # noqa: E402
+from tap import DIR, case, check, lethe, log, main, python_skill, run, same  # noqa: E402
 
 os.chmod(DIR, 0o755)
 
@@ -95,6 +95,13 @@ python_skill("planner", AGENT, kernels={"scope": "ferry"}, **GRANTS)
 python_skill("builder", AGENT, **GRANTS)
 python_skill("reviewer", AGENT, **GRANTS)
 python_skill("liar", LIAR)
+python_skill("stranger", """import lethe
+for read in (lethe.context_read, lethe.note_list, lethe.pending_list, lethe.canon_read, lambda: lethe.kernel_read("world"), lambda: lethe.context_read(scope="ferry")):
+    try:
+        print(read())
+    except lethe.LetheError as e:
+        print(e.code)
+""")
 same(lethe("scope", "create", "ferry").code, 0)
 same(lethe("kernel", "state", "world", "tickets-refunds", "the ticket service", "pays refunds through", "PayFerry", "--section", "services", "--source", "the contract of 2025",
            "--base", "1", "--scope", "ferry").code, 0)
@@ -200,6 +207,12 @@ def nine_the_builder_ends_what_is_open():
     same(set(states("issues").values()), {"resolved"})
     same([r["payload"]["outcome"] for r in belief("results").values()], ["passed"])
     same(turn("reviewer")["waits"], [])
+
+
+@case
+def a_stranger_sees_nothing_of_it():  # G-73: without a grant
+    r = run("stranger")
+    same((r.code, r.out.split()), (0, [b"not_granted"] * 6), r)
 
 
 @case

@@ -116,7 +116,7 @@ int dispatch_do_context_read(Dispatch *d, json_t *params, json_t **ret_result, D
                 return r;
         r = memory_context(t, &ask, &o, reterr);
         if (r == ENGINE_E_NO_SCOPE && strcmp(ask.scope, SCOPE_DEFAULT) == 0) /* no write was committed yet */
-                r = memory_context_empty(&ask, &o);
+                r = memory_context_empty(&ask, &o, reterr);
         if (r != 0)
                 return own_failed(r, "context", reterr);
         r = context_note_reads(d, &ask, o);

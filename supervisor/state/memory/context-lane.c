@@ -136,19 +136,25 @@ static int lane_one(Context *c, Kind kind, const MemoryQuery *q, json_t *lanes) 
 }
 
 /* Archived and removed records are never served, so a query must not ask for them. */
-static int lane_query(Context *c, MemoryQuery *ret) {
-        const char *query = c->ask->query;
-        int r = query_parse(query, strlen(query), c->ask->lane, c->ask->now_usec, ret, c->reterr);
+static int lane_query(const ContextAsk *ask, MemoryQuery *ret, Diag *reterr) {
+        const char *query = ask->query;
+        int r = query_parse(query, strlen(query), ask->lane, ask->now_usec, ret, reterr);
 
         if (r == 0 && ret->filter.states && ret->filter.states != 1U << RECORD_ACTIVE)
-                r = diag(c->reterr, QUERY_E_BAD, "query \"%s\": state: only active records are served",
+                r = diag(reterr, QUERY_E_BAD, "query \"%s\": state: only active records are served",
                          DIAG_QUOTED(query));
         return r > 0 ? ENGINE_E_BAD_QUERY : r;
 }
 
+int context_check_query(const ContextAsk *ask, Diag *reterr) {
+        _cleanup_query_ MemoryQuery q = QUERY_NULL;
+
+        return ask->query ? lane_query(ask, &q, reterr) : 0;
+}
+
 int context_lanes(Context *c, json_t *lanes) {
         _cleanup_query_ MemoryQuery q = QUERY_NULL;
-        int r = c->ask->query ? lane_query(c, &q) : 0;
+        int r = c->ask->query ? lane_query(c->ask, &q, c->reterr) : 0;
 
         for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(memory_families); i++)
                 if (c->ask->tiers & 1U << (CONTEXT_MEMORY + i))

@@ -196,9 +196,9 @@ static json_t *context_new(const ContextAsk *ask) {
         return o && context_withheld(ask->tiers, json_object_get(o, "withheld")) == 0 ? TAKE_PTR(o) : NULL;
 }
 
-int memory_context_empty(const ContextAsk *ask, json_t **ret) {
+int memory_context_empty(const ContextAsk *ask, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *o = context_new(ask);
-        int r = o ? 0 : -ENOMEM;
+        int r = o ? context_check_query(ask, reterr) : -ENOMEM;
 
         if (r == 0 && ask->tiers & 1U << CONTEXT_CORE)
                 r = json_object_set_new(o, "kernels", json_pack("{s:i, s:i}", "agent", 0, "world", 0)) < 0 ? -ENOMEM : 0;

@@ -37,8 +37,8 @@ typedef struct ContextAsk {
  * look allowed; a bucket and a lane may use half of the bytes that are left. Returns 0, ENGINE_E_NO_SCOPE,
  * ENGINE_E_BAD_QUERY, -EUCLEAN, -errno. */
 int memory_context(Txn *t, const ContextAsk *ask, json_t **ret, Diag *reterr);
-/* The context of a scope that is not there yet. Returns 0, -ENOMEM. */
-int memory_context_empty(const ContextAsk *ask, json_t **ret);
+/* The context of a scope that is not there yet. Returns 0, ENGINE_E_BAD_QUERY, -ENOMEM. */
+int memory_context_empty(const ContextAsk *ask, json_t **ret, Diag *reterr);
 
 /* For context.c: an answer under construction. */
 typedef struct Context {
@@ -53,6 +53,8 @@ typedef struct Context {
 int context_take(json_t *list, json_t *o, size_t *room);
 /* Notes that a part has more. Returns 0 or -ENOMEM. */
 int context_cut(Context *c, const char *part);
+/* Returns 0, ENGINE_E_BAD_QUERY with a message. */
+int context_check_query(const ContextAsk *ask, Diag *reterr);
 /* Adds a lane; takes records. Returns 0 or -ENOMEM. */
 int context_lane_put(json_t *lanes, Kind kind, json_t *records);
 /* The lanes of the caller's rights, appended to `lanes`. */

@@ -1,5 +1,5 @@
-/* context.read, kernel.read, note.list, pending.list, memory.view and memory.refs at the dispatch: whose notes they show, and how much of the supervisor's work a
- * region can ask for. */
+/* context.read, kernel.read, note.list, pending.list, memory.view and memory.refs at the dispatch: whose notes they show, and how much of the supervisor's
+ * work a region can ask for. */
 #include "tests/front/dispatch/dispatch-fixture.h"
 
 #include "engine/mutate.h"
