@@ -222,11 +222,11 @@ static int own_note_rows(Dispatch *d, Txn *t, const OwnAsk *ask, const char *kin
         RecordKey k;
         int r;
 
-        if (!ask->belief || !id || memory_key(t, d->grant->canon, kind_from_name(kind), id, &k, NULL) != 0)
+        if (!ask->belief || !id || memory_key(t, d->grant->notes, kind_from_name(kind), id, &k, NULL) != 0)
                 return 0;
         r = record_get(t, &k, &rec);
         if (r == 0)
-                r = dispatch_read(d, &d->belief, d->grant->canon, kind, id, rec.version);
+                r = dispatch_read(d, &d->belief, d->grant->notes, kind, id, rec.version);
         return r == -ENOENT ? 0 : r;
 }
 
