@@ -774,6 +774,8 @@ MUTATIONS = [
              "each part needs its own grant", cases="own.py"),
     Mutation("an agent's own reads: a tier of the context needs its grant (G-73)", [("supervisor/front/dispatch/own.c", "ret->tiers = own_tiers(g, ret->scope);", "ret->tiers = own_tiers(g, ret->scope) | CONTEXT_ALL;")],
              "each part needs its own grant,no other scope is seen", cases="own.py"),
+    Mutation("an agent's own reads: the policy's lists of scopes (G-73)", [("supervisor/isolation/policy/merge.c", "if (!*scope || !allowed || strv_has(allowed, *scope))", "if (1)")],
+             "cases", runner="isolation/policy/test-policy-grant"),
     Mutation("an agent's own reads: a kernel needs its grant (G-73)", [("supervisor/front/dispatch/own.c", "        if (!of.scope)\n", "        of.scope = of.scope ?: SCOPE_DEFAULT;\n        if (!of.scope)\n")],
              "each part needs its own grant", cases="own.py"),
     Mutation("an agent's own reads: the fate of a note is no way to shared belief (G-73)", [("supervisor/front/dispatch/own.c", ".belief = own_is(d->grant->canon, d->grant->notes ?: \"\")", ".belief = true")],

@@ -213,6 +213,7 @@ static int own_take(Dispatch *d, json_t *params, size_t standard, size_t most, O
                 return diag(reterr, RPC_E_TOO_MANY, "%d reads of notes and pending items are the most of one "
                             "invocation", OWN_READS_MAX);
         d->own_reads++;
+        d->belief_reads += ret->belief; /* the answer names rows of shared belief */
         return 0;
 }
 
@@ -225,6 +226,7 @@ static int own_note_rows(Dispatch *d, Txn *t, const OwnAsk *ask, const char *kin
         if (!ask->belief || !id || memory_key(t, d->grant->notes, kind_from_name(kind), id, &k, NULL) != 0)
                 return 0;
         r = record_get(t, &k, &rec);
+        d->belief_rows += r == 0;
         if (r == 0)
                 r = dispatch_read(d, &d->belief, d->grant->notes, kind, id, rec.version);
         return r == -ENOENT ? 0 : r;

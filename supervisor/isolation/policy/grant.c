@@ -248,6 +248,7 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
         r = r ?: allow_set_env(&g);
         r = r ?: merge_files(&merge);
         r = r ?: merge_memory(&merge);
+        r = r ?: merge_belief(&merge);
         r = r ?: merge_discipline(&merge);
         if (r == 0 && s)
                 r = merge_releases(&merge);

@@ -354,3 +354,27 @@ int merge_memory(Merge *m) {
                         r = merge_memory_access(m, l, i, a);
         return r;
 }
+
+static int merge_scope(Merge *m, const Limits *l, const char *field, const char *member, char **allowed, char **scope) {
+        int r;
+
+        if (!*scope || !allowed || strv_has(allowed, *scope))
+                return 0;
+        r = merge_reduce(m, field, *scope, "none", "%s does not name it", WHERE(m, l, member));
+        free(TAKE_PTR(*scope));
+        return r;
+}
+
+/* Notes, shared belief, kernels: granted as requested where the policy says nothing. */
+int merge_belief(Merge *m) {
+        const Limits *l = MERGE_LIMITS(m, belief_said);
+        Grant *g = m->grant;
+        int r = merge_scope(m, l, "/notes", "belief/notes", l->notes, &g->notes)
+                        ?: merge_scope(m, l, "/canon", "belief/canon", l->canon, &g->canon)
+                        ?: merge_scope(m, l, "/kernels", "belief/kernels", l->kernels, &g->kernels);
+
+        if (r == 0 && g->own_notes && l->no_own_notes)
+                r = merge_reduce(m, "/notes/read", "true", "false", "%s is false", WHERE(m, l, "belief/own_notes"));
+        g->own_notes = g->own_notes && g->notes && !l->no_own_notes;
+        return r;
+}

@@ -22,6 +22,7 @@ int merge_tier(Merge *m);
 int merge_network(Merge *m);
 int merge_files(Merge *m);
 int merge_memory(Merge *m);
+int merge_belief(Merge *m);
 int merge_discipline(Merge *m);
 /* The last step: requests outside of the policy's ranges are raised, or refused (I-73). */
 int merge_bounds(Merge *m);

@@ -1,5 +1,7 @@
 #include "policy/policy.h"
 
+#include "schema/limits.h"
+
 #include <string.h>
 
 #define DIGEST_MAX 256
@@ -100,4 +102,29 @@ void policy_read_objects(Doc *d, const Node *v, ObjectsPolicy *ret) {
         }
         if (doc_word(d, MEMBER(v, "on_denied"), WORDS("dormant", "terminate"), &terminates))
                 ret->terminates = terminates == 1;
+}
+
+/* A list that is said is complete, and may be empty. */
+static void policy_read_scopes(Doc *d, const Node *v, char ***ret) {
+        static const NameRule rule = {scope_name_valid, SCOPE_NAME_BYTES, "scope-name",
+                                      "a scope's name has 1 to 64 of a-z 0-9 . _ -, a letter or digit first"};
+
+        if (!v->v)
+                return;
+        doc_names(d, v, SLOT_LIST_MAX, &rule, ret);
+        if (!*ret && !(*ret = calloc(1, sizeof(**ret))))
+                d->no_memory = true;
+}
+
+void policy_read_belief(Doc *d, const Node *v, Limits *l) {
+        bool own = true;
+
+        if (!doc_fields(d, v, WORDS("notes", "canon", "kernels", "own_notes")))
+                return;
+        l->belief_said = true;
+        policy_read_scopes(d, MEMBER(v, "notes"), &l->notes);
+        policy_read_scopes(d, MEMBER(v, "canon"), &l->canon);
+        policy_read_scopes(d, MEMBER(v, "kernels"), &l->kernels);
+        doc_bool(d, MEMBER(v, "own_notes"), &own);
+        l->no_own_notes = !own;
 }

@@ -67,6 +67,9 @@ typedef struct Limits {
         bool memory_said;        /* the same for typed memory; without it a skill gets its requests, except deletions */
         MemoryRight *memory;
         size_t n_memory;
+        bool belief_said;        /* of the lists below, each that is not NULL is complete */
+        char **notes, **canon, **kernels; /* scopes, NULL-terminated; NULL: a skill gets the requested scope */
+        bool no_own_notes;       /* no skill reads the notes of its own run */
         Bound bounds[BOUND_KINDS];
 } Limits;
 

@@ -42,6 +42,9 @@ static void policy_limits_deinit(Limits *l) {
                 free(l->files[i].path);
         free(l->files);
         memory_rights_free(l->memory, l->n_memory);
+        strv_free(l->notes);
+        strv_free(l->canon);
+        strv_free(l->kernels);
         *l = (Limits){0};
 }
 
@@ -164,6 +167,7 @@ static void policy_read_limits(Doc *d, const Node *v, Limits *l) {
         bounds_read(d, MEMBER(v, "bounds"), l->bounds);
         l->memory_said = MEMBER(v, "memory")->v;
         doc_memory_rights(d, MEMBER(v, "memory"), &l->memory, &l->n_memory);
+        policy_read_belief(d, MEMBER(v, "belief"), l);
 }
 
 static bool policy_check_skill_name(Doc *d, const Node *at, const char *name) {
@@ -284,7 +288,7 @@ static void policy_read_skills(Doc *d, const Node *v, Policy *p) {
 
                 if (!policy_check_skill_name(d, at, key) ||
                     !doc_fields(d, at, WORDS("digest", "trusted", "max", "min_tier", "network", "files", "memory",
-                                             "as_sub_skill", "bounds")) ||
+                                             "belief", "as_sub_skill", "bounds")) ||
                     !(row = policy_add_row(d, p, key)))
                         continue;
                 l = &row->limits;
@@ -292,10 +296,10 @@ static void policy_read_skills(Doc *d, const Node *v, Policy *p) {
                 policy_read_sub_skill(d, MEMBER(at, "as_sub_skill"), &row->as_sub_skill);
                 /* Any author can write any name into SKILL.md; a right for a single skill needs the skill's digest. */
                 doc_bool(d, MEMBER(at, "trusted"), &row->trusted);
-                if (!digest->v && (l->network_said || l->files_said || l->memory_said || row->as_sub_skill.said ||
-                                   row->trusted))
+                if (!digest->v && (l->network_said || l->files_said || l->memory_said || l->belief_said ||
+                                   row->as_sub_skill.said || row->trusted))
                         doc_fault(d, at, "digest-required",
-                                  "\"network\", \"files\", \"memory\", \"as_sub_skill\" and \"trusted\" of one skill "
+                                  "\"network\", \"files\", \"memory\", \"belief\", \"as_sub_skill\" and \"trusted\" of one skill "
                                   "need its \"digest\", because any folder can claim a name");
                 if (!doc_string(d, digest, 1, 128, &s))
                         continue;
@@ -326,7 +330,7 @@ static void policy_read_uids(Doc *d, const Node *v, Policy *p) {
 static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         const char *ignored;
 
-        doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions",
+        doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "belief", "max_regions",
                                "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds",
                                "objects", "layers", "outputs", "secrets", "routes", "mcp"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);

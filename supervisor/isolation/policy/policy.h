@@ -39,6 +39,7 @@ bool policy_object_action(const Policy *p, const char *action);
 
 /* The rows about state (policy-rows.c); faults go to d. "as_sub_skill": rights that the region above does not have. */
 void policy_read_sub_skill(Doc *d, const Node *v, SubSkillPolicy *ret);
+void policy_read_belief(Doc *d, const Node *v, Limits *l);
 void policy_sub_skill_deinit(SubSkillPolicy *s);
 /* "digest": the reasons that the operator approves ahead, for each scope. */
 void policy_read_digest(Doc *d, const Node *v, Policy *p);

@@ -173,6 +173,7 @@ def a_session_is_one_run():  # G-75 G-73: turns read the notes of the turns befo
     same(json.loads(got["output"])["notes"], [])
     # the reads are recorded, with whose notes they were: what the later turns wrote derives from the first
     last = [e for e in log("--type", "note.read") if e["run"] == s]
+    same([e["read"]["default"] for e in log("--region", last[1]["region"]) if e["type"] == "belief.read"], [{"issues": {"disk_full": [1]}}])
     same([(x["from"], x["to"], x["by"]) for x in last[0]["notes"]], [(1, 1, turns[0])])
     derived = lethe("audit", "derived", turns[0], "--json")
     check(derived.code in (0, 1) and turns[1].encode() in derived.out, derived)

@@ -80,6 +80,13 @@ static const Case cases[] = {
         {"memory by the policy", M(",\"memory\":[{\"scope\":\"a\",\"read\":[\"memory_substrate\"]},{\"scope\":\"b\",\"delete\":[\"skill_artifacts\"]}]"),
          P(",\"memory\":[{\"scope\":\"b\",\"delete\":[\"skill_artifacts\",\"memory_substrate\"]}]"), {0}, 0,
          "\"memory\":[{\"scope\":\"a\"},{\"delete\":[\"skill_artifacts\"],\"scope\":\"b\"}]|\"field\":\"/memory/0/read\"|policy.json#/memory does not allow it in scope a"},
+        /* Notes, shared belief and kernels (G-73): as asked, but for what a list of the policy does not have. */
+        {"belief as asked", M(",\"notes\":{\"scope\":\"a\",\"read\":true},\"canon\":{\"scope\":\"a\"},\"kernels\":true"), NULL, {0}, 0,
+         "\"notes\":\"a\"|\"own_notes\":true|\"canon\":\"a\"|\"kernels\":\"default\"|\"reductions\":[]"},
+        {"belief by the policy", M(",\"notes\":{\"scope\":\"a\",\"read\":true},\"canon\":{\"scope\":\"a\"},\"kernels\":true"),
+         P(",\"belief\":{\"notes\":[\"a\"],\"canon\":[\"b\"],\"kernels\":[],\"own_notes\":false}"), {0}, 0,
+         "\"notes\":\"a\"|\"field\":\"/canon\"|\"field\":\"/kernels\"|\"field\":\"/notes/read\"|policy.json#/belief/canon does not name it|policy.json#/belief/own_notes is false"},
+        {"no notes, none to read", M(",\"notes\":{\"scope\":\"a\",\"read\":true}"), P(",\"belief\":{\"notes\":[]}"), {0}, 0, "\"field\":\"/notes\"|policy.json#/belief/notes"},
         /* Network. */
         {"a manifest grants itself nothing", M(",\"network\":\"host\""), NULL, {0}, 0, "\"mode\":\"none\"|\"field\":\"/network\"|a policy file"},
         {"nor addresses", M(",\"network\":{\"connect\":[\"127.0.0.1:80\"]}"), NULL, {0}, 0, "\"mode\":\"none\"|\"field\":\"/network/connect/0\""},
