@@ -106,6 +106,10 @@ typedef struct LetheSave {
 int lethe_memory_save(Lethe *l, const LetheSave *s, const char **ret_answer);
 /* {"record":{…}} */
 int lethe_memory_load(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer);
+/* The same of an earlier version (0: none named), or as of `at` (NULL: none): the number of an event, or a time. Code
+ * "erased" when that content is erased. */
+int lethe_memory_load_past(Lethe *l, const char *kind, const char *id, const char *scope, uint64_t version,
+                           const char *at, const char **ret_answer);
 /* {"records":[…],"next"?}. filter and after may be NULL; limit 0: 100. */
 int lethe_memory_list(Lethe *l, const char *filter, const char *after, unsigned limit, const char *scope,
                       const char **ret_answer);

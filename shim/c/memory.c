@@ -62,6 +62,17 @@ int lethe_memory_load(Lethe *l, const char *kind, const char *id, const char *sc
         return memory_ask_of(l, "memory.load", kind, id, scope, ret_answer);
 }
 
+int lethe_memory_load_past(Lethe *l, const char *kind, const char *id, const char *scope, uint64_t version,
+                           const char *at, const char **ret_answer) {
+        Params p = {.l = l};
+
+        params_text(&p, "kind", kind);
+        params_text(&p, "id", id);
+        params_whole(&p, "version", version ? (int64_t)version : -1);
+        params_text(&p, "at", at);
+        return memory_ask(&p, "memory.load", scope, ret_answer);
+}
+
 int lethe_memory_view(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer) {
         return memory_ask_of(l, "memory.view", kind, id, scope, ret_answer);
 }

@@ -353,8 +353,9 @@ module.exports = {
          * "skill_artifacts"; scope: the first of the manifest when it is not said.
          * { id, kind, scope, version, created, held }; seen by this region at once, by others from its end on. expect: the version that it must have, 0: none yet. */
         memorySave: ({ kind, id, type, payload, refs, expect, scope }) => call("memory.save", said({ kind, id, type, payload, refs, expect, scope })),
-        /* The record as it is stored. */
-        memoryLoad: (kind, id, scope) => member(call("memory.load", said({ kind, id, scope })), "record"),
+        /* The record as it is stored. Or an earlier version of it, or as of `at`: the number of an event or a time, as a text; code "erased" when that
+         * content is erased. */
+        memoryLoad: (kind, id, scope, { version, at } = {}) => member(call("memory.load", said({ kind, id, scope, version, at })), "record"),
         /* { records, next? }, by kind and id. */
         memoryList: ({ filter, after, limit, scope } = {}) => call("memory.list", said({ filter, after, limit, scope })),
         /* { records, cut? }, the best first. */

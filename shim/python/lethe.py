@@ -376,9 +376,10 @@ def memory_save(kind, payload, id=None, type=None, refs=None, expect=None, scope
     return _pipe.call("memory.save", _said(kind=kind, id=id, type=type, payload=payload, refs=refs, expect=expect, scope=scope))
 
 
-def memory_load(kind, id, scope=None):
-    """The record as it is stored, a dictionary."""
-    return _member(_pipe.call("memory.load", _said(kind=kind, id=id, scope=scope)), "record")
+def memory_load(kind, id, scope=None, version=None, at=None):
+    """The record as it is stored, a dictionary. Or an earlier version of it, or as of `at`: the number of an event or a time, as a text; code "erased" when
+    that content is erased."""
+    return _member(_pipe.call("memory.load", _said(kind=kind, id=id, scope=scope, version=version, at=at)), "record")
 
 
 def memory_list(filter=None, after=None, limit=None, scope=None):

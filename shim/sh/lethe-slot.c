@@ -31,6 +31,7 @@ const char command_help[] =
         "       lethe-slot memory save KIND [PAYLOAD|-] [--id ID] [--type TYPE] [--refs JSON] [--expect N]\n"
         "       lethe-slot memory load KIND ID | list [FILTER] | search QUERY | history KIND ID | delete KIND ID [--reason TEXT]\n"
         "                  | view KIND ID | refs KIND ID [--scope SCOPE] [--after PLACE] [--limit N]\n"
+        "                  load: [--record-version N | --at MOMENT], an earlier version, or as of an event or a time\n"
         "                                                  typed memory; answers as JSON. KIND: memory_substrate (--type episodic,\n"
         "                                                  semantic or observational), knowledge_projections, skill_artifacts\n"
         "       lethe-slot carry read SECTION [--raw | --version]\n"
@@ -55,6 +56,8 @@ const CommandOption command_options[] = {
         {"--text", COMMAND_FLAG, offsetof(CommandArgs, text)},
         TEXT(name), TEXT(level), TEXT(entry), TEXT(input), TEXT(role), TEXT(state), TEXT(after),
         TEXT(id), TEXT(type), TEXT(refs), TEXT(reason), TEXT(scope), TEXT(query), TEXT(section),
+        TEXT(at),
+        {"--record-version", COMMAND_VERSION, offsetof(CommandArgs, record_version)},
         {"--lane", COMMAND_LIMIT, offsetof(CommandArgs, lane)},
         {"--bytes", COMMAND_LIMIT, offsetof(CommandArgs, bytes)},
         {"--limit", COMMAND_LIMIT, offsetof(CommandArgs, limit)},
@@ -144,7 +147,7 @@ static int slot_memory_save(Lethe *l, const CommandArgs *a, const char **ret) {
 }
 
 static int slot_memory_load(Lethe *l, const CommandArgs *a, const char **ret) {
-        return lethe_memory_load(l, a->words[2], a->words[3], a->scope, ret);
+        return lethe_memory_load_past(l, a->words[2], a->words[3], a->scope, (uint64_t)a->record_version, a->at, ret);
 }
 
 static int slot_memory_list(Lethe *l, const CommandArgs *a, const char **ret) {

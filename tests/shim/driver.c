@@ -61,7 +61,8 @@ static int do_memory(Lethe *l, const char *op, json_t *call) {
                 free(payload);
                 free(refs);
         } else if (strcmp(op, "load") == 0)
-                r = lethe_memory_load(l, a[1], a[2], a[3], &text);
+                r = json_array_size(call) > 4 ? lethe_memory_load_past(l, a[1], a[2], a[3], (uint64_t)n[4], a[5], &text)
+                                              : lethe_memory_load(l, a[1], a[2], a[3], &text);
         else if (strcmp(op, "records") == 0)
                 r = lethe_memory_list(l, a[1], a[2], (unsigned)n[3], a[4], &text);
         else if (strcmp(op, "search") == 0)

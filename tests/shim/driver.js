@@ -49,7 +49,7 @@ function call(op, ...args) {
         case "save":
                 return lethe.memorySave({ kind: args[0], payload: args[1], id: args[2], type: args[3], refs: args[4], expect: args[5], scope: args[6] });
         case "load":
-                return { record: lethe.memoryLoad(...args) };
+                return { record: lethe.memoryLoad(args[0], args[1], args[2], { version: args[3], at: args[4] }) };
         case "records":
                 return lethe.memoryList({ filter: args[0], after: args[1], limit: args[2], scope: args[3] });
         case "search":

@@ -239,7 +239,7 @@ static bool memory_argv(json_t *call, const char **argv, char *owned[4]) {
         static const struct {
                 const char *op, *verb, *names[8];
         } all[] = {{"save", "save", {NULL, "", "", "--id", "--type", "--refs", "--expect", "--scope"}},
-                   {"load", "load", {NULL, "", "", "--scope"}},
+                   {"load", "load", {NULL, "", "", "--scope", "--record-version", "--at"}},
                    {"records", "list", {NULL, "", "--after", "--limit", "--scope"}},
                    {"search", "search", {NULL, "", "--limit", "--scope"}},
                    {"history", "history", {NULL, "", "", "--after", "--limit", "--scope"}},

@@ -1,5 +1,6 @@
 #include "cli/actions.h"
 
+#include "base/clock.h"
 #include "base/clean.h"
 #include "base/io.h"
 #include "base/size.h"
@@ -71,6 +72,11 @@ const char *action_scope(const ActionArgs *a) {
 
 int action_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret) {
         return cli_number(a->verb, what, text, 0, COUNT_MOST, ret);
+}
+
+int action_moment(ActionArgs *a, const char *text, uint64_t *ret_seq) {
+        *ret_seq = PAST_NOW;
+        return text ? past_moment(a->t, text, clock_real_usec(), ret_seq, &a->d) : 0;
 }
 
 int action_line(const ActionArgs *a, const char *what, const char *text) {

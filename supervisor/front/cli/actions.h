@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "cli/with-store.h"
-#include "engine/engine.h"
+#include "engine/past.h"
 
 typedef struct ActionArgs {
         const char *verb, *action;
@@ -41,6 +41,8 @@ const char *action_who(void);
 const char *action_scope(const ActionArgs *a);
 /* As cli_number(), without bounds. */
 int action_number(const ActionArgs *a, const char *what, const char *text_or_null, uint64_t *ret);
+/* The event of --at in the transaction a->t (past_moment()), or PAST_NOW. Returns 0 or ENGINE_E_BAD_QUERY, -errno. */
+int action_moment(ActionArgs *a, const char *text_or_null, uint64_t *ret_seq);
 /* A line of text for people, or NULL: UTF-8, not blank, without invisible characters. Returns EXIT_OK, or EXIT_USAGE
  * after a message. */
 int action_line(const ActionArgs *a, const char *what, const char *text_or_null);

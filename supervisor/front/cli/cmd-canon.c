@@ -8,8 +8,8 @@
 #include <inttypes.h>
 
 static const char help[] =
-        "Usage: lethe canon list [--scope SCOPE] [--bucket BUCKET] [--state STATE]\n"
-        "       lethe canon show BUCKET ID [--scope SCOPE]\n"
+        "Usage: lethe canon list [--scope SCOPE] [--bucket BUCKET] [--state STATE] [--at MOMENT]\n"
+        "       lethe canon show BUCKET ID [--scope SCOPE] [--at MOMENT]\n"
         "       lethe canon history BUCKET ID [--scope SCOPE]\n"
         "       lethe canon erase BUCKET ID [--scope SCOPE] [--cascade] [--reason TEXT] [--check]\n\n"
         "Shared belief: the rows that notes became by promotion. list shows the rows, show a single row,\n"
@@ -21,6 +21,7 @@ static const char help[] =
         "  --scope SCOPE     (default: default)\n"
         "  --bucket BUCKET   with list: only rows of the bucket\n"
         "  --state STATE     with list: open, resolved, active, invalidated or superseded\n"
+        "  --at MOMENT       with list and show: as of the number of an event, or a time (2026-11-21T10:29, 7d)\n"
         "  --cascade         with erase: also drop and erase the open pending items that may be about the row\n"
         "  --check           with erase: only show these pending items\n"
         "  --reason TEXT     with erase: why, for the history\n"
@@ -38,9 +39,10 @@ static int canon_bucket(const ActionArgs *a, const char *name, Kind *ret) {
 
 static int canon_read_list(ActionArgs *a, Kind bucket, RecordState state, json_t **ret) {
         uint64_t scope;
-        int r = scope_find(a->t, action_scope(a), &scope, &a->d);
+        uint64_t upto;
+        int r = scope_find(a->t, action_scope(a), &scope, &a->d) ?: action_moment(a, a->o.value['M'], &upto);
 
-        return r ?: belief_list(a->t, scope, bucket, state, ret);
+        return r ?: belief_list_at(a->t, scope, bucket, state, upto, ret);
 }
 
 static void canon_print_row(const json_t *row) {
@@ -83,9 +85,18 @@ static int canon_find(ActionArgs *a, CanonReadFn read, json_t **ret) {
                        ?: action_begin(a, false) ?: action_end(a, canon_read(a, read, bucket, ret));
 }
 
+static int canon_read_row(ActionArgs *a, Kind bucket, json_t **ret) {
+        uint64_t scope, upto;
+        int r = scope_find(a->t, action_scope(a), &scope, &a->d) ?: action_moment(a, a->o.value['M'], &upto);
+
+        return r ?: belief_get_at(a->t, scope, bucket, a->argv[1], upto, ret, &a->d);
+}
+
 static int canon_show(ActionArgs *a) {
         json_t *row = NULL;
-        int r = canon_find(a, belief_get, &row);
+        Kind bucket;
+        int r = canon_bucket(a, a->argv[0], &bucket)
+                        ?: action_begin(a, false) ?: action_end(a, canon_read_row(a, bucket, &row));
 
         if (r != EXIT_OK)
                 return r;
@@ -153,10 +164,10 @@ static int canon_erase(ActionArgs *a) {
 int cmd_canon(int argc, char **argv) {
         static const struct option options[] = {
                 OPTIONS_STORE, OPTION("scope", 'S'), OPTION("bucket", 'B'), OPTION("state", 'T'),
-                OPTION_FLAG("cascade", 'C'), OPTION_FLAG("check", 'K'), OPTION("reason", 'W'), {0}};
+                OPTION_FLAG("cascade", 'C'), OPTION_FLAG("check", 'K'), OPTION("reason", 'W'), OPTION("at", 'M'), {0}};
         static const Action actions[] = {
-                {"list", "", 0, 0, "SBT", canon_list},
-                {"show", "BUCKET ID", 2, 2, "S", canon_show},
+                {"list", "", 0, 0, "SBTM", canon_list},
+                {"show", "BUCKET ID", 2, 2, "SM", canon_show},
                 {"history", "BUCKET ID", 2, 2, "S", canon_history},
                 {"erase", "BUCKET ID", 2, 2, "SCKW", canon_erase},
         };

@@ -9,7 +9,7 @@
 #define ADVISORY_TEXT_MAX 400
 
 static const char help[] =
-        "Usage: lethe context [--scope SCOPE] [--query QUERY] [--lane N] [--bytes N] [--json] [--store DIR]\n\n"
+        "Usage: lethe context [--scope SCOPE] [--query QUERY] [--lane N] [--bytes N] [--at MOMENT] [--json] [--store DIR]\n\n"
         "Serves an agent at the beginning of a turn, in tiers that are never mixed: the active rules of\n"
         "the two kernels (core); shared belief, the valid rows of governed memory; and lanes of memory,\n"
         "knowledge and skill, which are only advice. Never served: working state, notes, pending requests,\n"
@@ -19,6 +19,7 @@ static const char help[] =
         "  --lane N          records of each lane, at most 100 (default: 10)\n"
         "  --bytes N         JSON of all rules, rows and records at most, 1024 to 262144 (default: no limit); what has no\n"
         "                    room is named in \"cut\"\n"
+        "  --at MOMENT       as of the number of an event, or a time (2026-11-21T10:29, 7d); not with --query\n"
         HELP_JSON "\nExit status: 0; 1 no such scope, or the query is malformed; 2 usage.\n";
 
 static void context_print_line(const char *before, const char *id, const json_t *text) {
@@ -66,9 +67,16 @@ static void context_print_text(const json_t *o) {
                 printf("CUT %s: --bytes has no room for more\n", json_text(part));
 }
 
+static int context_read(ActionArgs *a, ContextAsk *ask, json_t **ret) {
+        int r = a->o.value['M'] ? action_moment(a, a->o.value['M'], &ask->upto) : 0;
+
+        return r ?: memory_context(a->t, ask, ret, &a->d);
+}
+
 int cmd_context(int argc, char **argv) {
         static const struct option options[] = {
-                OPTIONS_STORE, OPTION("scope", 'S'), OPTION("query", 'Q'), OPTION("lane", 'L'), OPTION("bytes", 'B'), {0}};
+                OPTIONS_STORE,        OPTION("scope", 'S'), OPTION("query", 'Q'), OPTION("lane", 'L'),
+                OPTION("bytes", 'B'), OPTION("at", 'M'),    {0}};
         ActionArgs a = {.verb = "context", .action = "context", .o = {.help = help, .no_arguments = true}};
         uint64_t lane = CONTEXT_LANE_STANDARD, bytes = 0;
         ContextAsk ask = {.tiers = CONTEXT_ALL, .bytes = SIZE_MAX, .look = SIZE_MAX};
@@ -86,7 +94,7 @@ int cmd_context(int argc, char **argv) {
         ask.now_usec = clock_real_usec();
         if (a.o.value['B'])
                 ask.bytes = (size_t)bytes;
-        r = r ?: action_end(&a, memory_context(a.t, &ask, &found, &a.d));
+        r = r ?: action_end(&a, context_read(&a, &ask, &found));
         if (r != EXIT_OK || a.o.json)
                 return r ?: action_print(&a, found);
         context_print_text(found);

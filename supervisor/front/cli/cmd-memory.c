@@ -1,5 +1,6 @@
 /* Runs: CLI. */
 #include "base/clock.h"
+#include "base/size.h"
 #include "cli/actions.h"
 #include "cli/serve-call.h"
 #include "engine/delete.h"
@@ -15,7 +16,7 @@
 
 static const char help[] =
         "Usage: lethe memory save FAMILY PAYLOAD|- [--id ID] [--type TYPE] [--refs JSON] [--expect VERSION]\n"
-        "       lethe memory load FAMILY ID\n"
+        "       lethe memory load FAMILY ID [--version VERSION | --at MOMENT]\n"
         "       lethe memory list [FILTER]\n"
         "       lethe memory search QUERY [--limit N]\n"
         "       lethe memory history FAMILY ID\n"
@@ -35,6 +36,8 @@ static const char help[] =
         "  --type TYPE       with save of a memory record: episodic, semantic or observational\n"
         "  --refs JSON       with save: [{\"kind\",\"id\",\"strength\":\"strong\"|\"weak\",\"role\"}], replaces all references\n"
         "  --expect VERSION  with save: only over VERSION; 0: only a new record\n"
+        "  --version VERSION with load: an earlier version, until its content is erased\n"
+        "  --at MOMENT       with load: as of the number of an event, or a time (2026-11-21T10:29, 7d)\n"
         "  --limit N         with search: at most 100 (default: 20)\n"
         "  --depth N         with refs: records within N steps, 1 to 16\n"
         "  --incoming        with --depth: against the direction of the references\n"
@@ -90,8 +93,27 @@ static int memory_show(ActionArgs *a, const char *as, MemoryReadFn read) {
         return r ?: action_answer(a, as, found);
 }
 
+static int memory_read_past(ActionArgs *a, Kind kind, uint64_t version, json_t **ret) {
+        uint64_t upto;
+
+        return action_moment(a, a->o.value['M'], &upto)
+                       ?: memory_load_past(a->t, action_scope(a), kind, a->argv[1], version, upto, ret, &a->d);
+}
+
 static int memory_show_record(ActionArgs *a) {
-        return memory_show(a, "record", memory_load);
+        uint64_t version = 0;
+        json_t *found = NULL;
+        Kind kind;
+        int r;
+
+        if (!a->o.value['V'] && !a->o.value['M'])
+                return memory_show(a, "record", memory_load);
+        if (a->o.value['V'] && a->o.value['M'])
+                return cli_usage(a->verb, "load takes --version or --at, not both");
+        r = memory_named(a, &kind)
+                    ?: cli_number(a->verb, "--version", a->o.value['V'], 1, COUNT_MOST, &version)
+                    ?: action_begin(a, false) ?: action_end(a, memory_read_past(a, kind, version, &found));
+        return r ?: action_answer(a, "record", found);
 }
 
 static int memory_show_history(ActionArgs *a) {
@@ -332,10 +354,10 @@ int cmd_memory(int argc, char **argv) {
                                                 OPTION("limit", 'L'), OPTION("depth", 'D'),
                                                 OPTION_FLAG("incoming", 'i'), OPTION_FLAG("cascade", 'C'),
                                                 OPTION_FLAG("check", 'K'), OPTION("reason", 'W'), OPTION("socket", 'P'),
-                                                {0}};
+                                                OPTION("version", 'V'), OPTION("at", 'M'), {0}};
         static const Action actions[] = {
                 {"save", "FAMILY PAYLOAD|-", 2, 2, "SITRE", memory_save, true},
-                {"load", "FAMILY ID", 2, 2, "S", memory_show_record},
+                {"load", "FAMILY ID", 2, 2, "SVM", memory_show_record},
                 {"list", "at most one FILTER", 0, 1, "S", memory_print_list},
                 {"search", "QUERY", 1, 1, "SL", memory_print_found},
                 {"history", "FAMILY ID", 2, 2, "S", memory_show_history},

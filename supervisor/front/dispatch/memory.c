@@ -171,20 +171,41 @@ static int memory_note_record(Dispatch *d, const MemoryTarget *of, json_t *recor
         return rows ? memory_note_rows(d, of, rows) : -ENOMEM;
 }
 
+/* The stored record, or an earlier one (M-64). */
+static int memory_load_said(Txn *t, const MemoryTarget *of, uint64_t version, const char *at, json_t **ret,
+                            Diag *reterr) {
+        uint64_t upto = PAST_NOW;
+        int r = at ? past_moment(t, at, clock_real_usec(), &upto, reterr) : 0;
+
+        if (r != 0)
+                return r;
+        return version || at ? memory_load_past(t, of->scope, of->kind, of->id, version, upto, ret, reterr)
+                             : memory_load(t, of->scope, of->kind, of->id, ret, reterr);
+}
+
 int dispatch_do_memory_load(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
-        const char *scope = NULL, *kind, *id;
+        const char *scope = NULL, *kind, *id, *at = NULL;
         _cleanup_json_ json_t *record = NULL;
         _cleanup_txn_ Txn *t = NULL;
+        json_int_t version = 0;
+        json_t *said = NULL;
         MemoryTarget of;
         int r;
 
-        if (json_take(params, "{s:s, s:s, s?:s}", "kind", &kind, "id", &id, "scope", &scope) < 0)
-                return dispatch_bad_params(params, "{kind: string, id: string, scope?: string}", reterr);
+        if (json_take(params, "{s:s, s:s, s?:s, s?:o, s?:s}", "kind", &kind, "id", &id, "scope", &scope, "version",
+                      &said, "at", &at) < 0)
+                return dispatch_bad_params(
+                        params, "{kind: string, id: string, scope?: string, version?: integer, at?: string}", reterr);
         r = memory_take_target(d, params, scope, kind, id, MEMORY_READ, &of, reterr);
+        if (r == 0 && said && (!json_is_integer(said) || (version = json_integer_value(said)) < 1))
+                r = diag(reterr, RPC_E_INVALID_PARAMS, "version is to be an integer from 1 on");
+        if (r == 0 && said && at)
+                r = diag(reterr, RPC_E_INVALID_PARAMS, "version and at do not go together");
         if (r == 0)
                 r = memory_begin_read(d, &t, reterr);
         if (r == 0)
-                r = memory_end_read(&of, memory_load(t, of.scope, of.kind, of.id, &record, reterr), NULL, reterr);
+                r = memory_end_read(&of, memory_load_said(t, &of, (uint64_t)version, at, &record, reterr), NULL,
+                                    reterr);
         if (r != 0)
                 return r;
         d->memory_records++;

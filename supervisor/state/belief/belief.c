@@ -20,7 +20,7 @@ static int belief_row(Txn *t, const Record *rec, json_t **ret) {
         o = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:O*}", "bucket", kind_name(rec->key.kind), "id", rec->key.id,
                       "state", record_state_name(rec->state), "version", json_u64(rec->version), "created",
                       json_u64(rec->created), "last", json_u64(rec->last), "payload", payload);
-        if (!o || JSON_ROW_KEEP(o, rec->row, kept) < 0)
+        if (!o || JSON_ROW_KEEP(o, rec->row, kept) < 0 || (!payload && json_put(o, "erased", json_true()) < 0))
                 return -ENOMEM;
         *ret = TAKE_PTR(o);
         return 0;
@@ -83,19 +83,20 @@ static int belief_page_add(Txn *t, BeliefPage *p, const Record *rec) {
 static int belief_gather(Txn *t, uint64_t scope, BeliefPage *p, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *list = json_array();
         RecordKey after = {.scope = scope};
+        const uint64_t upto = p->ask->upto ? p->ask->upto : PAST_NOW; /* event 0 makes no row */
         int r = list ? 0 : -ENOMEM;
 
         p->list = list;
         if (r == 0 && p->ask->after)
                 r = belief_parse_place(p->ask->after, &after, reterr);
         for (const Kind *k = kinds; r == 0 && *k && !p->full; k++) {
-                _cleanup_record_walk_ RecordWalk w = {0};
+                _cleanup_past_walk_ PastWalk w = {0};
                 _cleanup_record_ Record rec = RECORD_NULL;
 
                 if (kind_class(*k) != CLASS_CANON || (p->ask->bucket && *k != p->ask->bucket) || *k < after.kind)
                         continue;
-                r = *k == after.kind ? record_walk_after(t, &after, &w) : record_walk(t, scope, *k, &w);
-                while (r == 0 && !p->full && (r = record_walk_next(&w, &rec)) == 0)
+                r = *k == after.kind ? past_walk_after(t, &after, upto, &w) : past_walk(t, scope, *k, upto, &w);
+                while (r == 0 && !p->full && (r = past_walk_next(&w, &rec)) == 0)
                         r = belief_page_add(t, p, &rec);
                 r = r == -ENOENT ? 0 : r;
         }
@@ -115,8 +116,8 @@ int belief_page(Txn *t, uint64_t scope, const BeliefAsk *ask, json_t **ret, char
         return r;
 }
 
-int belief_list(Txn *t, uint64_t scope, Kind bucket, RecordState state, json_t **ret) {
-        const BeliefAsk ask = {.bucket = bucket, .state = state, .limit = SIZE_MAX, .bytes = SIZE_MAX};
+int belief_list_at(Txn *t, uint64_t scope, Kind bucket, RecordState state, uint64_t upto, json_t **ret) {
+        const BeliefAsk ask = {.bucket = bucket, .state = state, .upto = upto, .limit = SIZE_MAX, .bytes = SIZE_MAX};
         BeliefPage p = {.ask = &ask, .left = SIZE_MAX};
 
         return belief_gather(t, scope, &p, ret, NULL);
@@ -127,7 +128,7 @@ static int belief_none(Kind bucket, const char *id, Diag *reterr) {
                     DIAG_QUOTED(id), kind_name(bucket));
 }
 
-int belief_get(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr) {
+int belief_get_at(Txn *t, uint64_t scope, Kind bucket, const char *id, uint64_t upto, json_t **ret, Diag *reterr) {
         _cleanup_record_ Record rec = RECORD_NULL;
         RecordKey key;
         int r;
@@ -135,7 +136,7 @@ int belief_get(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret
         if (!record_id_valid(bucket, id))
                 return belief_none(bucket, id, reterr);
         key = record_key_of(scope, bucket, id);
-        r = record_get(t, &key, &rec);
+        r = past_record(t, &key, upto, &rec);
         return r == -ENOENT ? belief_none(bucket, id, reterr) : r < 0 ? r : belief_row(t, &rec, ret);
 }
 

@@ -142,13 +142,33 @@ static int project_change_row(const ProjectStep *s, Record *rec) {
         return r ? -ENOMEM : kind_class(rec->key.kind) == CLASS_CANON ? refmem_grow(rec, s->body) : 0;
 }
 
-static int project_record_changed(Txn *t, const ProjectStep *s, Record *rec) {
-        uint64_t wait;
+static int project_take_step(const ProjectStep *s, Record *rec) {
         int r = project_change_row(s, rec);
 
         rec->state = s->to;
         rec->version++;
         rec->last = s->seq;
+        return r;
+}
+
+static int project_begin_record(Record *rec, uint64_t seq) {
+        rec->created = seq;
+        rec->row = json_object();
+        return rec->row ? 0 : -ENOMEM;
+}
+
+int project_fold_record(Record *rec, uint64_t seq, Op op, const json_t *entry, const json_t *body) {
+        ProjectStep s = {.seq = seq, .op = op, .to = kind_next_state(rec->key.kind, op, rec->state), .entry = entry,
+                         .body = body};
+        int r = rec->state == RECORD_NONE ? project_begin_record(rec, seq) : 0;
+
+        return r < 0 ? r : s.to == RECORD_NONE ? -EUCLEAN : project_take_step(&s, rec);
+}
+
+static int project_record_changed(Txn *t, const ProjectStep *s, Record *rec) {
+        uint64_t wait;
+        int r = project_take_step(s, rec);
+
         if (r == 0)
                 r = project_refs(t, s, rec) ?: change_put(t, &rec->key, s->seq, s->op);
         if (r == 0)
@@ -193,11 +213,8 @@ static int project_record_event(Txn *t, uint64_t seq, Op op, const json_t *entry
                 return -EUCLEAN;
         key = record_key_of(scope, k, id);
         r = project_take_record(t, &key, read, &rec);
-        if (r == 0 && rec.state == RECORD_NONE) {
-                rec.created = seq;
-                rec.row = json_object();
-                r = rec.row ? 0 : -ENOMEM;
-        }
+        if (r == 0 && rec.state == RECORD_NONE)
+                r = project_begin_record(&rec, seq);
         if (r < 0)
                 return r;
         s.to = kind_next_state(k, op, rec.state);

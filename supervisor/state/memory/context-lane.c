@@ -4,6 +4,7 @@
 #include "ledger/ledger.h"
 #include "memory/records.h"
 #include "record/creation-index.h"
+#include "record/event.h"
 
 #include <errno.h>
 #include <string.h>
@@ -67,6 +68,44 @@ static int lane_newest(Context *c, Kind kind, json_t **ret, bool *ret_cut) {
         return r;
 }
 
+static int lane_by_creation(const void *a, const void *b) {
+        uint64_t x = json_number(*(json_t *const *)a, "created"), y = json_number(*(json_t *const *)b, "created");
+
+        return (x > y) - (x < y);
+}
+
+static int lane_past_row(Context *c, const Record *rec, json_t *list) {
+        _cleanup_json_ json_t *payload = NULL, *entry = NULL, *o = NULL;
+        int r = event_get(c->t, rec->created, &entry) ?: record_payload(c->t, rec, &payload);
+
+        if (r < 0 && (r != -ENOENT || !entry))
+                return r;
+        o = json_pack("{s:s, s:s*, s:o, s:O*, s:o}", "id", rec->key.id, "type",
+                      *record_type(rec) ? record_type(rec) : NULL, "version", json_u64(rec->version), "time",
+                      json_object_get(entry, "time"), "created", json_u64(rec->created));
+        return o && context_put_content(o, payload) == 0 && json_array_append(list, o) == 0 ? 0 : -ENOMEM;
+}
+
+/* The newest active records of then, oldest first, whole: lane_add() takes the rows unchanged but for `created`. */
+static int lane_past(Context *c, Kind kind, json_t **ret, bool *ret_cut) {
+        _cleanup_past_walk_ PastWalk w = {0};
+        _cleanup_record_ Record rec = RECORD_NULL;
+        _cleanup_json_ json_t *list = json_array(), *sorted = NULL;
+        size_t looked = 0;
+        int r = list ? past_walk(c->t, c->scope, kind, context_upto(c), &w) : -ENOMEM;
+
+        while (r == 0 && !(*ret_cut = looked++ == c->ask->look) && (r = past_walk_next(&w, &rec)) == 0)
+                if (rec.state == RECORD_ACTIVE)
+                        r = lane_past_row(c, &rec, list);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        sorted = json_sorted(list, lane_by_creation);
+        while (sorted && json_array_size(sorted) > c->ask->lane)
+                json_array_remove(sorted, 0);
+        *ret = TAKE_PTR(sorted);
+        return *ret ? 0 : -ENOMEM;
+}
+
 static int lane_found(Context *c, Kind kind, const MemoryQuery *query, json_t **ret, bool *ret_cut) {
         MemoryQuery q = *query; /* the caller's query owns the phrases and the bag */
         MemoryBound bound = {.records = c->ask->look, .text = SIZE_MAX};
@@ -86,9 +125,15 @@ static int lane_found(Context *c, Kind kind, const MemoryQuery *query, json_t **
         return memory_search_within(c->t, c->ask->scope, &q, &bound, ret, ret_cut, c->reterr);
 }
 
-static int lane_add(Context *c, Kind kind, const json_t *row, json_t *records, size_t *room) {
+static int lane_add(Context *c, Kind kind, json_t *row, json_t *records, size_t *room) {
         _cleanup_json_ json_t *record = NULL, *o = NULL;
-        int r = memory_load(c->t, c->ask->scope, kind, json_text(json_object_get(row, "id")), &record, c->reterr);
+        int r;
+
+        if (c->ask->upto) {
+                json_object_del(row, "created");
+                return context_take(records, row, room);
+        }
+        r = memory_load(c->t, c->ask->scope, kind, json_text(json_object_get(row, "id")), &record, c->reterr);
 
         if (r != 0)
                 return r;
@@ -110,7 +155,10 @@ static int lane_one(Context *c, Kind kind, const MemoryQuery *q, json_t *lanes) 
         const char *name = class_name(kind_class(kind));
         size_t room = c->left == SIZE_MAX ? SIZE_MAX : c->left / 2, before = room;
         bool cut = false;
-        int r = !records ? -ENOMEM : q ? lane_found(c, kind, q, &rows, &cut) : lane_newest(c, kind, &rows, &cut);
+        int r = !records       ? -ENOMEM
+                : q            ? lane_found(c, kind, q, &rows, &cut)
+                : c->ask->upto ? lane_past(c, kind, &rows, &cut)
+                               : lane_newest(c, kind, &rows, &cut);
 
         /* The best of a search, and the newest of a list, which stand last, come before others into the room. */
         for (size_t i = 0, n = json_array_size(rows); r == 0 && i < n; i++) {
@@ -154,8 +202,12 @@ int context_check_query(const ContextAsk *ask, Diag *reterr) {
 
 int context_lanes(Context *c, json_t *lanes) {
         _cleanup_query_ MemoryQuery q = QUERY_NULL;
-        int r = c->ask->query ? lane_query(c->ask, &q, c->reterr) : 0;
+        int r;
 
+        if (c->ask->query && c->ask->upto)
+                return diag(c->reterr, ENGINE_E_BAD_QUERY,
+                            "a context of an earlier moment has no search: the index has the present words alone");
+        r = c->ask->query ? lane_query(c->ask, &q, c->reterr) : 0;
         for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(memory_families); i++)
                 if (c->ask->tiers & 1U << (CONTEXT_MEMORY + i))
                         r = lane_one(c, memory_families[i], c->ask->query ? &q : NULL, lanes);

@@ -41,11 +41,15 @@ static int context_core(Context *c, json_t *versions, json_t *core) {
 
         for (size_t k = 0; r == 0 && k < ARRAY_SIZE(kernels); k++) {
                 _cleanup_json_ json_t *rules = NULL;
-                uint64_t version;
+                uint64_t version = 0;
                 json_t *rule;
                 size_t i;
 
-                r = ruleset_rules(c->t, c->ask->scope, kernels[k].kind, 0, &rules, NULL, &version, c->reterr);
+                if (c->ask->upto)
+                        r = ruleset_version_at(c->t, c->ask->scope, kernels[k].kind, c->ask->upto, &version, c->reterr);
+                if (r == 0 && (!c->ask->upto || version > 0)) /* 0: the scope is younger */
+                        r = ruleset_rules(c->t, c->ask->scope, kernels[k].kind, version, &rules, NULL, &version,
+                                          c->reterr);
                 if (r == 0 && json_object_set_new(versions, kernels[k].name, json_u64(version)) < 0)
                         r = -ENOMEM;
                 json_array_foreach(rules, i, rule) {
@@ -67,15 +71,17 @@ static bool context_is_bounded(Kind k) {
         return k == KIND_RESULT || k == KIND_LEARNING;
 }
 
-static int context_row(Txn *t, const Record *rec, json_t **ret) {
+static int context_row(const Context *c, const Record *rec, json_t **ret) {
         _cleanup_json_ json_t *payload = NULL;
-        int r = record_payload(t, rec, &payload);
+        int r = record_payload(c->t, rec, &payload);
 
-        if (r < 0)
-                return r == -ENOENT ? -EUCLEAN : r;
-        *ret = json_pack("{s:s, s:s, s:o, s:o, s:O}", "id", rec->key.id, "state", record_state_name(rec->state),
-                         "version", json_u64(rec->version), "seq", json_u64(rec->last), "payload", payload);
-        return *ret ? 0 : -ENOMEM;
+        if (r == -ENOENT && !c->ask->upto)
+                return -EUCLEAN;
+        if (r < 0 && r != -ENOENT)
+                return r;
+        *ret = json_pack("{s:s, s:s, s:o, s:o}", "id", rec->key.id, "state", record_state_name(rec->state), "version",
+                         json_u64(rec->version), "seq", json_u64(rec->last));
+        return *ret && context_put_content(*ret, payload) == 0 ? 0 : -ENOMEM;
 }
 
 static int context_by_seq_down(const void *a, const void *b) {
@@ -103,18 +109,18 @@ static int context_keep_newest(const Context *c, json_t *row, json_t **list) {
 
 /* Returns -ENOENT at the end of the bucket. *ret_cut: the rest has no room, or is not looked at. */
 static int context_walk(Context *c, Kind kind, json_t **list, size_t *room, bool *ret_cut) {
-        _cleanup_record_walk_ RecordWalk w = {0};
+        _cleanup_past_walk_ PastWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
         size_t looked = 0;
-        int r = record_walk(c->t, c->scope, kind, &w);
+        int r = past_walk(c->t, c->scope, kind, context_upto(c), &w);
 
-        while (r == 0 && !*ret_cut && (r = record_walk_next(&w, &rec)) == 0) {
+        while (r == 0 && !*ret_cut && (r = past_walk_next(&w, &rec)) == 0) {
                 _cleanup_json_ json_t *row = NULL;
 
                 *ret_cut = looked++ == c->ask->look;
                 if (*ret_cut || (rec.state != RECORD_ACTIVE && rec.state != RECORD_OPEN))
                         continue;
-                r = context_row(c->t, &rec, &row);
+                r = context_row(c, &rec, &row);
                 if (r == 0 && context_is_bounded(kind))
                         r = context_keep_newest(c, row, list);
                 else if (r == 0) {
@@ -215,6 +221,8 @@ int memory_context(Txn *t, const ContextAsk *ask, json_t **ret, Diag *reterr) {
         Context c = {.t = t, .ask = ask, .left = ask->bytes, .cut = json_object_get(o, "cut"), .reterr = reterr};
         int r = o ? scope_find(t, ask->scope, &c.scope, reterr) : -ENOMEM;
 
+        if (r == 0 && ask->upto && json_object_set_new(o, "at", json_u64(ask->upto)) < 0)
+                r = -ENOMEM;
         if (r == 0 && ask->tiers & 1U << CONTEXT_CORE)
                 r = context_core(&c, json_object_get(o, "kernels"), json_object_get(o, "core"));
         if (r == 0 && ask->tiers & 1U << CONTEXT_BELIEF)

@@ -4,8 +4,7 @@
  * same function serves `lethe context` and a region (G-73). */
 #pragma once
 
-#include "engine/engine.h"
-#include "record/kind.h"
+#include "engine/past.h"
 
 #define CONTEXT_LANE_STANDARD 10 /* records of each advisory lane, and rows of results and of learnings */
 #define CONTEXT_LANE_MAX 100
@@ -28,13 +27,15 @@ typedef struct ContextAsk {
         size_t bytes;      /* of the JSON of all rules, rows and records together; SIZE_MAX: no limit */
         size_t look;       /* rows of a bucket, and records of a lane, that may be read; SIZE_MAX: no limit */
         uint64_t now_usec;
+        uint64_t upto;     /* the context after this event, of the rows of then; no query (M-64). 0: the present one */
 } ContextAsk;
 
 /* {"scope","kernels":{"agent":version,"world":version},"core":[{"kernel","id","statement"} or {"kernel","id","section",
  * "subject","predicate","object","sources"}],"belief":{bucket:[{"id","state","version",…}]},"advisory":[{"lane":"memory"
  * |"knowledge"|"skill","advisory":true,"records":[{"id","type"?,"payload","version","time","score"?}]}],"withheld":
  * [{"tier","grant"}],"cut":[tier or bucket]}. kernels: of a served core alone. cut: parts that have more than bytes or
- * look allowed; a bucket and a lane may use half of the bytes that are left. Returns 0, ENGINE_E_NO_SCOPE,
+ * look allowed; a bucket and a lane may use half of the bytes that are left. With upto also "at", and "erased" in place
+ * of a payload that is erased since. Returns 0, ENGINE_E_NO_SCOPE,
  * ENGINE_E_BAD_QUERY, -EUCLEAN, -errno. */
 int memory_context(Txn *t, const ContextAsk *ask, json_t **ret, Diag *reterr);
 /* The context of a scope that is not there yet. Returns 0, ENGINE_E_BAD_QUERY, -ENOMEM. */
@@ -49,6 +50,13 @@ typedef struct Context {
         json_t *cut;
         Diag *reterr;
 } Context;
+static inline uint64_t context_upto(const Context *c) {
+        return c->ask->upto ? c->ask->upto : PAST_NOW;
+}
+/* payload NULL: erased. Returns 0 or -1. */
+static inline int context_put_content(json_t *o, json_t *payload) {
+        return payload ? json_object_set(o, "payload", payload) : json_object_set_new(o, "erased", json_true());
+}
 /* Takes o into list when `*room` has space for it. Returns 1, 0 when the space is used up, -ENOMEM. */
 int context_take(json_t *list, json_t *o, size_t *room);
 /* Notes that a part has more. Returns 0 or -ENOMEM. */

@@ -7,6 +7,7 @@
 #include "memory/refs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define TEXT_MAX 120
@@ -147,6 +148,14 @@ static int records_put_payload(Txn *t, const Record *rec, json_t *o) {
         return r < 0 ? r : json_object_set(o, "erased", json_object_get(entry, "body")) < 0 ? -EUCLEAN : 0;
 }
 
+static json_t *records_head(const char *scope, const Record *rec, json_t *refs) {
+        return json_pack("{s:s, s:s, s:s, s:s*, s:s, s:o, s:o, s:o, s:O}", "scope", scope, "kind",
+                         kind_name(rec->key.kind), "id", rec->key.id, "type",
+                         *record_type(rec) ? record_type(rec) : NULL, "state", record_state_name(rec->state), "version",
+                         json_u64(rec->version), "created", json_u64(rec->created), "last", json_u64(rec->last), "refs",
+                         refs);
+}
+
 int memory_load(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *o = NULL, *refs = json_array();
         _cleanup_record_ Record rec = RECORD_NULL;
@@ -154,16 +163,68 @@ int memory_load(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
 
         if (r != 0)
                 return r;
-        o = json_pack("{s:s, s:s, s:s, s:s*, s:s, s:o, s:o, s:o, s:O}", "scope", scope, "kind", kind_name(kind), "id",
-                      id, "type", *record_type(&rec) ? record_type(&rec) : NULL, "state", record_state_name(rec.state),
-                      "version", json_u64(rec.version), "created", json_u64(rec.created), "last", json_u64(rec.last),
-                      "refs", refs);
+        o = records_head(scope, &rec, refs);
         r = o ? records_put_payload(t, &rec, o) : -ENOMEM;
         if (r == 0)
                 r = records_refs_out(t, &rec.key, refs);
         if (r == 0)
                 *ret = TAKE_PTR(o);
         return r;
+}
+
+/* The references of a version: of the event with the content. */
+static int records_refs_then(Txn *t, const Record *rec, const char *scope, json_t *list) {
+        _cleanup_json_ json_t *body = NULL;
+        _cleanup_free_ Ref *refs = NULL;
+        size_t n = 0;
+        int r = record_body(t, rec->content, &body);
+
+        if (r == 0 && json_object_get(body, "refs"))
+                r = refs_parse(&rec->key, scope, json_object_get(body, "refs"), &refs, &n, NULL);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                if (json_array_append_new(list, memory_edge(&refs[i].target, &refs[i], NULL)) < 0)
+                        r = -ENOMEM;
+        return r > 0 || r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int records_find_past(Txn *t, const char *scope, const RecordKey *k, uint64_t version, uint64_t upto,
+                             Record *ret, Diag *reterr) {
+        uint64_t newest = 0;
+        int r = version ? past_version(t, k, version, &upto, &newest) : 0;
+
+        if (r == -ENOENT && newest > 0)
+                return diag(reterr, ENGINE_E_NO_RECORD,
+                            "record %s of %s has no version %" PRIu64 ": it has 1 to %" PRIu64, k->id,
+                            kind_name(k->kind), version, newest);
+        r = r ?: past_record(t, k, upto, ret);
+        return r == -ENOENT ? diag(reterr, ENGINE_E_NO_RECORD, "there %s no record %s of %s in scope %s",
+                                   version ? "is" : "was", k->id, kind_name(k->kind), scope)
+                            : r;
+}
+
+int memory_load_past(Txn *t, const char *scope, Kind kind, const char *id, uint64_t version, uint64_t upto,
+                     json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *o = NULL, *refs = json_array(), *payload = NULL;
+        _cleanup_record_ Record rec = RECORD_NULL;
+        RecordKey k;
+        int r = refs ? memory_key(t, scope, kind, id, &k, reterr) : -ENOMEM;
+
+        r = r ?: records_find_past(t, scope, &k, version, upto, &rec, reterr);
+        if (r != 0)
+                return r;
+        r = record_payload(t, &rec, &payload);
+        if (r == -ENOENT)
+                return diag(reterr, ENGINE_E_ERASED, "record %s of %s: the content of version %" PRIu64 " is erased",
+                            id, kind_name(kind), rec.version);
+        json_decref(TAKE_PTR(payload));
+        r = r ?: records_payload(t, &rec, &payload) ?: records_refs_then(t, &rec, scope, refs);
+        if (r < 0)
+                return r;
+        o = records_head(scope, &rec, refs);
+        if (!o || json_object_set(o, "payload", payload) < 0)
+                return -ENOMEM;
+        *ret = TAKE_PTR(o);
+        return 0;
 }
 
 static int records_refers_to(Txn *t, const Record *rec, Kind kind, const char *id) {

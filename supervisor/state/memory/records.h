@@ -3,6 +3,7 @@
  * message, -EUCLEAN for damaged bytes of the store, -errno. */
 #pragma once
 
+#include "engine/past.h"
 #include "record/record.h"
 #include "engine/scope.h"
 #include "memory/query.h"
@@ -21,6 +22,11 @@ int memory_find(Txn *t, const char *scope, Kind kind, const char *id, Record *re
 /* {"scope","kind","id","type"?,"state","version","created","last","payload"|"erased","refs"} without derived fields
  * (M-12). A removed record has no payload, but "erased": the hash of the payload in the ledger (M-38). */
 int memory_load(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr);
+/* The same of an earlier moment: version 0 and the record after event `upto`, or a version of the present record. Refs
+ * are those of the version. ENGINE_E_NO_RECORD: no such record or version then; ENGINE_E_ERASED: its content is erased
+ * (M-64). */
+int memory_load_past(Txn *t, const char *scope, Kind kind, const char *id, uint64_t version, uint64_t upto,
+                     json_t **ret, Diag *reterr);
 /* Array of {"kind","id","type"?,"state","version","created","time","text"} in the order of creation (M-13); text: the
  * beginning of the payload. Removed records are listed only when the filter's states include them. */
 int memory_list(Txn *t, const char *scope, const RecordFilter *f, json_t **ret, Diag *reterr);

@@ -53,6 +53,21 @@ static int ruleset_event(Txn *t, const Record *rec, uint64_t version, uint64_t *
         return r;
 }
 
+int ruleset_version_at(Txn *t, const char *scope, Kind kind, uint64_t upto, uint64_t *ret_version, Diag *reterr) {
+        _cleanup_change_walk_ ChangeWalk w = {0};
+        _cleanup_record_ Record rec = RECORD_NULL;
+        uint64_t seq, n = 1;
+        Op op;
+        int r = ruleset_find(t, scope, kind, &rec, reterr) ?: change_walk(t, &rec.key, &w);
+
+        while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0 && seq <= upto)
+                n++;
+        if (r != 0 && r != -ENOENT)
+                return r;
+        *ret_version = rec.created <= upto ? n : 0;
+        return 0;
+}
+
 static int ruleset_by_id(const void *a, const void *b) {
         return strcmp(json_str(*(json_t *const *)a, "id"), json_str(*(json_t *const *)b, "id"));
 }

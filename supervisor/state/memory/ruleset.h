@@ -15,6 +15,9 @@ Kind ruleset_from_name(const char *name);
 int ruleset_rules(Txn *t, const char *scope, Kind kind, uint64_t version, json_t **ret_rules, json_t **ret_refs,
                   uint64_t *ret_version, Diag *reterr);
 
+/* The version of the kernel after event `upto`; 0: no such scope then. Returns 0, ENGINE_E_NO_SCOPE, -errno. */
+int ruleset_version_at(Txn *t, const char *scope, Kind kind, uint64_t upto, uint64_t *ret_version, Diag *reterr);
+
 /* Array of {"id","change":"added"|"removed"|"changed","from"?,"to"?} by id. Returns 0 or -ENOMEM. */
 int ruleset_diff(const json_t *from, const json_t *to, json_t **ret);
 

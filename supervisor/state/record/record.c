@@ -195,6 +195,28 @@ int change_walk_next(ChangeWalk *w, uint64_t *ret_seq, Op *ret_op) {
         return 0;
 }
 
+int change_next_record(Txn *t, RecordKey *k) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint8_t from[RECORD_KEY_MAX + 1];
+        size_t n = record_key(k, from);
+        const uint8_t *p;
+        Bytes key, v;
+        int r;
+
+        if (*k->id)
+                from[n++] = 1; /* behind the NUL of all changes of the id */
+        r = cursor_open_within(t, TABLE_CHANGE, BYTES(from, n), RECORD_KEY_HEAD, &c) ?: cursor_next(c, &key, &v);
+        if (r < 0)
+                return r;
+        p = key.p;
+        if (key.n < RECORD_KEY_HEAD + 1 + 9 || key.n > CHANGE_KEY_MAX || p[key.n - 9] != 0)
+                return -EUCLEAN;
+        n = key.n - 9 - RECORD_KEY_HEAD;
+        memcpy(k->id, p + RECORD_KEY_HEAD, n);
+        k->id[n] = '\0';
+        return record_id_valid(k->kind, k->id) ? 0 : -EUCLEAN;
+}
+
 void change_walk_deinit(ChangeWalk *w) {
         cursor_free(w->cursor);
         w->cursor = NULL;

@@ -63,6 +63,8 @@ typedef struct ChangeWalk {
 int change_walk(Txn *t, const RecordKey *k, ChangeWalk *ret);
 int change_walk_next(ChangeWalk *w, uint64_t *ret_seq, Op *ret_op); /* 0, -ENOENT at the end */
 void change_walk_deinit(ChangeWalk *w);
+/* The next id with a change in k's scope and kind, after k's id ("": the first). 0, -ENOENT, -EUCLEAN, -errno. */
+int change_next_record(Txn *t, RecordKey *k);
 #define _cleanup_change_walk_ _cleanup_(change_walk_deinit)
 
 /* For project.c alone. */
