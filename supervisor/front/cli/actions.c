@@ -198,6 +198,17 @@ void action_show(const json_t *o, const char *member, const char *before) {
         print_safe(stdout, json_bytes(v), json_string_length(v));
 }
 
+void action_show_disputes(const json_t *row) {
+        const json_t *of;
+        size_t i;
+
+        json_array_foreach(json_object_get(row, "disputed"), i, of)
+                printf("            disputed by %s/%s\n", cli_text(of, "kind"),
+                       json_text(json_object_get(of, "rule")) ?: cli_text(of, "id"));
+        if (json_is_true(json_object_get(row, "disputed_more")))
+                printf("            disputed by others, too\n");
+}
+
 int action_dump(const ActionArgs *a, json_t *o) {
         _cleanup_free_ char *text = NULL;
 

@@ -73,6 +73,8 @@ int action_json(ActionArgs *a, const char *what, const char *arg_or_null, size_t
 
 /* Prints `before` and the member, when the member is a text and not empty. */
 void action_show(const json_t *o, const char *member, const char *before);
+/* Prints a line for each record that says the opposite of the row (member "disputed"). */
+void action_show_disputes(const json_t *row);
 /* Prints o (stolen) with --json, as action_print(); else as JSON for people, with control characters escaped. */
 int action_dump(const ActionArgs *a, json_t *o);
 /* Prints o as JSON; o is stolen and gets "version": 1. */

@@ -54,6 +54,7 @@ static void canon_print_row(const json_t *row) {
 
         printf("%-11s %-11s %-32s", bucket, cli_text(row, "state"), cli_text(row, "id"));
         cli_print_text(" ", text);
+        action_show_disputes(row);
 }
 
 static int canon_list(ActionArgs *a) {

@@ -22,9 +22,10 @@ static const char help[] =
         "  --at MOMENT       as of the number of an event, or a time (2026-11-21T10:29, 7d); not with --query\n"
         HELP_JSON "\nExit status: 0; 1 no such scope, or the query is malformed; 2 usage.\n";
 
-static void context_print_line(const char *before, const char *id, const json_t *text) {
-        printf("  %s%s%s", before, *before ? " " : "", id);
+static void context_print_line(const char *before, const json_t *row, const json_t *text) {
+        printf("  %s%s%s", before, *before ? " " : "", cli_text(row, "id"));
         cli_print_text(": ", text);
+        action_show_disputes(row);
 }
 
 /* A rule, or a typed statement with its section and triple (M-68). */
@@ -32,12 +33,12 @@ static void context_print_rule(const json_t *row) {
         _cleanup_json_ json_t *triple = NULL;
 
         if (!json_object_get(row, "subject")) {
-                context_print_line(cli_text(row, "kernel"), cli_text(row, "id"), json_object_get(row, "statement"));
+                context_print_line(cli_text(row, "kernel"), row, json_object_get(row, "statement"));
                 return;
         }
         triple = json_sprintf("[%s] %s %s %s", cli_text(row, "section"), cli_text(row, "subject"),
                               cli_text(row, "predicate"), cli_text(row, "object"));
-        context_print_line(cli_text(row, "kernel"), cli_text(row, "id"), triple);
+        context_print_line(cli_text(row, "kernel"), row, triple);
 }
 
 static void context_print_text(const json_t *o) {
@@ -53,14 +54,14 @@ static void context_print_text(const json_t *o) {
                 json_array_foreach(rows, i, row) {
                         _cleanup_json_ json_t *text = memory_text(json_object_get(row, "payload"), BELIEF_TEXT_MAX);
 
-                        context_print_line(bucket, cli_text(row, "id"), text);
+                        context_print_line(bucket, row, text);
                 }
         json_array_foreach(json_object_get(o, "advisory"), k, lane) {
                 printf("ADVISORY %s (not truth)\n", cli_text(lane, "lane"));
                 json_array_foreach(json_object_get(lane, "records"), i, row) {
                         _cleanup_json_ json_t *text = memory_text(json_object_get(row, "payload"), ADVISORY_TEXT_MAX);
 
-                        context_print_line("", cli_text(row, "id"), text);
+                        context_print_line("", row, text);
                 }
         }
         json_array_foreach(json_object_get(o, "cut"), i, part)

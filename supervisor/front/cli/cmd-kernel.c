@@ -1,5 +1,7 @@
 /* Runs: CLI. */
 #include "cli/actions.h"
+#include "engine/claim.h"
+#include "engine/scope.h"
 #include "memory/ruleset.h"
 
 #include <errno.h>
@@ -83,6 +85,24 @@ static int kernel_status(ActionArgs *a) {
                                 kernel_print);
 }
 
+/* Adds "disputed" to the rules of the present version. */
+static int kernel_read(ActionArgs *a, Kind kind, uint64_t at, json_t **rules, json_t **refs, uint64_t *version) {
+        uint64_t scope, newest = 0;
+        _cleanup_json_ json_t *now = NULL;
+        json_t *rule;
+        size_t i;
+        int r = scope_find(a->t, action_scope(a), &scope, &a->d)
+                        ?: ruleset_rules(a->t, action_scope(a), kind, at, rules, refs, version, &a->d)
+                        ?: ruleset_rules(a->t, action_scope(a), kind, 0, &now, NULL, &newest, &a->d);
+        RecordKey key = record_key_of(r == 0 ? scope : 0, kind, RULESET_ID);
+
+        if (r == 0 && *version == newest)
+                json_array_foreach(*rules, i, rule)
+                        if (r == 0)
+                                r = disputes_put_rule(a->t, &key, json_str(rule, "id"), rule);
+        return r;
+}
+
 static int kernel_show(ActionArgs *a) {
         json_t *rules = NULL, *refs = NULL;
         uint64_t at = 0, version = 0;
@@ -91,8 +111,7 @@ static int kernel_show(ActionArgs *a) {
         int r = kernel_named(a, &kind)
                         ?: kernel_version(a, "--at", a->o.value['A'], &at)
                         ?: action_begin(a, false)
-                        ?: action_end(a, ruleset_rules(a->t, action_scope(a), kind, at, &rules, &refs, &version,
-                                                       &a->d));
+                        ?: action_end(a, kernel_read(a, kind, at, &rules, &refs, &version));
 
         for (size_t i = json_array_size(rules); r == EXIT_OK && section && i-- > 0;)
                 if (!json_text_is(json_object_get(json_array_get(rules, i), "section"), section))

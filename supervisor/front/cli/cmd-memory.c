@@ -127,6 +127,7 @@ static int memory_show_view(ActionArgs *a) {
 static void memory_print_row(const json_t *o) {
         printf("%-21s %-9s %-32s", cli_text(o, "kind"), cli_text(o, "state"), cli_text(o, "id"));
         cli_print_text(" ", json_object_get(o, "text"));
+        action_show_disputes(o);
 }
 
 static int memory_print_list(ActionArgs *a) {

@@ -20,3 +20,6 @@ bool memory_may(const MemoryTarget *of, MemoryAccess a, Kind k);
 int memory_begin_read(Dispatch *d, Txn **ret, Diag *reterr);
 /* Maps the result of a memory service read. rows NULL: a read of one record. */
 int memory_end_read(const MemoryTarget *of, int r, json_t **rows, Diag *reterr);
+/* Drops the names of records that the region may not read from "disputed" of rows of the scope (an array, or a row).
+ * Returns 0, -ENOMEM. */
+int dispatch_keep_disputes(const Dispatch *d, const char *scope, json_t *rows);

@@ -209,7 +209,8 @@ int dispatch_do_memory_load(Dispatch *d, json_t *params, json_t **ret_result, Di
         if (r != 0)
                 return r;
         d->memory_records++;
-        r = dispatch_answer(json_pack("{s:O}", "record", record), ret_result);
+        r = dispatch_keep_disputes(d, of.scope, record)
+                        ?: dispatch_answer(json_pack("{s:O}", "record", record), ret_result);
         return r == 0 ? memory_note_record(d, &of, record) : r;
 }
 
@@ -219,7 +220,7 @@ static int memory_end_rows(Dispatch *d, const MemoryTarget *of, int r, json_t **
         if (r != 0)
                 return r;
         d->memory_records += json_array_size(*rows);
-        return memory_note_rows(d, of, *rows);
+        return dispatch_keep_disputes(d, of->scope, *rows) ?: memory_note_rows(d, of, *rows);
 }
 
 int dispatch_do_memory_list(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {

@@ -1,6 +1,6 @@
 /* Runs: supervisor. note.add and canon.read. A note goes into working memory of this region's own run, whose id is the
  * region's, or the session's for a turn (G-1, G-2, G-75); reads see current shared belief, only rows (G-51). Only promotion writes shared state (G-8). */
-#include "dispatch/dispatch-internal.h"
+#include "dispatch/memory-target.h"
 
 #include "belief/belief.h"
 #include "engine/note.h"
@@ -163,7 +163,8 @@ int dispatch_do_canon_read(Dispatch *d, json_t *params, json_t **ret_result, Dia
                 return r > 0 ? (int)rpc_of_engine((EngineCode)r)
                              : diag(reterr, RPC_E_INTERNAL, "shared belief: %s", store_strerror(r));
         d->belief_rows += json_array_size(rows);
-        r = dispatch_read_rows(d, &d->belief, d->grant->canon, NULL, NULL, rows);
+        r = dispatch_keep_disputes(d, d->grant->canon, rows)
+                        ?: dispatch_read_rows(d, &d->belief, d->grant->canon, NULL, NULL, rows);
         if (r < 0)
                 return r;
         return dispatch_answer(json_pack("{s:O, s:s*}", "rows", rows, "next", *next ? next : NULL), ret_result);

@@ -41,6 +41,18 @@ static int own_take_number(const json_t *said, const char *name, size_t least, s
         return 0;
 }
 
+int dispatch_keep_disputes(const Dispatch *d, const char *scope, json_t *rows) {
+        const ContextAsk ask = {.tiers = own_tiers(d->grant, scope)};
+        unsigned classes = context_classes(&ask);
+        json_t *row;
+        size_t i;
+        int r = json_is_object(rows) ? disputes_keep(rows, classes) : 0;
+
+        json_array_foreach(rows, i, row)
+                r = r ?: disputes_keep(row, classes);
+        return r;
+}
+
 static int context_take_params(const Dispatch *d, json_t *params, ContextAsk *ret, Diag *reterr) {
         const Grant *g = d->grant;
         json_t *lane = NULL, *bytes = NULL;
@@ -127,9 +139,21 @@ int dispatch_do_context_read(Dispatch *d, json_t *params, json_t **ret_result, D
         return dispatch_answer(o, ret_result);
 }
 
+typedef struct KernelAsk {
+        const Dispatch *d;
+        Txn *t;
+        RecordKey key;
+        const char *scope;
+} KernelAsk;
+
+static int kernel_put_disputes(const KernelAsk *k, json_t *rule) {
+        return disputes_put_rule(k->t, &k->key, json_str(rule, "id"), rule)
+                       ?: dispatch_keep_disputes(k->d, k->scope, rule);
+}
+
 /* The entries after an id, of a section unless section is NULL, in the room of an answer. */
-static int kernel_page(const json_t *rules, const char *section, const char *after, size_t limit, json_t **ret,
-                       const char **ret_next) {
+static int kernel_page(const KernelAsk *k, const json_t *rules, const char *section, const char *after, size_t limit,
+                       json_t **ret, const char **ret_next) {
         _cleanup_json_ json_t *list = json_array();
         size_t i, room = BELIEF_ROWS_BYTES;
         const char *last = NULL;
@@ -144,7 +168,8 @@ static int kernel_page(const json_t *rules, const char *section, const char *aft
                 if ((after && strcmp(id, after) <= 0) ||
                     (section && !json_text_is(json_object_get(rule, "section"), section)))
                         continue;
-                r = json_array_size(list) == limit ? 0 : context_take(list, rule, &room);
+                r = json_array_size(list) == limit ? 0
+                                                   : kernel_put_disputes(k, rule) ?: context_take(list, rule, &room);
                 if (r < 0)
                         return r;
                 if (r == 0) { /* the largest entry has room in an answer */
@@ -163,7 +188,8 @@ int dispatch_do_kernel_read(Dispatch *d, json_t *params, json_t **ret_result, Di
         MemoryTarget of = {.scope = d->grant->kernels};
         _cleanup_txn_ Txn *t = NULL;
         json_t *said = NULL;
-        uint64_t version = 0;
+        uint64_t version = 0, scope = 0;
+        KernelAsk ask;
         size_t limit;
         int r;
 
@@ -184,7 +210,10 @@ int dispatch_do_kernel_read(Dispatch *d, json_t *params, json_t **ret_result, Di
         if (r == 0)
                 r = memory_end_read(&of, ruleset_rules(t, of.scope, of.kind, 0, &rules, NULL, &version, reterr),
                                     &rules, reterr);
-        r = r ?: kernel_page(rules, section, after, limit, &page, &next);
+        if (r == 0 && version > 0) /* 0: no scope yet, and no rules */
+                r = scope_find(t, of.scope, &scope, reterr);
+        ask = (KernelAsk){.d = d, .t = t, .key = record_key_of(scope, of.kind, RULESET_ID), .scope = of.scope};
+        r = r ?: kernel_page(&ask, rules, section, after, limit, &page, &next);
         if (r == 0 && version > 0)
                 r = dispatch_read(d, &d->remembered, of.scope, kind_name(of.kind), "kernel", version);
         return r ?: dispatch_answer(json_pack("{s:s, s:s, s:o, s:O, s:s*}", "scope", of.scope, "kernel", kernel,

@@ -2,13 +2,15 @@
 
 #include "record/event.h"
 #include "record/rows.h"
+#include "engine/claim.h"
 #include "engine/dead-letter.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* {"bucket","id","state","version","created","last","agent"?,"payload"?,"aliases"?,"phrases"?}; created and last are
+/* {"bucket","id","state","version","created","last","agent"?,"payload"?,"aliases"?,"phrases"?,
+ * "disputed"?,"disputed_more"?}; created and last are
  * sequences. */
 static int belief_row(Txn *t, const Record *rec, json_t **ret) {
         static const char *const kept[] = {"agent", "aliases", "phrases"};
@@ -22,8 +24,10 @@ static int belief_row(Txn *t, const Record *rec, json_t **ret) {
                       json_u64(rec->created), "last", json_u64(rec->last), "payload", payload);
         if (!o || JSON_ROW_KEEP(o, rec->row, kept) < 0 || (!payload && json_put(o, "erased", json_true()) < 0))
                 return -ENOMEM;
-        *ret = TAKE_PTR(o);
-        return 0;
+        r = disputes_put(t, rec, o);
+        if (r == 0)
+                *ret = TAKE_PTR(o);
+        return r;
 }
 
 #define LOOKED_AT_MAX 4096 /* rows read for a part: a rare state in many rows delays no caller */
@@ -145,6 +149,7 @@ static int belief_change(Txn *t, uint64_t seq, Op op, json_t *list) {
         static const char *const of_entry[] = {
                 "time",   "version", "state", "agent",   "run",       "note",
                 "who",    "region",  "tau",   "delta",   "pending",   "retention",
+                "disputes", "settles",
         };
         static const char *const of_body[] = {"raw_input", "source_ref", "interpreted", "payload", "reason"};
         _cleanup_json_ json_t *entry = NULL, *body = NULL, *o = NULL;

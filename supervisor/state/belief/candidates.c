@@ -1,6 +1,8 @@
 #include "belief/candidates.h"
 
 #include "belief/shortlist.h"
+#include "engine/statement.h"
+#include "index/index.h"
 #include "index/lexicon.h"
 #include "index/lists.h"
 #include "index/rank.h"
@@ -219,10 +221,38 @@ static int candidates_look_up(Bucket *b, const ResolveQuestion *asked, Candidate
         return r;
 }
 
+/* A constraint or decision that says the opposite is another row: a repeat is sought, and the words of "must" and "must
+ * not" are alike (G-69). */
+static int candidates_drop_opposed(Bucket *b, const ResolveQuestion *asked, Candidates *c) {
+        bool may = c->n > 0 && asked->reference && op_creates(asked->op) &&
+                   (b->kind == KIND_CONSTRAINT || b->kind == KIND_DECISION);
+        ClaimList says, row_says;
+        Tokenizer *bag;
+        size_t kept = 0;
+        int r = may ? index_bag(b->txn, &bag) : -ENOENT;
+
+        if (r == 0)
+                r = statement_claims(bag, asked->reference, strlen(asked->reference), &says);
+        for (size_t i = 0; r == 0 && i < c->n; i++) {
+                const BucketRow *row;
+
+                r = bucket_row(b, c->v[i].id, &row);
+                if (r == 0)
+                        r = statement_claims(bag, row->title, strlen(row->title), &row_says);
+                if (r == 0 && (c->v[i].exact || c->v[i].named || !claims_opposed(&says, &row_says)))
+                        c->v[kept++] = c->v[i];
+        }
+        if (r == 0)
+                c->n = kept;
+        return r == -ENOENT && !may ? 0 : r;
+}
+
 int candidates_find(Bucket *b, const ResolveQuestion *asked, const ResolvePolicy *policy, Candidates *ret) {
         _cleanup_candidates_ Candidates c = {0};
         int r = asked->target ? candidates_take_target(b, asked, &c) : candidates_look_up(b, asked, &c);
 
+        if (r == 0)
+                r = candidates_drop_opposed(b, asked, &c);
         if (r < 0)
                 return r;
         c.outcome = resolve_decide(asked->op, asked->target, c.v, c.n, policy);

@@ -220,7 +220,7 @@ int engine_index_need(Txn *t, Diag *reterr) {
 
 /* Rebuilds the rows of the index. A reader before the last commit sees a store of the older version. */
 static int fold_renew(Comparing *m, Diag *reterr) {
-        static const Table index[] = {TABLE_TERM, TABLE_DOC};
+        static const Table index[] = {TABLE_TERM, TABLE_DOC, TABLE_CLAIM};
         FoldResult f = {0};
         uint64_t n, last;
         int r = ledger_state(m->t, &n, &last);

@@ -1,5 +1,6 @@
 #include "engine/mutate.h"
 
+#include "engine/claim.h"
 #include "record/event.h"
 #include "refs/graph.h"
 #include "engine/lineage.h"
@@ -156,6 +157,22 @@ static bool mutation_supersedes(const Mutation *m) {
         return false;
 }
 
+/* Puts the names of opposed records into the event's fields: what was found when the record was made (G-69). */
+static int mutation_put_disputes(Txn *t, const Mutation *m, const Record *rec, json_t *fields) {
+        _cleanup_json_ json_t *names = json_array();
+        char name[PARTY_NAME_MAX];
+        Disputes d = {0};
+        int r = !names ? -ENOMEM
+                : op_creates(m->op) || m->op == OP_SAVE
+                        ? disputes_to_be(t, &rec->key, rec->state ? record_type(rec) : m->type, m->payload, m->refs, &d)
+                        : 0;
+
+        for (size_t i = 0; r == 0 && i < d.n; i++)
+                if (json_array_append_new(names, json_string(party_name(&d.v[i], name))) < 0)
+                        r = -ENOMEM;
+        return r < 0 || d.n == 0 ? r : json_object_set(fields, "disputes", names) < 0 ? -ENOMEM : 0;
+}
+
 static int mutation_append(Txn *t, const Mutation *m, const Record *rec, RecordState to, const char *text, size_t n,
                            uint64_t *ret_seq, json_t **ret_entry) {
         const char *prefix = kind_class(m->kind) == CLASS_CANON    ? "canon"
@@ -164,9 +181,12 @@ static int mutation_append(Txn *t, const Mutation *m, const Record *rec, RecordS
                                                                    : "memory";
         _cleanup_json_ json_t *fields = mutation_object(m, m->fields);
         char type[32];
+        int r = fields ? mutation_put_disputes(t, m, rec, fields) : -ENOMEM;
 
+        if (r < 0)
+                return r;
         snprintf(type, sizeof(type), "%s.%s", prefix, op_name(m->op));
-        if (!fields || (json_put(fields, "scope", json_u64(rec->key.scope)) |
+        if ((json_put(fields, "scope", json_u64(rec->key.scope)) |
                         json_put(fields, "kind", json_string_nocheck(kind_name(m->kind))) |
                         json_put(fields, "id", json_string(rec->key.id)) |
                         json_put(fields, "version", json_u64(rec->version + 1)) |

@@ -1,5 +1,7 @@
 #include "engine/project.h"
 
+#include "engine/claim.h"
+#include "engine/dispute.h"
 #include "engine/pass-history.h"
 #include "record/record.h"
 #include "refs/ref.h"
@@ -12,7 +14,7 @@
 const Table projected_tables[] = {
         TABLE_SLOT, TABLE_HIST, TABLE_HELD, TABLE_SKILL, TABLE_GATHER, TABLE_VERDICT, TABLE_SCOPE, TABLE_REC,
         TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC, TABLE_WAIT, TABLE_UNAPPLIED, TABLE_OBJECT, TABLE_DUE,
-        TABLE_WAKE, TABLE_COUNT_,
+        TABLE_WAKE, TABLE_CLAIM, TABLE_COUNT_,
 };
 
 /* "canon.resolve": the operation on a record. OP_NONE for events of other types. */
@@ -53,7 +55,8 @@ static int project_scope_created(Txn *t, const Projection *p) {
 }
 
 static int project_scope_deleted(Txn *t, const Projection *p) {
-        static const Table owned[] = {TABLE_REC, TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC};
+        static const Table owned[] = {TABLE_REC, TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC,
+                                      TABLE_CLAIM};
         const char *name = json_text(json_object_get(p->entry, "name"));
         uint64_t scope;
         uint8_t key[8];
@@ -77,6 +80,7 @@ static const struct ProjectType {
         {"pending.dropped", wait_project_dropped},  {"pending.erased", wait_project_erased},
         {"scope.created", project_scope_created},
         {"scope.deleted", project_scope_deleted},   {"digest.pass", pass_project},
+        {"dispute.settled", dispute_project},
 };
 
 static const struct ProjectType *project_type(const char *type) {
@@ -174,7 +178,7 @@ static int project_record_changed(Txn *t, const ProjectStep *s, Record *rec) {
         if (r == 0)
                 r = s->op == OP_DELETE ? record_del(t, &rec->key) : record_put(t, rec);
         if (r == 0)
-                r = refmem_index(t, rec, s->op, s->body);
+                r = refmem_index(t, rec, s->op, s->body) ?: claims_project(t, rec, s->op, s->body);
         if (r == 0 && json_get_u64(json_object_get(s->entry, "pending"), &wait) == 0)
                 r = wait_project_resolved(t, wait, s->seq);
         return r;

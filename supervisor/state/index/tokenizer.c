@@ -200,6 +200,17 @@ static int stem_of(Tokenizer *bag, const char *p, size_t n, Stem *ret) {
         return 0;
 }
 
+int tokenizer_stem(Tokenizer *bag, const char *word, size_t n, char ret[static TERM_BYTES_MAX + 1]) {
+        Stem stem;
+        int r = stem_of(bag, word, MIN(n, (size_t)TERM_BYTES_MAX), &stem);
+
+        if (r == 0) {
+                memcpy(ret, stem.p, stem.n);
+                ret[stem.n] = 0;
+        }
+        return r;
+}
+
 static int bag_add_counted(Tokenizer *bag, unsigned field, const char *p, size_t n, bool whole) {
         if (n == 0)
                 return 0;

@@ -51,5 +51,7 @@ void tokenizer_set_length(Tokenizer *bag, unsigned field, unsigned length);
 const Term *tokenizer_sorted(Tokenizer *bag, size_t *ret_n);
 /* The number of words of a field with repetitions, without wholes; at most TERMS_LENGTH_MAX. */
 unsigned tokenizer_length(const Tokenizer *bag, unsigned field);
+/* The stem of one folded word, with a NUL; a word that is not of English letters stays. Returns 0, -ENOMEM. */
+int tokenizer_stem(Tokenizer *bag, const char *word, size_t n, char ret[static TERM_BYTES_MAX + 1]);
 /* For tests: the longest search in the bag's hash table, in buckets. */
 size_t tokenizer_longest_search(const Tokenizer *bag);

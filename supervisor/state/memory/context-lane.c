@@ -1,6 +1,7 @@
 /* The advisory lanes of a context. */
 #include "memory/context.h"
 
+#include "engine/claim.h"
 #include "ledger/ledger.h"
 #include "memory/records.h"
 #include "record/creation-index.h"
@@ -137,10 +138,14 @@ static int lane_add(Context *c, Kind kind, json_t *row, json_t *records, size_t 
 
         if (r != 0)
                 return r;
-        o = json_pack("{s:O, s:O*, s:O, s:O, s:O, s:O*}", "id", json_object_get(record, "id"), "type",
+        r = disputes_keep(record, context_classes(c->ask));
+        if (r < 0)
+                return r;
+        o = json_pack("{s:O, s:O*, s:O, s:O, s:O, s:O*, s:O*, s:O*}", "id", json_object_get(record, "id"), "type",
                       json_object_get(record, "type"), "payload", json_object_get(record, "payload"), "version",
                       json_object_get(record, "version"), "time", json_object_get(row, "time"), "score",
-                      json_object_get(row, "score"));
+                      json_object_get(row, "score"), "disputed", json_object_get(record, "disputed"), "disputed_more",
+                      json_object_get(record, "disputed_more"));
         return o ? context_take(records, o, room) : -ENOMEM;
 }
 

@@ -1,5 +1,6 @@
 #include "memory/context.h"
 
+#include "engine/claim.h"
 #include "memory/ruleset.h"
 #include "memory/records.h"
 #include "record/rows.h"
@@ -18,6 +19,20 @@ int context_take(json_t *list, json_t *o, size_t *room) {
 
 int context_cut(Context *c, const char *part) {
         return json_array_append_new(c->cut, json_string(part)) == 0 ? 0 : -ENOMEM;
+}
+
+unsigned context_classes(const ContextAsk *ask) {
+        static const Class of[CONTEXT_TIERS] = {[CONTEXT_CORE] = CLASS_KERNEL,
+                                                [CONTEXT_BELIEF] = CLASS_CANON,
+                                                [CONTEXT_MEMORY] = CLASS_MEMORY,
+                                                [CONTEXT_KNOWLEDGE] = CLASS_KNOWLEDGE,
+                                                [CONTEXT_SKILL] = CLASS_SKILL};
+        unsigned classes = 0;
+
+        for (size_t i = 0; i < CONTEXT_TIERS; i++)
+                if (ask->tiers & 1U << i)
+                        classes |= 1U << of[i];
+        return classes;
 }
 
 /* A rule, or a typed statement (M-68), of a kernel. New reference or NULL. */
@@ -40,6 +55,7 @@ static int context_core(Context *c, json_t *versions, json_t *core) {
         int r = 0;
 
         for (size_t k = 0; r == 0 && k < ARRAY_SIZE(kernels); k++) {
+                RecordKey key = record_key_of(c->scope, kernels[k].kind, RULESET_ID);
                 _cleanup_json_ json_t *rules = NULL;
                 uint64_t version = 0;
                 json_t *rule;
@@ -58,7 +74,11 @@ static int context_core(Context *c, json_t *versions, json_t *core) {
                         if (r != 0 || full || !json_text_is(json_object_get(rule, "lifecycle"), "active"))
                                 continue;
                         o = context_rule(kernels[k].name, rule);
-                        r = o ? context_take(core, o, &c->left) : -ENOMEM;
+                        r = o ? disputes_put_rule(c->t, &key, json_str(rule, "id"), o) : -ENOMEM;
+                        r = r ?: disputes_keep(o, context_classes(c->ask));
+                        if (r < 0)
+                                continue;
+                        r = context_take(core, o, &c->left);
                         full = r == 0;
                         r = MIN(r, 0);
                 }
@@ -81,7 +101,11 @@ static int context_row(const Context *c, const Record *rec, json_t **ret) {
                 return r;
         *ret = json_pack("{s:s, s:s, s:o, s:o}", "id", rec->key.id, "state", record_state_name(rec->state), "version",
                          json_u64(rec->version), "seq", json_u64(rec->last));
-        return *ret && context_put_content(*ret, payload) == 0 ? 0 : -ENOMEM;
+        if (!*ret || context_put_content(*ret, payload) < 0)
+                return -ENOMEM;
+        /* disputes are of the present rows */
+        r = c->ask->upto ? 0 : disputes_put(c->t, rec, *ret);
+        return r ?: disputes_keep(*ret, context_classes(c->ask));
 }
 
 static int context_by_seq_down(const void *a, const void *b) {

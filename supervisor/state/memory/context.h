@@ -57,6 +57,8 @@ static inline uint64_t context_upto(const Context *c) {
 static inline int context_put_content(json_t *o, json_t *payload) {
         return payload ? json_object_set(o, "payload", payload) : json_object_set_new(o, "erased", json_true());
 }
+/* 1 << Class | …: the caller's tiers. */
+unsigned context_classes(const ContextAsk *ask);
 /* Takes o into list when `*room` has space for it. Returns 1, 0 when the space is used up, -ENOMEM. */
 int context_take(json_t *list, json_t *o, size_t *room);
 /* Notes that a part has more. Returns 0 or -ENOMEM. */

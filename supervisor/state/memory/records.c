@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "record/event.h"
 #include "refs/graph.h"
+#include "engine/claim.h"
 #include "engine/payload.h"
 #include "memory/refs.h"
 
@@ -166,7 +167,7 @@ int memory_load(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
         o = records_head(scope, &rec, refs);
         r = o ? records_put_payload(t, &rec, o) : -ENOMEM;
         if (r == 0)
-                r = records_refs_out(t, &rec.key, refs);
+                r = records_refs_out(t, &rec.key, refs) ?: disputes_put(t, &rec, o);
         if (r == 0)
                 *ret = TAKE_PTR(o);
         return r;
@@ -275,5 +276,8 @@ int memory_row(Txn *t, const RecordFilter *f, const MemoryQuery *q, const Record
                              rec->key.id, "type", *record_type(rec) ? record_type(rec) : NULL, "state",
                              record_state_name(rec->state), "version", json_u64(rec->version), "created",
                              json_u64(rec->created), "time", time, "text", begin);
-        return *ret_row && begin ? 1 : -ENOMEM;
+        r = *ret_row && begin ? disputes_put(t, rec, *ret_row) : -ENOMEM;
+        if (r < 0)
+                json_decref(TAKE_PTR(*ret_row));
+        return r ?: 1;
 }

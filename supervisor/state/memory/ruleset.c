@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define ID "kernel"
-
 Kind ruleset_from_name(const char *name) {
         Kind k = strcmp(name, "agent") == 0   ? KIND_AGENT_KERNEL
                  : strcmp(name, "world") == 0 ? KIND_WORLD_KERNEL
@@ -25,7 +23,7 @@ static int ruleset_find(Txn *t, const char *scope, Kind kind, Record *ret, Diag 
 
         if (r != 0)
                 return r;
-        k = record_key_of(number, kind, ID);
+        k = record_key_of(number, kind, RULESET_ID);
         r = record_get(t, &k, ret);
         return r == -ENOENT ? -EUCLEAN : r; /* each scope has its kernels from the beginning */
 }
@@ -445,8 +443,8 @@ int ruleset_patch(Txn *t, const RulesetPatch *p, Mutated *ret, json_t **ret_conf
         if (r < 0)
                 return r;
         return engine_mutate(t,
-                             &(Mutation){.scope = p->scope, .kind = p->kind, .op = OP_PATCH, .id = ID, .expect = now,
-                                         .payload = payload, .fields = fields, .refs = refs, .who = p->who,
+                             &(Mutation){.scope = p->scope, .kind = p->kind, .op = OP_PATCH, .id = RULESET_ID,
+                                         .expect = now, .payload = payload, .fields = fields, .refs = refs, .who = p->who,
                                          .region = p->region},
                              ret, reterr);
 }

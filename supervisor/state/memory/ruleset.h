@@ -7,6 +7,8 @@
 
 #include "engine/mutate.h"
 
+#define RULESET_ID "kernel" /* of the record */
+
 /* "agent", "world", or the family's name; KIND_NONE for any other name. */
 Kind ruleset_from_name(const char *name);
 

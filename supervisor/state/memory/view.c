@@ -1,5 +1,6 @@
-#include "refs/graph.h"
+#include "engine/claim.h"
 #include "engine/reason.h"
+#include "refs/graph.h"
 #include "memory/records.h"
 #include "memory/refs.h"
 
@@ -89,5 +90,8 @@ int memory_view(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
         *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id", id,
                          "state", record_state_name(rec.state), "support", s, "lineage", l, "invalidation", i,
                          "cleanup", c);
-        return *ret ? 0 : -ENOMEM;
+        r = *ret ? disputes_put(t, &rec, *ret) : -ENOMEM;
+        if (r < 0)
+                json_decref(TAKE_PTR(*ret));
+        return r;
 }

@@ -29,6 +29,7 @@ typedef enum Table {
         TABLE_OBJECT, /* object, NUL, "row" -> the object now; object, NUL, number -> seq of its entry; engine/execution.h */
         TABLE_DUE,    /* usec, object -> "": the time of the object's next look (record/wake.h) */
         TABLE_WAKE,   /* key, NUL, object -> the event that makes the object due at once */
+        TABLE_CLAIM,  /* scope, letter, … -> what live records say, by subject and predicate (engine/claim.h) */
         TABLE_COUNT_,
         TABLE_OLDEST_LAST = TABLE_SKILL, /* of a store of version 1 */
 } Table;

@@ -11,7 +11,8 @@
 #include <lmdb.h>
 #include <sys/stat.h>
 
-#define STORE_VERSION 3 /* 1: without tables of records; 2: the index did not mark ended rows (engine/fold.h) */
+/* 1: without tables of records; 2: the index did not mark ended rows (engine/fold.h); 3: without table claim */
+#define STORE_VERSION 4
 #define ORIGIN_MAX 32
 
 /* Consecutive records in the write-ahead log (wal.h). */

@@ -1,6 +1,7 @@
 /* A random history of records: what a test does to a store, step by step, the same for the same seed. */
 #pragma once
 
+#include "engine/dispute.h"
 #include "engine/mutate.h"
 #include "engine/note.h"
 #include "engine/scope.h"
@@ -38,6 +39,25 @@ static inline json_t *history_text(History *h) {
         return json_string(s);
 }
 
+/* A statement of a few that are opposed to each other, or anything (G-69). */
+static inline json_t *history_statement(History *h) {
+        static const char *const moods[] = {"must", "must not", "may", "need not", "may only"}, *const things[] = {"the network", "TLS"};
+        char s[80];
+
+        if (history_roll(h, 2))
+                return history_text(h);
+        snprintf(s, sizeof(s), "skills %s use %s", history_pick(h, moods, 5), history_pick(h, things, 2));
+        return json_string(s);
+}
+
+static inline json_t *history_triple(History *h) {
+        static const char *const who[] = {"Ann", "Bob"}, *const days[] = {"11 March", "March 11th", "12 April"};
+
+        if (history_roll(h, 2))
+                return json_pack("{s:o, s:o, s:o}", "subject", history_text(h), "predicate", history_text(h), "object", history_text(h));
+        return json_pack("{s:s, s:s, s:s}", "subject", history_pick(h, who, 2), "predicate", "birthday", "object", history_pick(h, days, 3));
+}
+
 static inline json_t *history_payload(History *h, Kind k, Op op) {
         const json_t *none = NULL;
 
@@ -47,9 +67,9 @@ static inline json_t *history_payload(History *h, Kind k, Op op) {
         case KIND_ISSUE:
                 return op == OP_UPSERT ? json_pack("{s:o}", "title", history_text(h)) : json_object();
         case KIND_CONSTRAINT:
-                return op == OP_UPSERT ? json_pack("{s:o}", "statement", history_text(h)) : json_object();
+                return op == OP_UPSERT ? json_pack("{s:o}", "statement", history_statement(h)) : json_object();
         case KIND_DECISION:
-                return op == OP_APPEND ? json_pack("{s:o}", "decision", history_text(h)) : json_object();
+                return op == OP_APPEND ? json_pack("{s:o}", "decision", history_statement(h)) : json_object();
         case KIND_RESULT:
                 return json_pack("{s:o}", "summary", history_text(h));
         case KIND_TASK_STATE:
@@ -57,14 +77,15 @@ static inline json_t *history_payload(History *h, Kind k, Op op) {
         case KIND_LEARNING:
                 return json_pack("{s:o}", "statement", history_text(h));
         case KIND_MEMORY:
-                return op == OP_SAVE ? json_pack("{s:o, s:o, s:o}", "subject", history_text(h), "predicate", history_text(h), "object", history_text(h)) : NULL;
+                return op == OP_SAVE ? history_triple(h) : NULL;
         case KIND_KNOWLEDGE:
                 return op == OP_SAVE ? json_pack("{s:o, s:o}", "title", history_text(h), "text", history_text(h)) : NULL;
         case KIND_SKILL:
                 return op == OP_SAVE ? json_pack("{s:o, s:[{s:i, s:o}]}", "name", history_text(h), "steps", "order", 1, "instruction", history_text(h)) : NULL;
         case KIND_AGENT_KERNEL:
         case KIND_WORLD_KERNEL:
-                return json_pack("{s:[{s:s, s:o, s:s}]}", "rules", "id", "r1", "statement", history_text(h), "lifecycle", "active");
+                return json_pack("{s:[{s:s, s:o, s:s}, {s:s, s:o, s:s}]}", "rules", "id", "r1", "statement", history_statement(h), "lifecycle", "active", "id", "r2",
+                                 "statement", history_statement(h), "lifecycle", history_roll(h, 3) ? "active" : "superseded");
         default:
                 return (json_t *)none;
         }
@@ -127,6 +148,24 @@ static inline void history_wait(Txn *t, History *h, const char *scope) {
         else
                 cr_assert_eq(engine_wait_drop(t, "uid:1000", w.id, "no more", &seq, &d), 0);
         h->done++;
+}
+
+/* Settles a pair that is there, opposed or not: the fold does not ask. */
+static inline void history_settle(Txn *t, History *h, const char *scope) {
+        static const char *const names[] = {"constraints/aa", "constraints/bb", "decisions/cc", "memory_substrate/aa", "memory_substrate/bb", "agent_model_kernel/r1",
+                                            "agent_model_kernel/r2", "world_model_kernel/r1"};
+        uint64_t number, seq;
+        Party a, b;
+        Diag d;
+        int r;
+
+        cr_assert_eq(scope_get(t, scope, &number), 0);
+        cr_assert_eq(party_parse(number, history_pick(h, names, 8), &a), 0);
+        cr_assert_eq(party_parse(number, history_pick(h, names, 8), &b), 0);
+        r = engine_dispute_settled(t, "uid:1000", NULL, &a, &b, &seq, &d);
+        cr_assert(r == 0 || r == ENGINE_E_NO_RECORD, "%d", r);
+        h->done += r == 0;
+        h->refused += r > 0;
 }
 
 static inline void history_step(Txn *t, History *h) {

@@ -1,5 +1,6 @@
 /* Runs: tests. age-store STORE VERSION [--hold]: makes of a store one as a Lethe of version 2 left it, whose index knows neither which rows have ended nor
- * which records were removed, or one of a version that is yet to come. --hold: has it open until its standard input ends. */
+ * which records were removed, or one of version 3
+ * without claims, or one of a version that is yet to come. --hold: has it open until its standard input ends. */
 #include "index/index.h"
 #include "store/hooks.h"
 #include "store/table.h"
@@ -45,6 +46,8 @@ int main(int argc, char **argv) {
                 return 1;
         }
         version[7] = (uint8_t)(argv[2][0] - '0');
+        if (version[7] <= 3 && table_del_prefix(t, TABLE_CLAIM, BYTES(NULL, 0)) < 0)
+                return 1;
         if (version[7] == 2) {
                 drop(t, TABLE_TERM);
                 drop(t, TABLE_DOC);

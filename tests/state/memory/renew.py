@@ -91,6 +91,21 @@ def a_daemon_makes_it_anew():  # M-13
     check(intact())
 
 
+# A store of version 3 had no claims: what was written before the renewal is opposed to what comes after it.
+@case
+def claims_of_a_store_of_version_3():  # M-65
+    def birthday(ident, day):
+        return call("memory", "save", "memory", json.dumps({"subject": "Ann", "predicate": "birthday", "object": day}),
+                    "--id", ident, "--type", "semantic")
+
+    birthday("ann-1", "11 March")
+    age("3")
+    same(lethe("verify").code, 1)
+    birthday("ann-2", "12 April")
+    check(intact())
+    same([d["id"] for d in call("memory", "load", "memory", "ann-2")["record"]["disputed"]], ["ann-1"])
+
+
 # An older Lethe that has it open would go on writing rows of the older form.
 @case
 def not_while_somebody_else_has_it_open():  # G-17, G-20, M-13
@@ -137,9 +152,9 @@ def a_newer_lethe_was_here_meanwhile():  # G-25
     socket = os.path.join(DIR, "older-socket")
     p = start_daemon(dict(ENV, LETHE_SOCKET=socket))
     try:
-        age("4")
+        age("5")
         r = lethe("run", "--socket", socket, "--exec", "/bin/true")
-        check(r.code == 125 and b"made by a newer Lethe (version 4, this one knows 3)" in r.err, r)
+        check(r.code == 125 and b"made by a newer Lethe (version 5, this one knows 4)" in r.err, r)
         r = lethe("memory", "list")
         check(r.code == 1 and b"made by a newer Lethe" in r.err, r)
     finally:
