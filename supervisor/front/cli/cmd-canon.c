@@ -4,19 +4,29 @@
 #include "engine/erase-row.h"
 #include "engine/payload.h"
 #include "engine/scope.h"
+#include "memory/dispute.h"
+#include "region/region-key.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const char help[] =
         "Usage: lethe canon list [--scope SCOPE] [--bucket BUCKET] [--state STATE] [--at MOMENT]\n"
         "       lethe canon show BUCKET ID [--scope SCOPE] [--at MOMENT]\n"
         "       lethe canon history BUCKET ID [--scope SCOPE]\n"
-        "       lethe canon erase BUCKET ID [--scope SCOPE] [--cascade] [--reason TEXT] [--check]\n\n"
+        "       lethe canon erase BUCKET ID [--scope SCOPE] [--cascade] [--reason TEXT] [--check]\n"
+        "       lethe canon disputes [--scope SCOPE]\n"
+        "       lethe canon settle NAME --keep NAME|--both [--reason TEXT] [--scope SCOPE]\n"
+        "       lethe canon settle --rule newest|oldest [--scope SCOPE]\n\n"
         "Shared belief: the rows that notes became by promotion. list shows the rows, show a single row,\n"
         "history each change of a row with the note behind the change, the other candidates, and the reason\n"
         "for the choice. Buckets: plan, constraints, issues, decisions, results, task_state, learnings.\n"
-        "Only `lethe promote` and `lethe pending bind` write shared belief. erase removes a row for ever: all\n"
-        "versions of its text, the notes and pending items behind the row; the history keeps each change without text.\n\n"
+        "Only `lethe promote`, `lethe pending bind` and settle write shared belief. erase removes a row for ever: all\n"
+        "versions of its text, the notes and pending items behind the row; the history keeps each change without text.\n"
+        "disputes lists the pairs of records that say opposite things, also of memory and kernels, each with a\n"
+        "proposal: the younger stays. settle --keep ends the records that say the opposite of NAME, or NAME itself\n"
+        "if another is kept; --both lets both stay until either is written anew. NAME is FAMILY/ID, or an ID\n"
+        "alone. A row is invalidated, a memory record archived, a rule of a kernel superseded.\n\n"
         HELP_STORE
         "  --scope SCOPE     (default: default)\n"
         "  --bucket BUCKET   with list: only rows of the bucket\n"
@@ -24,8 +34,11 @@ static const char help[] =
         "  --at MOMENT       with list and show: as of the number of an event, or a time (2026-11-21T10:29, 7d)\n"
         "  --cascade         with erase: also drop and erase the open pending items that may be about the row\n"
         "  --check           with erase: only show these pending items\n"
-        "  --reason TEXT     with erase: why, for the history\n"
-        HELP_JSON "\nExit status: 0; 1 refused, or no such row or scope; 2 usage.\n";
+        "  --reason TEXT     with erase and settle --keep: why, for the history\n"
+        "  --keep NAME       with settle: the record that stays\n"
+        "  --both            with settle: all stay\n"
+        "  --rule RULE       with settle: of each pair the newest or the oldest stays\n"
+        HELP_JSON "\nExit status: 0; 1 refused, or no such row, scope or dispute; 2 usage.\n";
 
 static int canon_bucket(const ActionArgs *a, const char *name, Kind *ret) {
         *ret = kind_from_name(name);
@@ -162,15 +175,73 @@ static int canon_erase(ActionArgs *a) {
         return cli_done(a->verb, EXIT_OK);
 }
 
+static int canon_read_disputes(ActionArgs *a, json_t **ret) {
+        return dispute_list(a->t, action_scope(a), ret, &a->d);
+}
+
+static void canon_print_pair(const json_t *pair) {
+        printf("%s  says the opposite of  %s", cli_text(pair, "a"), cli_text(pair, "b"));
+        action_show(pair, "keep", "  proposal: keep ");
+        putchar('\n');
+}
+
+static int canon_disputes(ActionArgs *a) {
+        json_t *found = NULL;
+        int r = action_begin(a, false) ?: action_end(a, canon_read_disputes(a, &found));
+
+        return r ?: action_rows(a, found, "disputes", canon_print_pair);
+}
+
+static void canon_print_settled(const json_t *o) {
+        const char *ended = json_text(json_object_get(o, "ended"));
+
+        printf("%s stays, %s %s (seq %" JSON_INTEGER_FORMAT ")\n", cli_text(o, "kept"),
+               ended ? ended : cli_text(o, "with"), ended ? "has ended" : "stays, too", cli_integer(o, "seq"));
+}
+
+static int canon_settle(ActionArgs *a) {
+        static const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
+        const char *rule = a->o.value['R'];
+        const Trying by = {.policy = &policy, .who = action_who(), .keys = &region_keys};
+        Settlement s = {.scope = action_scope(a), .name = a->argc > 0 ? a->argv[0] : NULL, .keep = a->o.value['P'],
+                        .both = a->o.value['O'], .why = a->o.value['W'], .by = &by};
+        json_t *found = NULL;
+        int r;
+
+        if (rule && strcmp(rule, "newest") != 0 && strcmp(rule, "oldest") != 0)
+                return cli_usage(a->verb, "--rule: '%s' is neither newest nor oldest", rule);
+        if ((rule != NULL) + (s.keep != NULL) + s.both != 1 || (rule != NULL) == (s.name != NULL))
+                return cli_usage(a->verb, "settle takes NAME and one of --keep and --both, or --rule without a name");
+        if (s.why && !s.keep)
+                return cli_usage(a->verb, "--reason goes with --keep: nothing else ends a record by name");
+        r = action_line(a, "--reason", s.why) ?: action_begin(a, true);
+        if (r == EXIT_OK)
+                r = action_end(a, rule ? dispute_settle_by_age(a->t, s.scope, *rule == 'n', &by, &found, &a->d)
+                                       : dispute_settle(a->t, &s, &found, &a->d));
+        return r ?: action_rows(a, found, "settled", canon_print_settled);
+}
+
 int cmd_canon(int argc, char **argv) {
         static const struct option options[] = {
-                OPTIONS_STORE, OPTION("scope", 'S'), OPTION("bucket", 'B'), OPTION("state", 'T'),
-                OPTION_FLAG("cascade", 'C'), OPTION_FLAG("check", 'K'), OPTION("reason", 'W'), OPTION("at", 'M'), {0}};
+                OPTIONS_STORE,
+                OPTION("scope", 'S'),
+                OPTION("bucket", 'B'),
+                OPTION("state", 'T'),
+                OPTION_FLAG("cascade", 'C'),
+                OPTION_FLAG("check", 'K'),
+                OPTION("reason", 'W'),
+                OPTION("at", 'M'),
+                OPTION("keep", 'P'),
+                OPTION_FLAG("both", 'O'),
+                OPTION("rule", 'R'),
+                {0}};
         static const Action actions[] = {
                 {"list", "", 0, 0, "SBTM", canon_list},
                 {"show", "BUCKET ID", 2, 2, "SM", canon_show},
                 {"history", "BUCKET ID", 2, 2, "S", canon_history},
                 {"erase", "BUCKET ID", 2, 2, "SCKW", canon_erase},
+                {"disputes", "", 0, 0, "S", canon_disputes},
+                {"settle", "at most one NAME", 0, 1, "SPOWR", canon_settle},
         };
 
         return actions_main("canon", help, actions, ARRAY_SIZE(actions), options, argc, argv);

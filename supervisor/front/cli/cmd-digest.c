@@ -18,10 +18,11 @@ static const char help[] =
         "removes them in a later pass when still stale. The digest is a skill in a region of its own that sees\n"
         "references and no payload. The user or the policy approves proposals, the engine judges them anew, in one\n"
         "transaction. Without --apply nothing changes. Kernels are never touched.\n"
-        "Reasons: broken_ref, superseded_by, retired_dependency; unsupported_since only when named.\n"
+        "Reasons: broken_ref, superseded_by, retired_dependency, disputed_by (a younger record says the opposite);\n"
+        "unsupported_since only when named.\n"
         "why tells the passes that changed a record, with the reason and the references of that time.\n\n" HELP_STORE
         "  --scope SCOPE     (default: default)\n"
-        "  --reasons LIST    reasons to look for (default: broken_ref,superseded_by,retired_dependency)\n"
+        "  --reasons LIST    reasons to look for (default: all but unsupported_since)\n"
         "  --approve HOW     policy (default): by the policy file; ask: only --name; auto:LIST: the listed reasons\n"
         "  --name LIST       FAMILY/ID, or ID: approved by name\n"
         "  --apply           apply the approved proposals, and record the pass\n"
@@ -51,7 +52,8 @@ static int digest_read_reasons(const ActionArgs *a, const char *what, const char
                 if (!c)
                         return cli_usage(
                                 a->verb,
-                                "%s: '%s' is no reason; reasons are broken_ref, superseded_by, retired_dependency, unsupported_since",
+                                "%s: '%s' is no reason; reasons are broken_ref, superseded_by, retired_dependency, unsupported_since, "
+                                "disputed_by",
                                 what, one);
                 *ret |= 1U << c;
         }

@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "belief/own-notes.h"
+#include "engine/claim.h"
+#include "engine/scope.h"
 #include "memory/context.h"
 #include "memory/records.h"
 #include "memory/ruleset.h"

@@ -14,7 +14,7 @@
 #define OBJECTS_ACTIONS 6
 
 const char *const policy_reason_words[] = {"broken_ref", "superseded_by", "retired_dependency", "unsupported_since",
-                                           NULL};
+                                           "disputed_by", NULL};
 
 const DigestPolicy *policy_digest(const Policy *p, const char *scope) {
         for (size_t i = 0; i < p->n_digest; i++)
@@ -29,8 +29,8 @@ static void policy_read_digest_row(Doc *d, const Node *v, Policy *p) {
 
         if (!doc_fields(d, v, WORDS("scope", "archive", "remove")))
                 return;
-        doc_words(d, MEMBER(v, "archive"), policy_reason_words, 4, &row.archive);
-        doc_words(d, MEMBER(v, "remove"), policy_reason_words, 4, &row.remove);
+        doc_words(d, MEMBER(v, "archive"), policy_reason_words, 5, &row.archive);
+        doc_words(d, MEMBER(v, "remove"), policy_reason_words, 5, &row.remove);
         if (!scope->v)
                 doc_fault(d, v, "required", "\"scope\" is required");
         doc_scope(d, scope, &row.scope);

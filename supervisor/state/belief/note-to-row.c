@@ -71,6 +71,7 @@ static json_t *apply_event_fields(const Applying *a, const json_t *source_ref) {
             (a->noted_by && json_put(fields, "noted_by", json_string(a->noted_by)) < 0) ||
             (a->advisor && *a->advisor && json_put(fields, "advisor", json_string(a->advisor)) < 0) ||
             (a->pending && json_put(fields, "pending", json_u64(a->pending)) < 0) ||
+            (a->settles && json_put(fields, "settles", json_string(a->settles)) < 0) ||
             json_put(fields, "tau", json_real(tau)) < 0 || json_put(fields, "delta", json_real(delta)) < 0)
                 return NULL;
         return TAKE_PTR(fields);
@@ -268,8 +269,9 @@ static int apply_fixed_target(const Applying *a, const char **ret_id, Applied *r
 /* The row's history names the person who chose the row (G-48, G-50). */
 static int apply_by_person(const Applying *a, const char **ret_id, Applied *ret) {
         *ret_id = a->target;
-        ret->source_ref = json_pack("{s:s, s:[], s:s, s:s*, s:o}", "matched_target_id", a->target, "candidate_matches",
-                                    "resolution_reason", "person", "who", a->by->who, "pending", json_u64(a->pending));
+        ret->source_ref = json_pack("{s:s, s:[], s:s, s:s*, s:o*}", "matched_target_id", a->target, "candidate_matches",
+                                    "resolution_reason", "person", "who", a->by->who, "pending",
+                                    a->pending ? json_u64(a->pending) : NULL);
         return ret->source_ref ? 0 : -ENOMEM;
 }
 

@@ -31,6 +31,7 @@ typedef struct Applying {
         uint64_t pending;       /* the id of the pending item under replay; 0: no replay */
         const char *waits_for;  /* the pending item's reason; or NULL */
         const char *target;     /* the row that a person chose, so the resolver is not asked; or NULL */
+        const char *settles;    /* "KIND/ID" of the row for which a person ends this row; or NULL */
         bool look;              /* of a replay: what would become of the item; nothing is written */
         const Trying *by;
         Bucket *bucket;         /* the bucket of the request's kind */

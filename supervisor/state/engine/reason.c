@@ -1,5 +1,6 @@
 #include "engine/reason.h"
 
+#include "engine/claim.h"
 #include "engine/engine.h"
 #include "engine/pass-history.h"
 
@@ -11,6 +12,7 @@ static const char *const names[REASON_COUNT_] = {
         [REASON_SUPERSEDED_BY] = "superseded_by",
         [REASON_RETIRED_DEPENDENCY] = "retired_dependency",
         [REASON_UNSUPPORTED_SINCE] = "unsupported_since",
+        [REASON_DISPUTED_BY] = "disputed_by",
 };
 
 const char *reason_name(ReasonCode c) {
@@ -103,6 +105,20 @@ static int reason_check_support(Txn *t, const RecordKey *k, ReasonList *l) {
         return r == -ENOENT ? 0 : r;
 }
 
+/* Records that say the opposite; a rule of a kernel is no record. */
+static int reason_check_disputes(Txn *t, const RecordKey *k, ReasonList *l) {
+        _cleanup_record_ Record rec = RECORD_NULL;
+        Disputes d;
+        int r = record_get(t, k, &rec);
+
+        if (r == 0)
+                r = disputes_of(t, &rec, NULL, &d);
+        for (size_t i = 0; r == 0 && i < d.n; i++)
+                if (!*d.v[i].rule)
+                        reason_add(l, &(Reason){.code = REASON_DISPUTED_BY, .ref = d.v[i].key});
+        return r == -ENOENT ? 0 : r;
+}
+
 int reasons_of(Txn *t, const RecordKey *k, unsigned wanted, Reason ret[static REASONS_MAX], size_t *ret_n) {
         ReasonList l = {.v = ret, .wanted = wanted};
         int r = 0;
@@ -113,6 +129,8 @@ int reasons_of(Txn *t, const RecordKey *k, unsigned wanted, Reason ret[static RE
                 r = reason_check_sources(t, k, &l);
         if (r == 0 && wanted & 1U << REASON_UNSUPPORTED_SINCE)
                 r = reason_check_support(t, k, &l);
+        if (r == 0 && wanted & 1U << REASON_DISPUTED_BY)
+                r = reason_check_disputes(t, k, &l);
         if (r < 0)
                 return r;
         qsort(ret, l.n, sizeof(*ret), reason_compare);

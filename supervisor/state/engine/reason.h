@@ -11,11 +11,13 @@ typedef enum ReasonCode {
         REASON_SUPERSEDED_BY,      /* an active record refers to the record with role "supersedes" */
         REASON_RETIRED_DEPENDENCY, /* refers strongly to an archived record; names the event of the archival */
         REASON_UNSUPPORTED_SINCE,  /* no live record refers to the record, now and at the named pass */
+        REASON_DISPUTED_BY,        /* a live record says the opposite */
         REASON_COUNT_,
 } ReasonCode;
 const char *reason_name(ReasonCode c);
 ReasonCode reason_from_name(const char *name);
-#define REASONS_DEFAULT (1U << REASON_BROKEN_REF | 1U << REASON_SUPERSEDED_BY | 1U << REASON_RETIRED_DEPENDENCY)
+#define REASONS_DEFAULT (1U << REASON_BROKEN_REF | 1U << REASON_SUPERSEDED_BY | 1U << REASON_RETIRED_DEPENDENCY | \
+                         1U << REASON_DISPUTED_BY)
 
 typedef struct Reason {
         ReasonCode code;

@@ -94,6 +94,10 @@ static int propose_reasons(const json_t *scan, const json_t *record, json_t *rea
                             !propose_has(edge, "role", SUPERSEDES))
                                 r = propose_add_reason(reasons, "retired_dependency", edge, "event",
                                                        json_object_get(edge, "event"));
+        if (propose_wants(scan, "disputed_by"))
+                json_array_foreach(json_object_get(record, "disputed"), i, edge)
+                        if (r == 0)
+                                r = propose_add_reason(reasons, "disputed_by", edge, NULL, NULL);
         if (r == 0 && since && propose_score(record) == 0 && propose_wants(scan, "unsupported_since"))
                 r = propose_add_reason(reasons, "unsupported_since", NULL, "pass", since);
         return r;

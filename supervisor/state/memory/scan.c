@@ -1,5 +1,6 @@
 #include "memory/digest.h"
 
+#include "engine/claim.h"
 #include "engine/scope.h"
 #include "memory/propose.h"
 #include "memory/records.h"
@@ -31,17 +32,42 @@ static int scan_edges(Txn *t, const RecordKey *k, bool incoming, json_t *list) {
         return r == -ENOENT ? 0 : r;
 }
 
-static int scan_add(Txn *t, const Record *rec, const json_t *unsupported, json_t *records) {
+/* The younger records that say the opposite: the digest proposes that the elder goes. */
+static int scan_disputes(Txn *t, const Record *rec, json_t **ret) {
+        _cleanup_json_ json_t *list = json_array();
+        Disputes d;
+        int r = list ? disputes_of(t, rec, NULL, &d) : -ENOMEM;
+
+        for (size_t i = 0; r == 0 && i < d.n; i++) {
+                _cleanup_record_ Record other = RECORD_NULL;
+
+                if (*d.v[i].rule)
+                        continue;
+                r = record_get(t, &d.v[i].key, &other);
+                if (r == 0 && other.content > rec->content &&
+                    json_array_append_new(list, json_pack("{s:s, s:s}", "kind", kind_name(d.v[i].key.kind), "id",
+                                                          d.v[i].key.id)) < 0)
+                        r = -ENOMEM;
+        }
+        if (r == 0 && json_array_size(list) > 0)
+                *ret = TAKE_PTR(list);
+        return r;
+}
+
+static int scan_add(Txn *t, const Record *rec, unsigned reasons, const json_t *unsupported, json_t *records) {
         _cleanup_json_ json_t *in = json_array(), *out = json_array();
         json_t *since = json_object_get(json_object_get(unsupported, kind_name(rec->key.kind)), rec->key.id);
+        _cleanup_json_ json_t *younger = NULL;
         int r = in && out ? scan_edges(t, &rec->key, true, in) : -ENOMEM;
 
         if (r == 0)
                 r = scan_edges(t, &rec->key, false, out);
-        if (r == 0 && json_array_append_new(records, json_pack("{s:s, s:s, s:s, s:O, s:O, s:O*}", "kind",
+        if (r == 0 && reasons & 1U << REASON_DISPUTED_BY)
+                r = scan_disputes(t, rec, &younger);
+        if (r == 0 && json_array_append_new(records, json_pack("{s:s, s:s, s:s, s:O, s:O, s:O*, s:O*}", "kind",
                                                                kind_name(rec->key.kind), "id", rec->key.id, "state",
                                                                record_state_name(rec->state), "in", in, "out", out,
-                                                               "since", since)) < 0)
+                                                               "since", since, "disputed", younger)) < 0)
                 r = -ENOMEM;
         return r;
 }
@@ -73,7 +99,7 @@ int memory_scan(Txn *t, const char *scope, unsigned reasons, json_t **ret, Diag 
                 return r;
         while ((r = record_walk_next(&w, &rec)) == 0) {
                 if (memory_is_family(rec.key.kind) && (rec.state == RECORD_ACTIVE || rec.state == RECORD_ARCHIVED))
-                        r = scan_add(t, &rec, unsupported, records);
+                        r = scan_add(t, &rec, reasons, unsupported, records);
                 if (r < 0)
                         return r;
         }
