@@ -23,7 +23,7 @@ SECTIONS = [
     (README, ("Agents that share belief",), False),
     (README, ("Objects",), False),
     (MAN + "/lethe-memory.7.scd", ("FINDING", "DIGESTING", "DELETING"), True),
-    (MAN + "/lethe-belief.7.scd", ("PROMOTING",), True),
+    (MAN + "/lethe-belief.7.scd", ("PROMOTING", "DISPUTES"), True),
     (MAN + "/lethe-ccs.1.scd", ("EXAMPLE",), True),
     (MAN + "/lethe-session.1.scd", ("EXAMPLE",), True),
     (MAN + "/lethe-session.1.scd", ("A SESSION WITH COGNITION",), True),

@@ -224,7 +224,7 @@ static int candidates_look_up(Bucket *b, const ResolveQuestion *asked, Candidate
 /* A constraint or decision that says the opposite is another row: a repeat is sought, and the words of "must" and "must
  * not" are alike (G-69). */
 static int candidates_drop_opposed(Bucket *b, const ResolveQuestion *asked, Candidates *c) {
-        bool may = c->n > 0 && asked->reference && op_creates(asked->op) &&
+        bool may = c->n > 0 && !asked->target && asked->reference && op_creates(asked->op) &&
                    (b->kind == KIND_CONSTRAINT || b->kind == KIND_DECISION);
         ClaimList says, row_says;
         Tokenizer *bag;

@@ -35,8 +35,14 @@ int belief_end_row(Txn *t, const RowEnd *e, uint64_t *ret_seq, Diag *reterr) {
         if (r != 0)
                 return r > 0 ? ENGINE_E_BAD_PAYLOAD : r;
         r = belief_apply(t,
-                         &(Applying){.scope = e->scope, .scope_name = e->scope_name, .request = &q, .note = note,
-                                     .n_note = (size_t)n, .target = e->id, .settles = e->for_row, .bucket = &b,
+                         &(Applying){.scope = e->scope,
+                                     .scope_name = e->scope_name,
+                                     .request = &q,
+                                     .note = note,
+                                     .n_note = (size_t)n,
+                                     .target = e->id,
+                                     .settles = e->for_row,
+                                     .bucket = &b,
                                      .by = e->by},
                          &done);
         if (r == 0 && done.outcome != NOTE_COMMITTED)

@@ -322,6 +322,19 @@ static void claims_digest(const RecordClaims *l, const char *rule, uint8_t ret[s
         memcpy(ret, hash, CLAIM_SAID_BYTES);
 }
 
+/* The opposite of claim_key_party(). */
+static int claim_party_read(uint64_t scope, const uint8_t *p, size_t n, Party *ret) {
+        const char *id = (const char *)p + 1;
+        size_t n_id = n > 1 ? strnlen(id, n - 1) : 0, rest = n - 1 - n_id;
+
+        if (n_id == 0 || n_id >= RECORD_ID_MAX || rest == 0 || rest > RECORD_ID_MAX)
+                return -EUCLEAN;
+        *ret = (Party){.key = {.scope = scope, .kind = (Kind)*p}};
+        memcpy(ret->key.id, id, n_id);
+        memcpy(ret->rule, id + n_id + 1, rest - 1);
+        return 0;
+}
+
 static size_t claim_key_settled(const Party *a, const Party *b, uint8_t *key) {
         size_t n = claim_key_head(a->key.scope, LETTER_SETTLED, key);
 
@@ -485,18 +498,6 @@ static int looking_add(const Looking *l, const RecordClaim *own, const Party *ot
         return 0;
 }
 
-static int looking_party(uint64_t scope, Bytes k, Party *ret) {
-        const char *id = (const char *)k.p + PARTY_AT + 1;
-        size_t n = k.n > PARTY_AT + 1 ? strnlen(id, k.n - PARTY_AT - 1) : 0, rest = k.n - PARTY_AT - 1 - n;
-
-        if (n == 0 || n >= RECORD_ID_MAX || rest == 0 || rest > RECORD_ID_MAX)
-                return -EUCLEAN;
-        *ret = (Party){.key = {.scope = scope, .kind = (Kind)((const uint8_t *)k.p)[PARTY_AT]}};
-        memcpy(ret->key.id, id, n);
-        memcpy(ret->rule, id + n + 1, rest - 1);
-        return 0;
-}
-
 /* The rows of one tag in the claim's group. A value that does not oppose is skipped as a whole. */
 static int looking_at_tag(const Looking *l, const RecordClaim *own, ClaimTag tag) {
         uint8_t from[CLAIM_KEY_MAX];
@@ -517,7 +518,7 @@ static int looking_at_tag(const Looking *l, const RecordClaim *own, ClaimTag tag
                 memcpy(other.value, v.p, v.n);
                 other.n_value = (uint8_t)v.n;
                 if (claim_opposed(&own->claim, &other)) {
-                        r = looking_party(l->of->scope, k, &party);
+                        r = claim_party_read(l->of->scope, (const uint8_t *)k.p + PARTY_AT, k.n - PARTY_AT, &party);
                         if (r == 0 && (record_key_compare(&party.key, l->of) != 0 ||
                                        (!l->to_be && strcmp(party.rule, own->rule) != 0)))
                                 r = looking_add(l, own, &party);
@@ -574,10 +575,47 @@ json_t *disputes_json(const Disputes *d) {
         return TAKE_PTR(a);
 }
 
-static int disputes_put_of(Txn *t, const Record *rec, const char *rule, json_t *o) {
-        Disputes d;
-        int r = disputes_of(t, rec, rule, &d);
+/* The pairs of the party that are settled, and still as they were then. */
+static int disputes_put_settled(Txn *t, const Party *p, json_t *o) {
+        uint8_t key[CLAIM_KEY_MAX];
+        size_t n = claim_key_head(p->key.scope, LETTER_SETTLED, key);
+        _cleanup_json_ json_t *list = json_array();
+        _cleanup_cursor_ Cursor *c = NULL;
+        Bytes k, v;
+        int r = list ? 0 : -ENOMEM;
 
+        n += claim_key_party(p->key.kind, p->key.id, p->rule, key + n);
+        key[n++] = 0;
+        if (r == 0)
+                r = cursor_open_within(t, TABLE_CLAIM, BYTES(key, n), n, &c);
+        while (r == 0 && json_array_size(list) < DISPUTES_MAX && (r = cursor_next(c, &k, &v)) == 0) {
+                Party other;
+
+                r = claim_party_read(p->key.scope, (const uint8_t *)k.p + n, k.n - n, &other);
+                if (r == 0)
+                        r = claims_settled(t, p, &other);
+                if (r > 0)
+                        r = json_array_append_new(list,
+                                                  json_pack("{s:s, s:s, s:s*, s:o}", "kind", kind_name(other.key.kind),
+                                                            "id", other.key.id, "rule", *other.rule ? other.rule : NULL,
+                                                            "seq", json_u64(be64_get(v.p)))) < 0
+                                    ? -ENOMEM
+                                    : 0;
+        }
+        if (r == 0 || r == -ENOENT)
+                r = json_array_size(list) > 0 && json_object_set(o, "settled", list) < 0 ? -ENOMEM : 0;
+        return r;
+}
+
+static int disputes_put_of(Txn *t, const Record *rec, const char *rule, json_t *o) {
+        Party self = {.key = rec->key};
+        Disputes d;
+        int r;
+
+        if (!claim_kind(rec->key.kind, record_type(rec)) || !record_state_live(rec->state))
+                return 0;
+        strcpy(self.rule, rule ?: "");
+        r = disputes_of(t, rec, rule, &d) ?: disputes_put_settled(t, &self, o);
         if (r < 0 || d.n == 0)
                 return r;
         r = json_put(o, "disputed", disputes_json(&d));
@@ -595,16 +633,18 @@ int disputes_put_rule(Txn *t, const RecordKey *k, const char *rule, json_t *o) {
 }
 
 int disputes_keep(json_t *row, unsigned classes) {
-        json_t *list = json_object_get(row, "disputed");
-        size_t n = json_array_size(list), kept = n;
+        static const char *const lists[] = {"disputed", "settled"};
+        bool more = false;
 
-        for (size_t i = n; i > 0; i--) {
-                Kind k = kind_from_name(json_str(json_array_get(list, i - 1), "kind"));
+        for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
+                json_t *list = json_object_get(row, lists[k]);
 
-                if (!(classes & 1U << kind_class(k))) {
-                        json_array_remove(list, i - 1);
-                        kept--;
-                }
+                for (size_t i = json_array_size(list); i > 0; i--)
+                        if (!(classes &
+                              1U << kind_class(kind_from_name(json_str(json_array_get(list, i - 1), "kind"))))) {
+                                json_array_remove(list, i - 1);
+                                more |= k == 0;
+                        }
         }
-        return kept < n && json_put(row, "disputed_more", json_true()) < 0 ? -ENOMEM : 0;
+        return more && json_put(row, "disputed_more", json_true()) < 0 ? -ENOMEM : 0;
 }

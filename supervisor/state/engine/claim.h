@@ -34,7 +34,8 @@ int disputes_to_be(Txn *t, const RecordKey *k, const char *type, const json_t *p
                    Disputes *ret);
 /* Array of {"kind","id","rule"?,"of"?} (of: the rule of the record itself); new reference, NULL: no memory. */
 json_t *disputes_json(const Disputes *d);
-/* Puts "disputed" (as disputes_json()) and "disputed_more" into the object, if the record is disputed. */
+/* Puts "disputed" (as disputes_json()), "disputed_more" and "settled" (the pairs that stay, with the seq of the event)
+ * into the object, as far as the live record has them. */
 int disputes_put(Txn *t, const Record *rec, json_t *o);
 /* disputes_put() for one rule of a kernel. */
 int disputes_put_rule(Txn *t, const RecordKey *k, const char *rule, json_t *o);

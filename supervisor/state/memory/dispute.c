@@ -143,10 +143,11 @@ static int dispute_end_rule(Txn *t, const Settlement *s, const Party *p, uint64_
         patch = json_pack("{s:[O]}", "set", ends);
         if (!patch)
                 return -ENOMEM;
-        r = ruleset_patch(t,
-                          &(RulesetPatch){.scope = s->scope, .kind = p->key.kind, .base = version, .patch = patch,
-                                          .who = s->by->who},
-                          &m, &conflicts, reterr);
+        r = ruleset_patch(
+                t,
+                &(RulesetPatch){
+                        .scope = s->scope, .kind = p->key.kind, .base = version, .patch = patch, .who = s->by->who},
+                &m, &conflicts, reterr);
         *ret = r == 0 ? m.seq : 0;
         return r;
 }
@@ -157,17 +158,22 @@ static int dispute_archive(Txn *t, const Settlement *s, const Party *p, const Pa
         _cleanup_json_ json_t *scan = NULL, *proposed = NULL, *done = NULL;
         char name[PARTY_NAME_MAX];
         const char *names[] = {party_name(p, name)};
-        Digest d = {.scope = s->scope, .reasons = 1U << REASON_DISPUTED_BY, .names = names, .n_names = 1, .apply = true,
-                    .approval = "settle", .who = s->by->who};
+        Digest d = {.scope = s->scope,
+                    .reasons = 1U << REASON_DISPUTED_BY,
+                    .names = names,
+                    .n_names = 1,
+                    .apply = true,
+                    .approval = "settle",
+                    .who = s->by->who};
         int r = memory_scan(t, s->scope, 0, &scan, reterr);
 
         if (r != 0)
                 return r;
-        proposed = json_pack("{s:i, s:O, s:[{s:s, s:s, s:s, s:{s:s, s:s, s:s}}], s:[]}", "version", 1, "pass",
-                             json_object_get(scan, "pass"), "proposals", "op", "archive", "kind",
-                             kind_name(p->key.kind), "id", p->key.id, "reason", "reason",
-                             reason_name(REASON_DISPUTED_BY), "kind", kind_name(kept->key.kind), "id", kept->key.id,
-                             "blocked");
+        proposed =
+                json_pack("{s:i, s:O, s:[{s:s, s:s, s:s, s:{s:s, s:s, s:s}}], s:[]}", "version", 1, "pass",
+                          json_object_get(scan, "pass"), "proposals", "op", "archive", "kind", kind_name(p->key.kind),
+                          "id", p->key.id, "reason", "reason", reason_name(REASON_DISPUTED_BY), "kind",
+                          kind_name(kept->key.kind), "id", kept->key.id, "blocked");
         d.scan = scan;
         d.proposed = proposed;
         r = proposed ? memory_digest(t, &d, &done, reterr) : -ENOMEM;
@@ -190,9 +196,13 @@ static int dispute_end(Txn *t, const Settlement *s, const Party *p, const Party 
                 r = dispute_archive(t, s, p, kept, &seq, reterr);
         else
                 r = belief_end_row(t,
-                                   &(RowEnd){.scope = p->key.scope, .scope_name = s->scope, .kind = p->key.kind,
-                                             .id = p->key.id, .for_row = stays,
-                                             .successor = decisions ? kept->key.id : NULL, .why = s->why ?: why,
+                                   &(RowEnd){.scope = p->key.scope,
+                                             .scope_name = s->scope,
+                                             .kind = p->key.kind,
+                                             .id = p->key.id,
+                                             .for_row = stays,
+                                             .successor = decisions ? kept->key.id : NULL,
+                                             .why = s->why ?: why,
                                              .by = s->by},
                                    &seq, reterr);
         if (r == 0 && json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "kept", stays, "ended", ends, "seq",
@@ -300,8 +310,8 @@ static int dispute_pair_by_age(Txn *t, const Settlement *s, const json_t *pair, 
 }
 
 int dispute_settle_by_age(Txn *t, const char *scope, bool younger, const Trying *by, json_t **ret, Diag *reterr) {
-        const Settlement s = {.scope = scope, .by = by,
-                              .why = younger ? "settled: the younger stays" : "settled: the elder stays"};
+        const Settlement s = {
+                .scope = scope, .by = by, .why = younger ? "settled: the younger stays" : "settled: the elder stays"};
         _cleanup_json_ json_t *pairs = NULL, *list = json_array();
         json_t *pair;
         uint64_t left = 0;
