@@ -4,7 +4,7 @@
 #include "engine/erase-row.h"
 #include "engine/payload.h"
 #include "engine/scope.h"
-#include "memory/dispute.h"
+#include "dispute/settle-dispute.h"
 #include "region/region-key.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Runs: supervisor, CLI. An operator looks at the disputes of a scope, and settles them (G-69, M-65). The families
- * below this folder have different ends: a row of governed memory is invalidated, a record of memory is archived by a
+ * have different ends: a row of governed memory is invalidated, a record of memory is archived by a
  * pass of the digest, a rule of a kernel is superseded by a patch. */
 #pragma once
 

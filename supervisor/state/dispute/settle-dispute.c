@@ -1,4 +1,4 @@
-#include "memory/dispute.h"
+#include "dispute/settle-dispute.h"
 
 #include "belief/end-row.h"
 #include "engine/dispute.h"
