@@ -360,6 +360,18 @@ static void why_print_slots(const Story *s) {
         }
 }
 
+/* What makes a grade "partial" although each byte that was held was overwritten. */
+static void why_print_unstopped(const json_t *counts) {
+        const json_int_t processes = cli_integer(counts, "processes_missed"), threads = cli_integer(counts, "registers_missed");
+
+        if (processes > 0)
+                printf("  %-10s  missed: the memory of %" JSON_INTEGER_FORMAT " process%s, killed just while exiting\n", "", processes,
+                       processes == 1 ? "" : "es");
+        if (threads > 0)
+                printf("  %-10s  missed: the registers of %" JSON_INTEGER_FORMAT " thread%s, killed just while exiting (a few hundred bytes in the kernel)\n",
+                       "", threads, threads == 1 ? "" : "s");
+}
+
 static void why_print_teardown(const json_t *t) {
         const char *reason;
         const json_t *missed = json_object_get(t, "bytes_missed"), *not_covered = json_object_get(t, "not_covered");
@@ -371,6 +383,7 @@ static void why_print_teardown(const json_t *t) {
                cli_integer(t, "bytes_verified"), cli_integer(t, "bytes_held"));
         json_object_foreach((json_t *)missed, reason, n)
                 printf("  %-10s  missed: %" JSON_INTEGER_FORMAT " bytes (%s)\n", "", json_integer_value(n), reason);
+        why_print_unstopped(json_object_get(t, "counts"));
         if (json_array_size(not_covered) > 0) {
                 printf("  %-10s  not covered:", "");
                 for (size_t i = 0; i < json_array_size(not_covered); i++)

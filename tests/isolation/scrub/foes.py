@@ -121,6 +121,9 @@ def judge(r, least, missed=None, files=0, registers=False, unstopped=False):
     check(registers or missed or c["registers_missed"] == 0, t)
     check((t["grade"] == "partial") if missed or lost else (t["grade"] in CLEARED), t)
     check(c["deleted_files"] >= files, "%d deleted files" % files, t)
+    why = lethe("why", r["region"]).out  # each reason of the grade is told
+    same([word in why for word in (b"missed: the memory of ", b"missed: the registers of ", *(b"(%s)" % x.encode() for x in t["bytes_missed"]))],
+         [c["processes_missed"] > 0, c["registers_missed"] > 0, *(True for _ in t["bytes_missed"])], why)
     passed = [e for e in log("--region", r["region"]) if e["type"] == "region.bound_passed"]
     same(len(passed), int(t["usec"] > t["bound_usec"]), t)
     outside_is_as_it_was()
