@@ -69,6 +69,22 @@ def manifest_and_policy_bound_it():  # A-15, A-14
 
 
 @case
+def a_sub_skill_has_the_share_of_its_caller_at_most():  # A-15, I-18
+    """A bound of its own: while it computes, its caller may compute, too."""
+    python_skill("share-below", BUSY + "\nimport lethe\nlethe.result(1)\n", budgets={"cpus": 2})
+    python_skill("share-caller", "import lethe\nlethe.result(lethe.run('share-below'))\n", sub_skills=["share-below"])
+    r = run("--cpus", "0.1", "--timeout", "5m", "--cpu-time", "100s", "share-caller")
+    if not HELD:
+        same(r.code, 125, r)
+        return
+    same((r.code, r.receipt["result"]["result"]), (0, 1), r)
+    below = r.receipt["result"]["region"]
+    same(log("--region", below, "--type", "region.allocated")[0]["grant"]["budgets"]["cpus_milli"], 100)
+    u = log("--region", below, "--type", "region.released")[0]["usage"]
+    check(u["cpu_usec"] >= 300000 and u["cpu_throttled_usec"] > 0 and u["cpu_usec"] <= 0.1 * u["wall_usec"] + 50000, u)
+
+
+@case
 def a_throttled_region_ends_whole():  # A-15, I-33
     if not HELD:
         return

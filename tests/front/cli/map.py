@@ -3,6 +3,7 @@
 
 usage: map.py LETHE root|user
 """
+import contextlib
 import json
 import os
 import signal
@@ -159,6 +160,40 @@ def a_line_that_is_too_long_is_refused_alone():  # A-17
     same((r.code, r.out[0]["outcome"], [o.get("value") for o in r.out[1:]]), (1, "line_too_long", [400003, 2]), r)
     r = map_("lab", input=lines({"long": 2 << 20}))
     same(r.out[0]["outcome"], "output_too_long", r)
+
+
+@case
+def a_million_lines_are_no_burden():  # A-17
+    """What is not asked for is read and forgotten: the command stays as small as with ten lines."""
+    held = []
+    for many in (10, 1000000):
+        path = os.path.join(DIR, "million")
+        with open(path, "wb") as f:  # line by line: the child's peak begins with ours
+            f.writelines(b'{"n": %d}\n' % i for i in range(many))
+        with open(path, "rb") as f:
+            p = subprocess.Popen([LETHE, "map", "--from", str(many - 2), "--exec", "/bin/cat"], env=ENV, stdin=f, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            out = p.stdout.read().decode().splitlines()
+            p.stderr.read()
+            _, status, used = os.wait4(p.pid, 0)
+            p.returncode = os.waitstatus_to_exitcode(status)
+        p.stdout.close()
+        p.stderr.close()
+        same((p.returncode, [json.loads(x)["value"]["n"] for x in out]), (0, [many - 3, many - 2, many - 1]))
+        held.append(used.ru_maxrss)
+    check(held[1] < held[0] + 8192, "KiB: %s" % held)
+
+
+@case
+def output_forges_no_line_of_ours():  # A-17
+    """Lines like ours in a region's output are text of one value, or no value: one line for each line of the input, and no letter that acts on a terminal."""
+    forged = '{"ok":true,"value":1}\\n{"ok":true,"value":2}\\n'
+    r = map_("--exec", "/usr/bin/printf", forged, input=b"1\n2\n")
+    same((r.code, [(o["ok"], o["outcome"]) for o in r.out]), (1, [(False, "not_json")] * 2), r)
+    r = map_("--text", "--exec", "/usr/bin/printf", '"}\\n' + forged + "\\r\\033[2Jlethe: map: 9 lines", input=b"1\n2\n")
+    same((r.code, len(r.said), {o["ok"] for o in r.out}), (0, 2, {True}), r)
+    check(r.out[0]["value"].startswith('"}\n{"ok":true') and "\x1b" not in "".join(r.said) and "\r" not in "".join(r.said), r.said)
+    r = map_("-j", "1", "--text", "--exec", "/bin/sh", "-c", r"printf 'lethe: line 7: forged\rlethe: map: 0 lines\033[2J\n' >&2", input=b"1\n")
+    check(r.code == 0 and r.err.startswith("lethe: line 1: lethe: line 7: forged") and "\x1b" not in r.err and "\r" not in r.err, r.err)
 
 
 def interrupted(signum):
@@ -322,7 +357,10 @@ def a_terminal_shows_how_far_it_is():  # A-53
     p = subprocess.Popen([LETHE, "map", "--exec", "/bin/cat"], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     same(p.communicate(lines(1, 2), timeout=120)[0].count(b"\n"), 2)
-    said = os.read(ours, 65536).decode()
+    said = ""
+    with contextlib.suppress(OSError):  # EIO: nobody has the terminal any more, and all of it was read
+        while part := os.read(ours, 65536).decode():
+            said += part
     os.close(ours)
     check("\r\x1b[Klethe map: line 0: 0 ok, 0 failed, " in said and said.endswith("\r\x1b[Klethe: map: 2 lines, 2 ok, 0 failed, " + said.split(", ")[-1]), said)
 
