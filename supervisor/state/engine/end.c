@@ -84,12 +84,14 @@ static int end_decide_all(Txn *t, const json_t *full) {
 }
 
 /* Working state of a region that broke a budget is dropped like the proposals (I-24). Of a run of several regions only
- * this region's notes go (G-75). */
+ * this region's notes go (G-75): the end of a session's own region, however it comes, drops no turn's notes. */
 static int end_drop_notes(Txn *t, const json_t *row, const char *region) {
         const char *run = json_text(json_object_get(row, "turn_of"));
+        const bool of_session = json_object_get(row, "session") && !json_object_get(row, "discard_asked");
         uint64_t dropped;
-        int r = run ? engine_notes_drop(t, run, region, &dropped)
-                    : engine_run_end(t, NULL, region, region, true, &dropped, NULL);
+        int r = of_session ? 0
+                : run      ? engine_notes_drop(t, run, region, &dropped)
+                           : engine_run_end(t, NULL, region, region, true, &dropped, NULL);
 
         return r == ENGINE_E_NO_RECORD ? 0 : r;
 }

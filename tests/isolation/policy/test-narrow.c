@@ -14,11 +14,11 @@
 static const struct {
         const char *what, *manifest, *scope, *expect, *absent;
 } rows[] = {
-        {"all", M(SEES("\"a\"") KEEPS("\"b\"") SUBS("\"helper\"") MEMORY ",\"notes\":true,\"canon\":true"), ALL,
-         "\"reads\":[\"a\"]|\"writes\":[\"b\"]|\"sub_skills\":[\"helper\"]|\"notes\":\"default\"|\"canon\":\"default\"|\"reductions\":[]", RULE},
-        {"nothing", M(SEES("\"a\"") KEEPS("\"b\"") SUBS("\"helper\"") MEMORY ",\"notes\":true,\"canon\":true"), NOTHING,
+        {"all", M(SEES("\"a\"") KEEPS("\"b\"") SUBS("\"helper\"") MEMORY ",\"notes\":{\"scope\":\"default\",\"read\":true},\"canon\":true,\"kernels\":true"), ALL,
+         "\"reads\":[\"a\"]|\"writes\":[\"b\"]|\"sub_skills\":[\"helper\"]|\"notes\":\"default\"|\"canon\":\"default\"|\"kernels\":\"default\"|\"own_notes\":true|\"reductions\":[]", RULE},
+        {"nothing", M(SEES("\"a\"") KEEPS("\"b\"") SUBS("\"helper\"") MEMORY ",\"notes\":{\"scope\":\"default\",\"read\":true},\"canon\":true,\"kernels\":true"), NOTHING,
          "\"reads\":[]|\"writes\":[]|\"sub_skills\":[]|\"memory\":[{\"scope\":\"default\"}]|\"field\":\"/reads\"|\"field\":\"/writes\"|\"field\":\"/sub_skills\"|"
-         "\"field\":\"/memory/0/read\"|\"field\":\"/memory/0/write\"|\"field\":\"/notes\"|\"field\":\"/canon\"|\"rule\":\"" RULE "\"", "\"notes\":\"default\""},
+         "\"field\":\"/memory/0/read\"|\"field\":\"/memory/0/write\"|\"field\":\"/notes\"|\"field\":\"/canon\"|\"field\":\"/kernels\"|\"field\":\"/notes/read\"|\"rule\":\"" RULE "\"", "\"notes\":\"default\""},
         {"some", M(SEES("\"a\",\"c\"") KEEPS("\"b\",\"d\"") SUBS("\"helper\",\"other\"")), SCOPE("[\"other\"]", "[\"c\"]", "[\"d\",\"x\"]"),
          "\"reads\":[\"c\"]|\"writes\":[\"d\"]|\"sub_skills\":[\"other\"]|\"asked\":\"a\"|\"asked\":\"b\"|\"asked\":\"helper\"", "\"x\""},
         {"a name in another list", M(SEES("\"a\"") KEEPS("\"b\"")), SCOPE("[\"a\",\"b\"]", "[\"b\"]", "[\"a\"]"), "\"reads\":[]|\"writes\":[]", NULL},

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "engine/engine.h"
+#include "engine/note.h"
 #include "engine/session.h"
 #include "ledger/ledger.h"
 #include "schema/limits.h"
@@ -26,7 +27,7 @@ static json_t *json(const char *text) {
 static int open_of(Fixture *f, const char *on_crash, uint64_t uid, uint64_t most, uint64_t turns, char id[static REGION_ID_MAX]) {
         _cleanup_json_ json_t *said = json_pack("{s:s, s:I, s:I, s:{s:{s:b, s:i}, s:{s:b, s:i}}}", "on_crash", on_crash, "idle_usec", (json_int_t)60000000, "turns",
                                                 (json_int_t)turns, "sections", "a", "schema", 1, "bytes", 64, "b", "schema", 1, "bytes", 64),
-                               *grant = json("{\"session\":{}}");
+                               *grant = json("{\"session\":{},\"commit\":\"success\"}");
         SessionStart s = {.region = {.region = id, .skill_name = "s", .skill_digest = "sha256:0", .tier = "session", .start = "cold", .grant = grant, .supervisor_pid = 1},
                           .said = said, .uid = uid, .target = "s", .max_sessions = most};
         Txn *t = store_fixture_begin(&f->s, true);
@@ -404,4 +405,56 @@ Test(session, no_memory_for_a_step) { // I-85
                 }
                 cr_assert_gt(failed, 0, "%s", step_names[what]);
         }
+}
+
+/* Adds a note in a turn, in the run of the session. */
+static void note_in_turn(Fixture *f, const char *text, bool keep) {
+        char id[REGION_ID_MAX];
+        uint64_t number;
+        NoteRun run;
+        Txn *t;
+        int r;
+
+        cr_assert_eq(turn(f, id, NULL), 0, "%s", f->s.d.text);
+        t = store_fixture_begin(&f->s, true);
+        r = engine_run_get(t, f->session, &run, &f->s.d);
+        if (r == ENGINE_E_NO_RECORD)
+                r = engine_run_begin(t, NULL, id, f->session, "s", NULL, &run, &f->s.d);
+        cr_assert_eq(r, 0, "%s", f->s.d.text);
+        cr_assert_eq(engine_note_add_by(t, f->session, id, NOTE_AGENT, text, strlen(text), NULL, &number, &f->s.d), 0, "%s", f->s.d.text);
+        store_fixture_commit(&f->s, t);
+        end(f, id, NULL, NULL, keep);
+}
+
+static void check_notes(Fixture *f, uint64_t notes, uint64_t processed, uint64_t there) {
+        _cleanup_note_ Note n = NOTE_NULL;
+        Txn *t = store_fixture_begin(&f->s, false);
+        uint64_t from = 1, found = 0;
+        NoteRun run;
+
+        cr_assert_eq(engine_run_get(t, f->session, &run, &f->s.d), 0, "%s", f->s.d.text);
+        cr_expect_eq(run.notes, notes);
+        cr_expect_eq(run.processed, processed);
+        for (; engine_note_next(t, f->session, from, false, &n) == 0; from = n.number + 1)
+                found++;
+        cr_expect_eq(found, there);
+        store_abort(t);
+}
+
+// G-75 I-24: a turn that is not kept loses its own notes; the session's end, also after a crash, loses none
+Test(session, notes_are_of_the_run) {
+        _cleanup_fixture_ Fixture f;
+        _cleanup_json_ json_t *none = json_object();
+        Txn *t;
+
+        fixture_init(&f, "end");
+        note_in_turn(&f, "issue a_b: c", true);
+        note_in_turn(&f, "issue b_c: d", false);
+        check_notes(&f, 2, 1, 1);
+        note_in_turn(&f, "issue c_d: e", true);
+        check_notes(&f, 3, 1, 2);
+        t = store_fixture_begin(&f.s, true);
+        cr_assert_eq(engine_region_recover(t, f.session, none, &f.s.d), 0, "%s", f.s.d.text);
+        store_fixture_commit(&f.s, t);
+        check_notes(&f, 3, 1, 2);
 }
