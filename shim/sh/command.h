@@ -9,8 +9,8 @@ enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_PIPE = 3 };
 typedef struct CommandArgs {
         const char *words[COMMAND_WORDS_MAX + 1]; /* the verb and the arguments, without options; NULL-terminated */
         size_t n;
-        const char *of, *name, *level, *entry, *input, *role, *state, *after, *id, *type, *refs, *reason, *scope, *query, *section,
-                *at;
+        const char *of, *name, *level, *entry, *input, *role, *state, *after, *id, *type, *refs, *reason, *scope;
+        const char *query, *section, *at;
         long long expect, limit, lane, bytes; /* -1: any; 0: the supervisor's limit */
         long long record_version; /* 0: the present one */
         double confidence;       /* -1: no confidence */

@@ -1,6 +1,8 @@
 /* Runs: CLI. */
+#include "base/clock.h"
 #include "cli/actions.h"
 #include "invoke/advise.h"
+#include "perform/upkeep.h"
 #include "invoke/run.h"
 #include "recover/recover.h"
 #include "memory/digest.h"
@@ -8,10 +10,13 @@
 #include "spawn/find.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 static const char help[] =
         "Usage: lethe digest run [--scope SCOPE] [--reasons LIST] [--approve policy|ask|auto:LIST] [--name LIST] [--apply]\n"
+        "                        [--routine NAME]\n"
+        "       lethe digest due [--policy FILE]\n"
         "       lethe digest passes [--scope SCOPE]\n"
         "       lethe digest why FAMILY ID [--scope SCOPE]\n\n"
         "The digest looks for memory, pages and skills that are stale by their references, archives them, and\n"
@@ -20,11 +25,14 @@ static const char help[] =
         "transaction. Without --apply nothing changes. Kernels are never touched.\n"
         "Reasons: broken_ref, superseded_by, retired_dependency, disputed_by (a younger record says the opposite);\n"
         "unsupported_since only when named.\n"
+        "due does what the policy's schedule asks for now, and erases what is beyond its retention, as `lethe serve`\n"
+        "does by itself: for cron, or a timer of systemd, without a daemon.\n"
         "why tells the passes that changed a record, with the reason and the references of that time.\n\n" HELP_STORE
         "  --scope SCOPE     (default: default)\n"
         "  --reasons LIST    reasons to look for (default: all but unsupported_since)\n"
         "  --approve HOW     policy (default): by the policy file; ask: only --name; auto:LIST: the listed reasons\n"
         "  --name LIST       FAMILY/ID, or ID: approved by name\n"
+        "  --routine NAME    a routine that the policy admits in this scope, in place of the built-in one\n"
         "  --apply           apply the approved proposals, and record the pass\n"
         "  --policy FILE     the operator's policy\n"
         HELP_JSON "\nExit status: 0; 1 refused, or the routine failed; 2 usage.\n";
@@ -103,15 +111,37 @@ static int digest_add_name(DigestCall *c, const char *one) {
         return EXIT_OK;
 }
 
+/* Only the built-in routine, and those of the policy's row, are registered (M-40, M-67). */
+static int digest_take_routine(DigestCall *c, const DigestPolicy *of) {
+        const char *said = c->a->o.value['U'];
+
+        if (!said || strcmp(said, POLICY_ROUTINE_OWN) == 0)
+                return EXIT_OK;
+        for (char **name = of ? of->routines : NULL; name && *name; name++)
+                if (strcmp(*name, said) == 0) {
+                        c->d.routine = *name;
+                        return EXIT_OK;
+                }
+        return cli_refuse(c->a->verb, EXIT_NOT, "not_granted",
+                          "--routine %s: the policy's \"digest\" row of scope %s has no such routine in \"routines\"",
+                          said, c->scope);
+}
+
 /* Translates the options into the digest's fields. */
 static int digest_read_options(DigestCall *c, const Policy *policy) {
+        const DigestPolicy *of = policy_digest(policy, c->scope);
         const char *approve = c->a->o.value['A'] ?: "policy";
         _cleanup_free_ char *names = NULL;
         char *at, *one;
         int r = EXIT_OK;
 
         c->d = (Digest){.scope = c->scope, .reasons = REASONS_DEFAULT, .names = (const char *const *)c->name,
-                        .apply = c->a->o.value['Y'], .who = action_who()};
+                        .apply = c->a->o.value['Y'], .who = action_who(), .now_usec = clock_real_usec()};
+        if (of)
+                c->d.stay_usec = of->stay_usec;
+        r = digest_take_routine(c, of);
+        if (r != EXIT_OK)
+                return r;
         if (c->a->o.value['R'])
                 r = digest_read_reasons(c->a, "--reasons", c->a->o.value['R'], &c->d.reasons);
         if (r == EXIT_OK && strncmp(approve, "auto:", 5) == 0) {
@@ -150,7 +180,8 @@ static int digest_scan(DigestCall *c, Store *s) {
 
 /* The routine runs in its region: reads the scan, answers with proposals. */
 static int digest_ask(DigestCall *c, Store *s, Advise *advise) {
-        _cleanup_free_ char *line = NULL, *answer = NULL, *skill = find_skill("digest");
+        _cleanup_free_ char *line = NULL, *answer = NULL, *skill = c->d.routine ? strdup(c->d.routine)
+                                                                               : find_skill("digest");
         Diag d = {0};
         size_t n;
         int r = json_canonical(c->scan, &line, &n);
@@ -160,7 +191,7 @@ static int digest_ask(DigestCall *c, Store *s, Advise *advise) {
                                   "the skill digest, part of Lethe's installation, is missing");
         advise->store = s;
         advise->ask.skill = skill;
-        advise->ask.foreign = true; /* the skill comes with Lethe, and is as trusted as the running program */
+        advise->ask.foreign = !c->d.routine; /* the skill comes with Lethe, and is as trusted as the running program */
         if (r == 0)
                 r = advise_ask(advise, line, &answer, &d);
         if (r == -ECANCELED)
@@ -264,6 +295,57 @@ static int digest_run(ActionArgs *a) {
         return r;
 }
 
+static void digest_print_due(const json_t *o) {
+        const json_t *one;
+        size_t i;
+
+        json_array_foreach(json_object_get(o, "passes"), i, one)
+                printf("scope %s, routine %s: pass %lld, %lld archived, %lld removed\n", cli_text(one, "scope"),
+                       cli_text(one, "routine"), cli_integer(one, "pass"), cli_integer(one, "archived"),
+                       cli_integer(one, "removed"));
+        json_array_foreach(json_object_get(o, "failed"), i, one)
+                printf("failed: %s %s: %s\n", cli_text(one, "what"), cli_text(one, "scope") ?: "",
+                       cli_text(one, "message"));
+        printf("%" PRIu64 " rows and values erased\n", cli_u64(o, "erased"));
+}
+
+/* What lethe-serve does by itself, once. */
+static int digest_due(ActionArgs *a) {
+        _cleanup_policy_ Policy *policy = NULL;
+        _cleanup_store_ Store *s = NULL;
+        _cleanup_json_ json_t *report = NULL, *failed = json_object();
+        Upkeep u = {.who = action_who(), .advise = {.signals = -1, .recover = recover_all}};
+        uint64_t next;
+        Diag d = {0};
+        bool bad;
+        int r = policy_load(a->o.value['P'], &policy, &d);
+
+        if (r != 0)
+                return cli_refuse(a->verb, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
+        if ((u.advise.signals = run_take_signals()) < 0)
+                return cli_fail(a->verb, EXIT_NOT, "signals: %s", strerror(-u.advise.signals));
+        r = with_store(a->verb, &a->o, STORE_SUPERVISE, &s);
+        if (r == EXIT_OK) {
+                u.store = s;
+                u.policy = policy;
+                r = upkeep_run(&u, failed, NULL, NULL, &next, &report, &d);
+                r = r == UPKEEP_E_CANCELLED ? cli_refuse(a->verb, 143, "cancelled", "ended by a signal")
+                    : r > 0                 ? cli_refuse(a->verb, EXIT_NOT, "store", "%s", d.text)
+                    : r < 0                 ? cli_fail(a->verb, EXIT_NOT, "%s", strerror(-r))
+                                            : EXIT_OK;
+        }
+        store_stop_at(-1);
+        closep(&u.advise.signals);
+        if (r != EXIT_OK)
+                return r;
+        bad = json_array_size(json_object_get(report, "failed")) > 0;
+        if (a->o.json)
+                r = action_print(a, json_incref(report));
+        else
+                digest_print_due(report);
+        return r != EXIT_OK ? r : cli_done(a->verb, bad ? EXIT_NOT : EXIT_OK);
+}
+
 static void digest_print_pass(const json_t *o) {
         printf("pass %-6lld seq %-8lld %s  %lld archived, %lld removed\n", cli_integer(o, "pass"),
                cli_integer(o, "seq"), cli_text(o, "time"), cli_integer(o, "archived"), cli_integer(o, "removed"));
@@ -292,9 +374,11 @@ static int digest_why(ActionArgs *a) {
 int cmd_digest(int argc, char **argv) {
         static const struct option options[] = {
                 OPTIONS_STORE,       OPTION("scope", 'S'),      OPTION("reasons", 'R'), OPTION("approve", 'A'),
-                OPTION("name", 'N'), OPTION_FLAG("apply", 'Y'), OPTION("policy", 'P'),  {0}};
+                OPTION("name", 'N'), OPTION_FLAG("apply", 'Y'), OPTION("policy", 'P'),  OPTION("routine", 'U'),
+                {0}};
         static const Action actions[] = {
-                {"run", "", 0, 0, "SRANYP", digest_run},
+                {"run", "", 0, 0, "SRANYPU", digest_run},
+                {"due", "", 0, 0, "P", digest_due},
                 {"passes", "", 0, 0, "S", digest_passes},
                 {"why", "FAMILY ID", 2, 2, "S", digest_why},
         };

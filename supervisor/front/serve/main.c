@@ -309,7 +309,8 @@ static int main_serve(Server *s, Diag *d) {
                                 ?: server_look_after(s)
                                 ?: objects_watch(s, d)
                                 ?: server_confine(d)
-                                ?: objects_start(s);
+                                ?: objects_start(s)
+                                ?: schedule_start(s);
         if (e != 0)
                 return e;
         s->started_usec = clock_mono_usec();
@@ -375,7 +376,9 @@ int main(int argc, char **argv) {
         secrets_set_socket(socket);
         store_set_fault_exit(EXIT_OURS, EXIT_OURS);
         e = main_serve(&s, &d);
+        schedule_stop(&s);
         objects_end(&s);
+        schedule_end(&s);
         server_close(&s);
         server_end_discarder(&s);
         if (s.n_threads == 0 && s.store)
@@ -385,6 +388,7 @@ int main(int argc, char **argv) {
         if (s.n_threads > 0)
                 _exit(EXIT_OURS); /* running threads still use the memory to be freed */
         objects_free(&s);
+        schedule_free(&s);
         pool_free(s.pool);
         spawner_free(s.spawner);
         groups_close(s.store, s.groups);

@@ -87,8 +87,10 @@ static int reload_take(Server *s, Policy *p) {
         s->forgets = false;
         pool_reload(s->pool, p, now->turn);
         shared_policy_drop(before);
-        if (changed)
+        if (changed) {
                 objects_policy_changed(s);
+                schedule_policy_changed(s);
+        }
         jobs_judge_queued(s);
         return 0;
 }

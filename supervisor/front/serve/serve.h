@@ -34,7 +34,8 @@ typedef struct Client Client;
 typedef struct Peer Peer;
 typedef struct Job Job;
 typedef struct Session Session;
-typedef struct Waker Waker; /* objects.h */
+typedef struct Waker Waker;
+typedef struct Schedule Schedule; /* objects.h */
 
 /* Output for the answer: the first SERVE_CAPTURE_MAX bytes, as long as the account of all clients has room. */
 typedef struct Capture {
@@ -249,6 +250,7 @@ struct Server {
         pthread_cond_t sessions_changed;
         LIST_HEAD(, Session) sessions;
         Waker *waker;           /* NULL: objects are not woken here */
+        Schedule *schedule; /* schedule.c; NULL: nothing is done by schedule here */
         pthread_t keeper;       /* ends idle sessions */
         bool keeping, sessions_stop;
         pthread_mutex_t answer_lock; /* for making an answer */
@@ -425,6 +427,13 @@ void objects_free(Server *s);
 void objects_place_free(Server *s, json_t *begun);
 unsigned objects_running(const Server *s); /* executions begun and not over */
 SharedPolicy *objects_policy_use(Server *s); /* the policy in force; from any thread */
+
+/* schedule.c. schedule_start(): after server_confine(); 0 or -errno. */
+int schedule_start(Server *s);
+void schedule_policy_changed(Server *s);
+void schedule_stop(Server *s); /* begins nothing more, and cancels the region of a routine */
+void schedule_end(Server *s);  /* waits for the thread */
+void schedule_free(Server *s);
 
 /* confine.c: after all is made that needs the given-up rights. Returns 0 or -errno with a message. */
 int server_confine(Diag *reterr);

@@ -268,6 +268,7 @@ void server_stop(Server *s, const char *why) {
         }
         s->stopping = true;
         objects_stop(s);
+        schedule_stop(s);
         log_note("ends: %s; %u run, %u wait", why, s->n_running, s->n_queued);
         sd_notify(false, "STOPPING=1");
         server_unlisten(s);

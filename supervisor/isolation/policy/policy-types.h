@@ -94,7 +94,18 @@ typedef struct ClientPolicy {
 typedef struct DigestPolicy {
         char *scope;
         unsigned archive, remove; /* reasons: 1 << index of policy_reason_words | … */
+        uint64_t every_usec; /* time between two passes by schedule; 0: no schedule */
+        uint64_t stay_usec;  /* least time between the archival of a record and its removal */
+        char **routines;     /* names of the routines of the passes, NULL-terminated; NULL: the built-in digest alone */
 } DigestPolicy;
+
+/* The longest stay of rows of a bucket, or of values of slots; then the schedule erases them (M-66). */
+typedef struct RetentionPolicy {
+        char *scope, *bucket; /* or NULL with `slots` */
+        char *slots;          /* the beginning of the slots' names; or NULL */
+        char *stay;           /* as written */
+        uint64_t stay_usec;
+} RetentionPolicy;
 
 /* Rights of a skill started by another skill, independent of the starter's rights. */
 typedef struct SubSkillPolicy {
@@ -140,6 +151,8 @@ typedef struct Policy {
         size_t n_clients;
         DigestPolicy *digest;    /* n_digest 0: a pass does nothing by itself */
         size_t n_digest;
+        RetentionPolicy *retention; /* n_retention 0: nothing goes by its age */
+        size_t n_retention;
         json_t *mcp;             /* as of policy_read_mcp() (policy/mcp.h); NULL: not said */
         json_t *secrets, *routes; /* as of policy_read_routes() (policy/route.h) */
         SkillPolicy *skills;

@@ -66,9 +66,7 @@ void policy_free(Policy *p) {
         for (size_t i = 0; i < p->n_clients; i++)
                 strv_free(p->clients[i].skills);
         free(p->clients);
-        for (size_t i = 0; i < p->n_digest; i++)
-                free(p->digest[i].scope);
-        free(p->digest);
+        policy_upkeep_deinit(p);
         free(p);
 }
 
@@ -332,7 +330,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
 
         doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "belief", "max_regions",
                                "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds",
-                               "objects", "layers", "outputs", "secrets", "routes", "mcp"));
+                               "objects", "layers", "outputs", "secrets", "routes", "mcp", "retention"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         policy_read_limits(d, j, &p->limits);
         doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
@@ -346,6 +344,8 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         policy_read_keep(d, MEMBER(j, "layers"), "layers", &p->layers);
         policy_read_keep(d, MEMBER(j, "outputs"), "outputs", &p->outputs);
         policy_read_skills(d, MEMBER(j, "skills"), p);
+        policy_check_routines(d, MEMBER(j, "digest"), p);
+        policy_read_retention(d, MEMBER(j, "retention"), p);
         policy_read_mcp(d, MEMBER(j, "mcp"), &p->mcp);
         policy_read_routes(d, MEMBER(j, "secrets"), MEMBER(j, "routes"), &p->secrets, &p->routes);
 }

@@ -41,8 +41,13 @@ bool policy_object_action(const Policy *p, const char *action);
 void policy_read_sub_skill(Doc *d, const Node *v, SubSkillPolicy *ret);
 void policy_read_belief(Doc *d, const Node *v, Limits *l);
 void policy_sub_skill_deinit(SubSkillPolicy *s);
-/* "digest": the reasons that the operator approves ahead, for each scope. */
+/* "digest": reasons that the operator approves ahead, for each scope, and the schedule. "retention". */
 void policy_read_digest(Doc *d, const Node *v, Policy *p);
+void policy_read_retention(Doc *d, const Node *v, Policy *p);
+void policy_check_routines(Doc *d, const Node *v, const Policy *p); /* after policy_read_skills() */
+void policy_upkeep_deinit(Policy *p);
+#define POLICY_ROUTINE_OWN "digest" /* the routine that comes with Lethe */
+extern const char *const policy_bucket_words[];
 /* "objects"; the standard values come before, from policy_objects_standard(). */
 ObjectsPolicy policy_objects_standard(void);
 void policy_read_objects(Doc *d, const Node *v, ObjectsPolicy *ret);

@@ -12,7 +12,7 @@
 
 static int pass_check_removal(Txn *t, const Pass *p, const PassStep *s, const Record *rec, Diag *reterr) {
         _cleanup_free_ Ref *blockers = NULL;
-        uint64_t archived;
+        uint64_t archived, since;
         size_t n;
         int r = pass_of_archival(t, rec, &archived);
 
@@ -20,6 +20,13 @@ static int pass_check_removal(Txn *t, const Pass *p, const PassStep *s, const Re
                 return diag(reterr, ENGINE_E_CONFLICT,
                             "%s %s was archived by pass %" PRIu64 ": a later pass may remove the record",
                             kind_name(s->key.kind), s->key.id, archived);
+        if (r == 0 && p->stay_usec > 0) {
+                r = pass_archived_usec(t, rec, &since);
+                if (r == 0 && since + p->stay_usec > p->now_usec)
+                        return diag(reterr, ENGINE_E_CONFLICT,
+                                    "%s %s was archived less than the policy's stay ago: a later pass may remove the "
+                                    "record", kind_name(s->key.kind), s->key.id);
+        }
         if (r == 0)
                 r = graph_blockers(t, &s->key, &blockers, &n);
         if (r == 0 && n > 0)
@@ -85,7 +92,7 @@ static int pass_check_once(const Pass *p, Diag *reterr) {
 static int pass_check(Txn *t, const Pass *p, uint64_t scope, uint64_t last, Diag *reterr) {
         int r = 0;
 
-        if (strcmp(p->routine, "digest") != 0) /* the only registered routine (M-40) */
+        if (strcmp(p->routine, "digest") != 0 && !p->registered) /* M-40, M-67 */
                 return diag(reterr, ENGINE_E_NOT_GRANTED, "the routine is not registered");
         if (p->number != last + 1)
                 return diag(reterr, ENGINE_E_CONFLICT, "pass %" PRIu64 ": the next pass of scope %s is %" PRIu64,
@@ -118,10 +125,10 @@ static int pass_append(Txn *t, const Pass *p, uint64_t scope, uint64_t before, u
 
         for (size_t i = 0; i < p->n; i++)
                 archived += p->steps[i].op == OP_ARCHIVE;
-        fields = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o*, s:s*}", "routine", p->routine, "name", p->scope,
+        fields = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o*, s:s*, s:o*}", "routine", p->routine, "name", p->scope,
                            "scope", json_u64(scope), "pass", json_u64(p->number), "archived", json_u64(archived),
                            "removed", json_u64(p->n - archived), "before", before ? json_u64(before) : NULL,
-                           "proposed_by", p->proposer);
+                           "proposed_by", p->proposer, "scheduled", p->scheduled ? json_true() : NULL);
         return project_append(t,
                               &(Event){.type = "digest.pass", .who = p->who, .region = p->region, .fields = fields,
                                        .json = p->record}, ret_seq);

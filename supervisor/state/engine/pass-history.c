@@ -1,5 +1,6 @@
 #include "engine/pass-history.h"
 
+#include "base/clock.h"
 #include "engine/scope.h"
 #include "record/event.h"
 #include "record/rows.h"
@@ -76,6 +77,14 @@ int pass_unsupported_since(Txn *t, const RecordKey *k, uint64_t *ret_pass) {
         if (!since)
                 return -ENOENT;
         return json_get_u64(since, ret_pass) < 0 ? -EUCLEAN : 0;
+}
+
+int pass_archived_usec(Txn *t, const Record *rec, uint64_t *ret_usec) {
+        _cleanup_json_ json_t *entry = NULL;
+        uint64_t seq;
+        int r = json_get_u64(json_object_get(rec->row, "closed"), &seq) < 0 ? -EUCLEAN : event_get(t, seq, &entry);
+
+        return r < 0 ? r : clock_parse(json_str(entry, "time"), ret_usec) < 0 ? -EUCLEAN : 0;
 }
 
 int pass_of_archival(Txn *t, const Record *rec, uint64_t *ret_pass) {

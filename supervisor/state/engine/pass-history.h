@@ -12,6 +12,8 @@ int pass_before(Txn *t, uint64_t seq, uint64_t *ret);
 int pass_unsupported_since(Txn *t, const RecordKey *k, uint64_t *ret_pass);
 /* The pass that archived the record. 0, -EUCLEAN. */
 int pass_of_archival(Txn *t, const Record *rec, uint64_t *ret_pass);
+/* The time of the record's archival. 0, -EUCLEAN. */
+int pass_archived_usec(Txn *t, const Record *rec, uint64_t *ret_usec);
 
 /* For scope.c: erases the bodies of the scope's passes. For project.c: updates the row of the scope. */
 int pass_erase(Txn *t, uint64_t scope);

@@ -1,5 +1,6 @@
 #include "memory/digest.h"
 
+#include "base/clock.h"
 #include "refs/graph.h"
 #include "engine/scope.h"
 #include "memory/refs.h"
@@ -121,9 +122,27 @@ static int digest_run_record(const Digest *d, const json_t *candidates, const js
         return *ret ? 0 : -ENOMEM;
 }
 
+/* The end of an archived record's stay, if it lies ahead; else "". */
+static int digest_stays(Txn *t, const Digest *d, const PassStep *s, char until[static CLOCK_TEXT_MAX]) {
+        _cleanup_record_ Record rec = RECORD_NULL;
+        uint64_t since;
+        int r;
+
+        *until = 0;
+        if (s->op != OP_REMOVE || d->stay_usec == 0)
+                return 0;
+        r = record_get(t, &s->key, &rec);
+        if (r == -ENOENT || (r == 0 && rec.state != RECORD_ARCHIVED)) /* the pass refuses such a step */
+                return 0;
+        r = r ?: pass_archived_usec(t, &rec, &since);
+        if (r == 0 && since + d->stay_usec > d->now_usec)
+                clock_format(since + d->stay_usec, until);
+        return r;
+}
+
 /* The approved steps, and all candidates with their approval. */
-static int digest_approve(const Digest *d, uint64_t scope, PassStep *steps, size_t *ret_n, json_t *candidates,
-                          Diag *reterr) {
+static int digest_approve(Txn *t, const Digest *d, uint64_t scope, PassStep *steps, size_t *ret_n,
+                          json_t *candidates, Diag *reterr) {
         const json_t *proposals = json_object_get(d->proposed, "proposals");
         size_t n = 0;
 
@@ -131,17 +150,23 @@ static int digest_approve(const Digest *d, uint64_t scope, PassStep *steps, size
                 const json_t *o = json_array_get(proposals, i);
                 _cleanup_json_ json_t *copy = NULL;
                 PassStep s;
+                char until[CLOCK_TEXT_MAX];
                 bool automatic;
                 int r = digest_read_step(d, scope, o, i, &s, reterr);
 
                 if (r != 0)
                         return r;
+                r = digest_stays(t, d, &s, until);
+                if (r != 0)
+                        return r;
                 automatic = (s.op == OP_REMOVE ? d->automatic_removal : d->automatic) & 1U << s.reason.code;
                 s.by_person = !automatic && digest_is_named(d, &s);
+                if (*until)
+                        automatic = s.by_person = false;
                 /* only understood fields are copied: the run record keeps no text of the proposer */
-                copy = json_pack("{s:s, s:s, s:s, s:o, s:s}", "op", op_name(s.op), "kind", kind_name(s.key.kind), "id",
-                                 s.key.id, "reason", reason_json(&s.reason), "approved",
-                                 automatic ? "policy" : s.by_person ? "name" : "no");
+                copy = json_pack("{s:s, s:s, s:s, s:o, s:s, s:s*}", "op", op_name(s.op), "kind",
+                                 kind_name(s.key.kind), "id", s.key.id, "reason", reason_json(&s.reason), "approved",
+                                 automatic ? "policy" : s.by_person ? "name" : "no", "until", *until ? until : NULL);
                 if (!copy || json_array_append(candidates, copy) < 0)
                         return -ENOMEM;
                 if (automatic || s.by_person)
@@ -188,7 +213,9 @@ static int digest_pass(Txn *t, const Digest *d, const PassStep *steps, size_t n,
         if (r < 0)
                 return r;
         return engine_pass(t,
-                           &(Pass){.routine = "digest", .scope = d->scope, .number = number, .admitted = d->automatic,
+                           &(Pass){.routine = d->routine ? d->routine : "digest", .registered = d->routine,
+                                   .scheduled = d->scheduled, .stay_usec = d->stay_usec, .now_usec = d->now_usec,
+                                   .scope = d->scope, .number = number, .admitted = d->automatic,
                                    .admitted_removal = d->automatic_removal, .steps = steps, .n = n, .record = record,
                                    .who = d->who, .proposer = d->proposer},
                            ret_seq, reterr);
@@ -210,7 +237,7 @@ int memory_digest(Txn *t, const Digest *d, json_t **ret, Diag *reterr) {
                 return diag(reterr, ENGINE_E_BAD_PAYLOAD,
                             "the proposals are no answer to this pass: "
                             "{\"version\",\"pass\",\"proposals\",\"blocked\"}");
-        r = digest_approve(d, scope, steps, &n, candidates, reterr) ?: digest_blocked(t, d, scope, blocked, reterr);
+        r = digest_approve(t, d, scope, steps, &n, candidates, reterr) ?: digest_blocked(t, d, scope, blocked, reterr);
         if (r == 0 && d->apply)
                 r = digest_pass(t, d, steps, n, candidates, blocked, &seq, reterr);
         if (r != 0)

@@ -28,10 +28,13 @@ typedef struct Digest {
         const json_t *proposed;   /* the answer of the proposer */
         const char *proposer;     /* the proposer's region, or NULL */
         const char *who;
+        const char *routine;      /* NULL: "digest"; another one is admitted by the policy */
+        bool scheduled;
+        uint64_t stay_usec, now_usec; /* as of Pass: a record within its stay is not removed, whoever approves */
 } Digest;
 
-/* *ret: {"scope","pass","applied","seq"?,"candidates":[{"op","kind","id","reason","approved":"policy"|"name"|"no"}],
- * "blocked":[…],"archived","removed"}. Returns 0; ENGINE_E_BAD_PAYLOAD for an invalid proposal; the results of
+/* *ret: {"scope","pass","applied","seq"?,"candidates":[{"op","kind","id","reason","approved":"policy"|"name"|"no",
+ * "until"?}],"blocked":[…],"archived","removed"}. Returns 0; ENGINE_E_BAD_PAYLOAD for an invalid proposal; the results of
  * engine_pass() (then commit); -errno. */
 int memory_digest(Txn *t, const Digest *d, json_t **ret, Diag *reterr);
 
