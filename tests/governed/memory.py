@@ -121,7 +121,7 @@ def a_person_decides():
     run = begin()
     one, two = [o["pending"] for o in say(run, "resolve first_row: done", "resolve second_row: done")]
     say(run, "issue third_row: what was meant")
-    same(told("pending", "retry"), {"tried": 2, "resolved": 0, "damaged": 0, "version": 1})
+    same(told("pending", "retry"), {"tried": 2, "resolved": 0, "expired": 0, "damaged": 0, "version": 1})
     same([i["attempts"] for i in told("pending", "list")["items"]], [1, 1])
     same(lethe("pending", "bind", one, "no_such_row").code, 1)
     same(told("pending", "bind", one, "third_row")["state"], "resolved")

@@ -22,6 +22,7 @@ typedef struct Pipe {
         json_t *last;       /* the newest outcome; owned */
         char *told;         /* the newest line that the interpreter got; owned */
         Promoted sum;
+        WaitLimits limits; /* of the age of pending items */
 } Pipe;
 
 static inline void pipe_deinit(Pipe *p) {
@@ -41,7 +42,7 @@ static inline NoteRun pipe_begin(Pipe *p, const char *agent) {
 }
 
 static inline void pipe_init(Pipe *p) {
-        *p = (Pipe){0};
+        *p = (Pipe){.limits = WAIT_LIMITS_DEFAULT};
         store_fixture_init(&p->f, STORE_WRITE);
         p->run = pipe_begin(p, "alice");
 }
@@ -89,8 +90,10 @@ static inline void pipe_promote(Pipe *p, const char *run, unsigned batch, const 
         int r;
 
         pipe_keys = keys;
-        r = belief_promote(p->f.store, &(Promoting){.run = run, .batch = batch, .advisor = p->answer ? &advisor : NULL, .policy = &RESOLVE_POLICY_DEFAULT,
-                                                       .who = PIPE_WHO, .keys = &hold, .told = pipe_heard, .user = p}, &p->sum, &of_store, &p->f.d);
+        r = belief_promote(p->f.store, &(Promoting){.run = run, .batch = batch, .advisor = p->answer ? &advisor : NULL,
+                                                    .policy = &RESOLVE_POLICY_DEFAULT, .limits = &p->limits,
+                                                    .who = PIPE_WHO, .keys = &hold, .told = pipe_heard, .user = p},
+                           &p->sum, &of_store, &p->f.d);
 
         cr_assert_eq(r, 0, "promote: %d %s", r, p->f.d.text);
 }

@@ -397,7 +397,7 @@ Test(outcomes, keys_of_living_regions) {
         bodies = pipe_rows(&p, TABLE_BODY);
         snprintf(note, sizeof(note), "issue some_row: %s", tells);
         pipe_note(&p, p.run.id, NOTE_AGENT, note);
-        cr_assert_eq(run_promote_notes(p.f.store, p.run.id, 0, -1, into, &p.f.d), 0, "%s", p.f.d.text);
+        cr_assert_eq(run_promote_notes(p.f.store, p.run.id, 0, NULL, -1, into, &p.f.d), 0, "%s", p.f.d.text);
         cr_expect_eq(json_integer_value(json_object_get(into, "invalid")), 1);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 const Advisor advisor = {.name = "teller", .ask = tell, .keys = rows[i].asks};

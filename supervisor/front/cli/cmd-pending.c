@@ -3,14 +3,16 @@
 #include "belief/promote.h"
 #include "cli/actions.h"
 #include "engine/scope.h"
-#include "engine/wait.h"
+#include "engine/wait-age.h"
+#include "invoke/run.h"
 #include "region/region-key.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 static const char help[] =
-        "Usage: lethe pending list [--scope SCOPE] [--all]\n"
+        "Usage: lethe pending list [--scope SCOPE] [--all|--expired]\n"
         "       lethe pending show ID\n"
         "       lethe pending retry [--scope SCOPE] [--most N]\n"
         "       lethe pending bind ID TARGET\n"
@@ -19,11 +21,15 @@ static const char help[] =
         "Requests for changes without a decision: the row that each request means is not clear. A change that\n"
         "touches a request's row starts a new attempt; after 20 attempts an item is stuck. retry tries all\n"
         "open items now. bind names the row of an item, drop states that no row fits: a person decides, and\n"
-        "the ledger records the person. erase removes note and request of a dropped item for ever.\n\n" HELP_STORE
+        "the ledger records the person. erase removes note and request of a dropped or expired item for ever.\n"
+        "Beyond a limit of age (policy: pending.age, pending.commits) an item is overdue: the next change of its\n"
+        "scope, or retry, closes the item as expired.\n\n" HELP_STORE
         "  --scope SCOPE     with list and retry: items of the scope (default: all)\n"
-        "  --all             with list: also resolved and dropped items\n"
+        "  --all             with list: also resolved, dropped and expired items\n"
+        "  --expired         with list: the expired items alone\n"
         "  --most N          with retry: at most N, oldest first\n"
         "  --reason TEXT     with drop\n"
+        "  --policy FILE     the policy file (default: $LETHE_POLICY, else the usual places)\n"
         HELP_JSON "\nExit status: 0; 1 refused, or no such item; 2 usage.\n";
 
 static int pending_scope(const ActionArgs *a, uint64_t *ret, Diag *reterr) {
@@ -31,11 +37,23 @@ static int pending_scope(const ActionArgs *a, uint64_t *ret, Diag *reterr) {
         return a->o.value['S'] ? scope_find(a->t, a->o.value['S'], ret, reterr) : 0;
 }
 
-/* A decision of a person, with the built-in thresholds. */
+/* A decision of a person, with the built-in thresholds, and limits as pending_read_policy() read them. */
+static WaitLimits pending_limits;
 static Trying pending_by_person(void) {
         static const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
 
-        return (Trying){.policy = &policy, .who = action_who(), .keys = &region_keys};
+        return (Trying){.policy = &policy, .who = action_who(), .keys = &region_keys, .limits = &pending_limits};
+}
+
+static int pending_read_policy(const ActionArgs *a) {
+        _cleanup_policy_ Policy *policy = NULL;
+        Diag d = {0};
+        int r = policy_load(a->o.value['P'], &policy, &d);
+
+        if (r != 0)
+                return cli_refuse(a->verb, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
+        pending_limits = run_wait_limits(policy);
+        return EXIT_OK;
 }
 
 /* own_pending_show(), with the built-in thresholds. */
@@ -54,7 +72,7 @@ static int pending_read_list(ActionArgs *a, json_t *list) {
         for (; r == 0 && (r = wait_next(a->t, from, scope, 0, &w)) == 0; from = w.id + 1) {
                 json_t *o = NULL;
 
-                if (!a->o.value['L'] && w.state != WAIT_OPEN && w.state != WAIT_STUCK)
+                if (a->o.value['E'] ? w.state != WAIT_EXPIRED : !a->o.value['L'] && !wait_state_waits(w.state))
                         continue;
                 r = pending_tell(a->t, &b, &w, &o);
                 if (r == 0 && json_array_append_new(list, o) < 0)
@@ -64,7 +82,7 @@ static int pending_read_list(ActionArgs *a, json_t *list) {
 }
 
 static void pending_print(const json_t *o) {
-        const json_t *now = json_object_get(o, "now"), *candidate;
+        const json_t *now = json_object_get(o, "now"), *expired = json_object_get(o, "expired"), *candidate;
         size_t i;
 
         printf("%8" JSON_INTEGER_FORMAT " %-8s %-11s %-10s %-13s %2" JSON_INTEGER_FORMAT, cli_integer(o, "pending"),
@@ -76,11 +94,14 @@ static void pending_print(const json_t *o) {
                        json_number_value(json_object_get(candidate, "score")));
         if (json_object_get(now, "message"))
                 cli_print_text("         ", json_object_get(now, "message"));
+        if (expired)
+                printf("         expired at %s: beyond the limit pending.%s\n", cli_text(expired, "time"),
+                       cli_text(expired, "limit"));
 }
 
 static int pending_list(ActionArgs *a) {
         _cleanup_json_ json_t *list = json_array();
-        int r = action_begin(a, false) ?: action_end(a, pending_read_list(a, list));
+        int r = pending_read_policy(a) ?: action_begin(a, false) ?: action_end(a, pending_read_list(a, list));
 
         return r ?: action_rows(a, json_pack("{s:O}", "items", list), "items", pending_print);
 }
@@ -99,7 +120,9 @@ static int pending_show(ActionArgs *a) {
         json_t *found = NULL;
         uint64_t id;
         int r = action_number(a, "ID", a->argv[0], &id)
-                        ?: action_begin(a, false) ?: action_end(a, pending_read(a->t, id, &found, &a->d));
+                        ?: pending_read_policy(a)
+                        ?: action_begin(a, false)
+                        ?: action_end(a, pending_read(a->t, id, &found, &a->d));
 
         return r ?: action_dump(a, found);
 }
@@ -119,13 +142,15 @@ static int pending_retry(ActionArgs *a) {
 
         if (r == EXIT_OK && a->o.value['M'] && most == 0) /* 0 means all items, in belief_retry() */
                 r = cli_usage(a->verb, "--most: '%s' is not a number from 1", a->o.value['M']);
-        r = r ?: action_begin(a, true) ?: action_end(a, pending_try_again(a, most, &tried));
+        r = r ?: pending_read_policy(a) ?: action_begin(a, true) ?: action_end(a, pending_try_again(a, most, &tried));
         if (r != EXIT_OK)
                 return r;
         r = action_tell(a,
-                        json_pack("{s:o, s:o, s:o}", "tried", json_u64(tried.tried), "resolved",
-                                  json_u64(tried.resolved), "damaged", json_u64(tried.damaged)),
-                        "%" PRIu64 " looked at, %" PRIu64 " resolved", tried.tried, tried.resolved);
+                        json_pack("{s:o, s:o, s:o, s:o}", "tried", json_u64(tried.tried), "resolved",
+                                  json_u64(tried.resolved), "expired", json_u64(tried.expired), "damaged",
+                                  json_u64(tried.damaged)),
+                        "%" PRIu64 " looked at, %" PRIu64 " resolved, %" PRIu64 " expired", tried.tried, tried.resolved,
+                        tried.expired);
         if (r != EXIT_OK || a->o.json || !tried.damaged)
                 return r;
         printf("%" PRIu64
@@ -139,6 +164,7 @@ static int pending_bind(ActionArgs *a) {
         Applied applied = {0};
         uint64_t id;
         int r = action_number(a, "ID", a->argv[0], &id)
+                        ?: pending_read_policy(a)
                         ?: action_begin(a, true)
                         ?: action_end(a, belief_bind(a->t, id, a->argv[1], &by, &applied, &a->d));
 
@@ -173,7 +199,7 @@ static int pending_erase_dropped(ActionArgs *a, uint64_t id, uint64_t *ret_seq) 
                 return diag(&a->d, ENGINE_E_NO_RECORD, "there is no pending item %" PRIu64, id);
         if (r < 0)
                 return r;
-        if (w.erased || w.state != WAIT_DROPPED)
+        if (w.erased || (w.state != WAIT_DROPPED && w.state != WAIT_EXPIRED))
                 return diag(&a->d, ENGINE_E_BAD_STATE, "pending item %" PRIu64 " is %s: %s", id,
                             w.erased ? "erased" : wait_state_name(w.state),
                             w.erased                      ? "nothing is left to erase"
@@ -194,11 +220,13 @@ static int pending_erase(ActionArgs *a) {
 
 int cmd_pending(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE,       OPTION("scope", 'S'),  OPTION_FLAG("all", 'L'),
-                                                OPTION("most", 'M'), OPTION("reason", 'R'), {0}};
+                                                OPTION("most", 'M'), OPTION("reason", 'R'),
+                                                OPTION_FLAG("expired", 'E'), OPTION("policy", 'P'), {0}};
         static const Action actions[] = {
-                {"list", "", 0, 0, "SL", pending_list},   {"show", "ID", 1, 1, "", pending_show},
-                {"retry", "", 0, 0, "SM", pending_retry}, {"bind", "ID TARGET", 2, 2, "", pending_bind},
-                {"drop", "ID", 1, 1, "R", pending_drop},  {"erase", "ID", 1, 1, "", pending_erase},
+                {"list", "", 0, 0, "SLEP", pending_list},   {"show", "ID", 1, 1, "P", pending_show},
+                {"retry", "", 0, 0, "SMP", pending_retry}, {"bind", "ID TARGET", 2, 2, "P", pending_bind},
+                {"drop", "ID", 1, 1, "R", pending_drop},
+                {"erase", "ID", 1, 1, "", pending_erase},
         };
 
         return actions_main("pending", help, actions, ARRAY_SIZE(actions), options, argc, argv);

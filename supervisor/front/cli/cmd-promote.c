@@ -39,6 +39,8 @@ typedef struct PromoteCall {
         StoreOptions o;
         Promoting p;
         ResolvePolicy policy;
+        Policy *own_policy; /* owned */
+        WaitLimits limits;
         const char *advisor;
         Advise advise;
         RegionSelector selector;
@@ -140,15 +142,18 @@ static int promote_run(PromoteCall *c, Store *s) {
                 return with_store_failed(VERB, s, r, &d);
         if (c->o.json)
                 return cli_print(VERB, EXIT_OK,
-                                 json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "run", c->p.run,
-                                           "notes", json_u64(sum.notes), "committed", json_u64(sum.committed),
+                                 json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "run",
+                                           c->p.run, "notes", json_u64(sum.notes), "committed", json_u64(sum.committed),
                                            "pending", json_u64(sum.pending), "rejected", json_u64(sum.rejected),
-                                           "invalid", json_u64(sum.invalid), "resolved", json_u64(sum.resolved)));
+                                           "invalid", json_u64(sum.invalid), "resolved", json_u64(sum.resolved),
+                                           "expired", json_u64(sum.expired)));
         printf("%" PRIu64 " notes: %" PRIu64 " committed, %" PRIu64 " pending, %" PRIu64 " rejected, %" PRIu64
                " invalid",
                sum.notes, sum.committed, sum.pending, sum.rejected, sum.invalid);
         if (sum.resolved)
                 printf("; %" PRIu64 " formerly pending resolved", sum.resolved);
+        if (sum.expired)
+                printf("; %" PRIu64 " pending expired", sum.expired);
         putchar('\n');
         return cli_done(VERB, EXIT_OK);
 }
@@ -173,17 +178,14 @@ static int promote_name_run(PromoteCall *c, Store *s) {
 
 /* With an advisor: the advisor's skill is looked up before the first note. */
 static int promote_with_advisor(PromoteCall *c, Store *s) {
-        _cleanup_policy_ Policy *policy = NULL;
         char scope[SCOPE_NAME_MAX];
         Advisor advisor = {.name = c->advisor, .ask = advise_ask, .userdata = &c->advise, .about = &c->advise.note,
                            .region = c->advise.region, .keys = &region_keys};
         Diag d = {0};
-        int r = policy_load(c->o.value['p'], &policy, &d);
+        int r;
 
-        if (r != 0)
-                return cli_refuse(VERB, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
         c->advise.store = s;
-        c->advise.policy = policy;
+        c->advise.policy = c->own_policy;
         c->advise.recover = recover_all;
         c->advise.ask.skill = c->advisor;
         if (advise_check(&c->advise, &d) != 0)
@@ -196,6 +198,17 @@ static int promote_with_advisor(PromoteCall *c, Store *s) {
         }
         c->p.advisor = &advisor;
         return promote_run(c, s);
+}
+
+static int promote_load_policy(PromoteCall *c) {
+        Diag d = {0};
+        int r = policy_load(c->o.value['p'], &c->own_policy, &d);
+
+        if (r != 0)
+                return cli_refuse(VERB, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
+        c->limits = run_wait_limits(c->own_policy);
+        c->p.limits = &c->limits;
+        return EXIT_OK;
 }
 
 int cmd_promote(int argc, char **argv) {
@@ -212,12 +225,14 @@ int cmd_promote(int argc, char **argv) {
                 if (c.advisor && (c.advise.signals = run_take_signals()) < 0)
                         r = cli_fail(VERB, EXIT_NOT, "signals: %s", strerror(-c.advise.signals));
                 else
-                        r = with_store(VERB, &c.o, c.advisor ? STORE_SUPERVISE : STORE_WRITE, &s);
+                        r = promote_load_policy(&c)
+                                    ?: with_store(VERB, &c.o, c.advisor ? STORE_SUPERVISE : STORE_WRITE, &s);
                 if (r == EXIT_OK && !c.advisor)
                         r = promote_name_run(&c, s);
                 if (r == EXIT_OK)
                         r = c.advisor ? promote_with_advisor(&c, s) : promote_run(&c, s);
         }
         request_deinit(&c.advise.ask.request);
+        policy_free(c.own_policy);
         return r;
 }

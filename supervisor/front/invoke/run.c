@@ -89,7 +89,12 @@ static int run_notes_go_on(void *user, uint64_t note, const json_t *outcome) {
         return poll(&p, 1, 0) > 0 ? -ECANCELED : 0;
 }
 
-int run_promote_notes(Store *s, const char *region, uid_t uid, int signals, json_t *into, Diag *reterr) {
+WaitLimits run_wait_limits(const Policy *policy) {
+        return policy ? (WaitLimits){policy->pending.age_usec, policy->pending.commits} : WAIT_LIMITS_DEFAULT;
+}
+
+int run_promote_notes(Store *s, const char *region, uid_t uid, const WaitLimits *limits, int signals, json_t *into,
+                      Diag *reterr) {
         const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
         Promoted sum = {0};
         bool of_store = false;
@@ -97,6 +102,7 @@ int run_promote_notes(Store *s, const char *region, uid_t uid, int signals, json
         const Promoting p = {.run = region,
                              .batch = PROMOTE_BATCH_MAX,
                              .policy = &policy,
+                             .limits = limits,
                              .who = who,
                              .keys = &region_keys,
                              .told = run_notes_go_on,
@@ -108,10 +114,10 @@ int run_promote_notes(Store *s, const char *region, uid_t uid, int signals, json
         r = belief_promote(s, &p, &sum, &of_store, reterr);
         if (r != 0 && !*reterr->text)
                 diag(reterr, r, "%s", r == -ECANCELED ? "ended by a signal" : r < 0 ? store_strerror(r) : "refused");
-        if (json_object_update_new(into, json_pack("{s:o, s:o, s:o, s:o, s:o}", "committed", json_u64(sum.committed),
-                                                   "pending", json_u64(sum.pending), "rejected", json_u64(sum.rejected),
+        if (json_object_update_new(into, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "committed",
+                                                   json_u64(sum.committed), "pending", json_u64(sum.pending), "rejected", json_u64(sum.rejected),
                                                    "invalid", json_u64(sum.invalid), "resolved",
-                                                   json_u64(sum.resolved))) < 0 ||
+                                                   json_u64(sum.resolved), "expired", json_u64(sum.expired))) < 0 ||
             (r != 0 && json_object_set_new(into, "error", json_string(reterr->text)) < 0))
                 return r ? r : -ENOMEM;
         return r;
@@ -121,6 +127,7 @@ int run_promote_notes(Store *s, const char *region, uid_t uid, int signals, json
 static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         const Region *r = &run->region;
         uint64_t added = run->pipe.dispatch ? dispatch_notes(run->pipe.dispatch) : 0;
+        const WaitLimits limits = run_wait_limits(run->options->policy);
         bool dropped = outcome_is_breach(r->outcome) || *r->discarded;
         json_t *o = r->grant->notes ? json_pack("{s:o, s:o}", "added", json_u64(added), "dropped",
                                                 json_u64(dropped ? added : 0))
@@ -130,8 +137,8 @@ static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         if (!o || !run->options->promote || added == 0 || dropped || r->state != REGION_RECORDED)
                 return o;
         run_catch_up(run); /* the region's own record comes first */
-        if (run_promote_notes(run->store.db, r->id, r->grant->client ? r->grant->client : getuid(), signals, o, &d) !=
-            0) {
+        if (run_promote_notes(run->store.db, r->id, r->grant->client ? r->grant->client : getuid(), &limits, signals, o,
+                              &d) != 0) {
                 log_error("notes of region %s: %s; `lethe promote %s` goes on with them", r->id, d.text, r->id);
                 *ret_failed = true;
         }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "invoke/options.h"
+#include "engine/wait-age.h"
 
 /* Blocks SIGTERM, SIGINT and SIGHUP and returns a signalfd for them, or -errno. To be called before the first object
  * for a signal to leave behind. SIGTTIN, SIGTTOU and SIGPIPE are ignored from here on. */
@@ -18,6 +19,9 @@ int run_refused(const RunOptions *o, const char *name, const char *digest, bool 
 /* Promotes notes of a recorded region at once, for `--promote` (G-5), with the built-in interpreter and in the name of
  * user `uid`. Other notes wait for `lethe promote`; notes of a region that broke a budget went with its record (I-24).
  * A signal readable from `signals` ends the promotion; the notes left over stay as they are. Puts the members
- * "committed", "pending", "rejected", "invalid" and "resolved" into `into`, and "error" when notes are left over.
- * Returns 0; else there is a message. */
-int run_promote_notes(Store *s, const char *region, uid_t uid, int signals, json_t *into, Diag *reterr);
+ * "committed", "pending", "rejected", "invalid", "resolved" and "expired" into `into`, and "error" when notes are left
+ * over. Returns 0; else there is a message. */
+int run_promote_notes(Store *s, const char *region, uid_t uid, const WaitLimits *limits, int signals, json_t *into,
+                      Diag *reterr);
+/* The limits of the age of pending items; policy NULL: the standard ones. */
+WaitLimits run_wait_limits(const Policy *policy_or_null);

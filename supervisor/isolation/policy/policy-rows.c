@@ -11,6 +11,10 @@
 #define OBJECTS_FANOUT_MOST 1024
 #define OBJECTS_FANOUT_STANDARD 64
 #define OBJECTS_ACTIONS 6
+#define HOUR_USEC UINT64_C(3600000000)
+#define PENDING_AGE_STANDARD (720 * HOUR_USEC)
+#define PENDING_COMMITS_MOST 1000000000
+#define PENDING_COMMITS_STANDARD 1000
 
 const char *const policy_reason_words[] = {"broken_ref", "superseded_by", "retired_dependency", "unsupported_since",
                                            "disputed_by", NULL};
@@ -49,6 +53,19 @@ bool policy_object_action(const Policy *p, const char *action) {
         const size_t i = name_index(policy_action_words, OBJECTS_ACTIONS, action);
 
         return i < OBJECTS_ACTIONS && p->objects.actions & 1U << i;
+}
+
+PendingPolicy policy_pending_standard(void) {
+        return (PendingPolicy){.age_usec = PENDING_AGE_STANDARD, .commits = PENDING_COMMITS_STANDARD};
+}
+
+void policy_read_pending(Doc *d, const Node *v, PendingPolicy *ret) {
+        static const DurationRule age = {HOUR_USEC, 87600 * HOUR_USEC, "pending-age", "1h to 87600h"};
+
+        if (!doc_fields(d, v, WORDS("age", "commits")))
+                return;
+        doc_duration(d, MEMBER(v, "age"), &age, &ret->age_usec);
+        doc_count(d, MEMBER(v, "commits"), 1, PENDING_COMMITS_MOST, &ret->commits);
 }
 
 ObjectsPolicy policy_objects_standard(void) {

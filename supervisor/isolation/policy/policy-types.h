@@ -84,6 +84,11 @@ typedef struct KeepPolicy {
         uint64_t number, age_usec, bytes; /* at most; the oldest is dropped first */
 } KeepPolicy;
 
+/* The limits of the age of pending requests in shared belief. */
+typedef struct PendingPolicy {
+        uint64_t age_usec, commits; /* commits: of the request's scope */
+} PendingPolicy;
+
 /* A user, besides the supervisor's own, that `lethe serve` serves. */
 typedef struct ClientPolicy {
         uid_t uid;
@@ -147,6 +152,7 @@ typedef struct Policy {
         ObjectsPolicy objects;
         KeepPolicy layers;       /* what regions wrote above folders of the host (front/layer) */
         KeepPolicy outputs;      /* of detached regions (front/output) */
+        PendingPolicy pending;
         ClientPolicy *clients;
         size_t n_clients;
         DigestPolicy *digest;    /* n_digest 0: a pass does nothing by itself */

@@ -330,7 +330,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
 
         doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "belief", "max_regions",
                                "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds",
-                               "objects", "layers", "outputs", "secrets", "routes", "mcp", "retention"));
+                               "objects", "layers", "outputs", "pending", "secrets", "routes", "mcp", "retention"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         policy_read_limits(d, j, &p->limits);
         doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
@@ -343,6 +343,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         policy_read_objects(d, MEMBER(j, "objects"), &p->objects);
         policy_read_keep(d, MEMBER(j, "layers"), "layers", &p->layers);
         policy_read_keep(d, MEMBER(j, "outputs"), "outputs", &p->outputs);
+        policy_read_pending(d, MEMBER(j, "pending"), &p->pending);
         policy_read_skills(d, MEMBER(j, "skills"), p);
         policy_check_routines(d, MEMBER(j, "digest"), p);
         policy_read_retention(d, MEMBER(j, "retention"), p);
@@ -360,6 +361,7 @@ static Policy *policy_new(const char *text, size_t n) {
                       .max_sessions = POLICY_MAX_SESSIONS_STANDARD,
                       .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD},
                       .objects = policy_objects_standard(),
+                      .pending = policy_pending_standard(),
                       .layers = {POLICY_LAYERS_STANDARD, POLICY_LAYERS_AGE_STANDARD, POLICY_LAYERS_BYTES_STANDARD},
                       .outputs = {POLICY_OUTPUTS_STANDARD, POLICY_LAYERS_AGE_STANDARD, POLICY_LAYERS_BYTES_STANDARD}};
         snprintf(p->ref, sizeof(p->ref), "sha256:%s", hash_hex(text, n, hex));

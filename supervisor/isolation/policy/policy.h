@@ -48,6 +48,9 @@ void policy_check_routines(Doc *d, const Node *v, const Policy *p); /* after pol
 void policy_upkeep_deinit(Policy *p);
 #define POLICY_ROUTINE_OWN "digest" /* the routine that comes with Lethe */
 extern const char *const policy_bucket_words[];
+/* "pending"; the standard values come before, from policy_pending_standard(). */
+PendingPolicy policy_pending_standard(void);
+void policy_read_pending(Doc *d, const Node *v, PendingPolicy *ret);
 /* "objects"; the standard values come before, from policy_objects_standard(). */
 ObjectsPolicy policy_objects_standard(void);
 void policy_read_objects(Doc *d, const Node *v, ObjectsPolicy *ret);

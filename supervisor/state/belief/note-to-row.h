@@ -8,7 +8,7 @@
 #include "engine/mutate.h"
 #include "engine/note.h"
 #include "engine/resolve.h"
-#include "engine/wait.h"
+#include "engine/wait-age.h"
 
 #define APPLY_CONFIDENCE_LEAST 0.5 /* of a request that creates and is bound to nothing (G-23) */
 
@@ -17,6 +17,7 @@ typedef struct Trying {
         const ResolvePolicy *policy;
         const char *who, *region; /* one of the two */
         const KeyHold *keys;      /* of living regions: with a key, a note is invalid, an item keeps waiting; or NULL */
+        const WaitLimits *limits; /* of the age of pending items; NULL: WAIT_LIMITS_DEFAULT */
 } Trying;
 
 typedef struct Applying {

@@ -137,7 +137,8 @@ static int promote_one(Txn *t, const Promoting *p, const NoteRun *run, const cha
         _cleanup_json_ json_t *interpreted = interpreted_outcome(&ready->made);
         _cleanup_bucket_ Bucket b = bucket_of(t, run->scope, ready->made.request.kind);
         _cleanup_applied_ Applied done = {0};
-        const Trying by = {.policy = p->policy, .who = p->who, .region = p->region, .keys = p->keys};
+        const Trying by = {.policy = p->policy, .who = p->who, .region = p->region, .keys = p->keys,
+                           .limits = p->limits};
         int r = interpreted ? 0 : -ENOMEM;
 
         if (r == 0 && ready->made.code) {
@@ -170,7 +171,7 @@ static int promote_one(Txn *t, const Promoting *p, const NoteRun *run, const cha
 
 /* last: no outcome is told after this batch, and the checkpoint is copied outside the store. */
 static int promote_persist(Store *s, const Promoting *p, const NoteRun *run, ReadyNote *ready, size_t n, bool last,
-                           bool *ret_store, Diag *reterr) {
+                           size_t *ret_expired, bool *ret_store, Diag *reterr) {
         char scope_name[SCOPE_NAME_MAX];
         _cleanup_txn_ Txn *t = NULL;
         int r = store_begin(s, true, &t, reterr);
@@ -186,6 +187,8 @@ static int promote_persist(Store *s, const Promoting *p, const NoteRun *run, Rea
                         return -EAGAIN;
                 }
         }
+        if (r == 0)
+                r = engine_wait_expire(t, p->who, p->region, run->scope, p->limits, ret_expired);
         if (r == 0) /* the notes are consecutive, and the first without an outcome */
                 r = engine_run_settled(t, run->id, n, ready[n - 1].note.number);
         if (r == 0 && last)
@@ -216,6 +219,7 @@ int belief_promote(Store *s, const Promoting *p, Promoted *ret, bool *ret_store,
         for (unsigned again = 0; r == 0;) {
                 ReadyNote ready[PROMOTE_BATCH_MAX]; /* large, and not cleared: promote_read() sets the first n */
                 size_t n = 0, most = p->most ? MIN(batch, p->most - sum.notes) : batch;
+                size_t expired = 0;
                 bool more = false;
                 NoteRun run;
 
@@ -224,7 +228,8 @@ int belief_promote(Store *s, const Promoting *p, Promoted *ret, bool *ret_store,
                 r = promote_read(s, p, from, most, ready, &n, &more, &run, ret_store, reterr);
                 if (r == 0 && n > 0)
                         r = promote_persist(s, p, &run, ready, n, !more || (p->most && sum.notes + n == p->most),
-                                            ret_store, reterr);
+                                            &expired, ret_store, reterr);
+                sum.expired += r == 0 ? expired : 0;
                 for (size_t i = 0; r == 0 && i < n; i++) {
                         promote_count(&sum, &ready[i]);
                         if (p->told)

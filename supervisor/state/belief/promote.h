@@ -15,6 +15,7 @@ typedef struct Promoting {
         unsigned batch;
         const Advisor *advisor;   /* or NULL: built in */
         const ResolvePolicy *policy;
+        const WaitLimits *limits; /* of the age of pending items; NULL: WAIT_LIMITS_DEFAULT */
         const char *who, *region; /* one of the two */
         const KeyHold *keys;      /* of the living regions: a note with a key is invalid; or NULL */
         /* Called with each durable outcome of a note (borrowed); or NULL. A result other than 0 ends the promotion. */
@@ -25,6 +26,7 @@ typedef struct Promoting {
 typedef struct Promoted {
         uint64_t notes, committed, pending, rejected, invalid;
         uint64_t resolved; /* pending items that a commit decided */
+        uint64_t expired;  /* pending items that were overdue (engine/wait-age.h) */
 } Promoted;
 
 /* Makes its own transactions. Returns 0, ENGINE_E_NO_RECORD for an unknown run, STORE_E_* (and *ret_store), -errno. */

@@ -109,8 +109,8 @@ static int settle_concerns(Settling *s, const SettleRoot *root, const Wait *w, P
                                    s->by->policy);
 }
 
-/* Tries an item that the row touched. The attempt counts when all rows were compared, or when the item had the row as a
- * candidate; an attempt that was held back does not count. */
+/* Tries an item that the row touched, unless the item is overdue. The attempt counts when all rows were compared, or
+ * when the item had the row as a candidate; an attempt that was held back does not count. */
 static int settle_one(Txn *t, Settling *s, const SettleRoot *root, uint64_t id, bool had) {
         _cleanup_(settle_item_deinit) PendingItem k = {0};
         _cleanup_applied_ Applied done = {0};
@@ -118,6 +118,10 @@ static int settle_one(Txn *t, Settling *s, const SettleRoot *root, uint64_t id, 
         int r = wait_get(t, id, &w);
 
         if (r == 0 && w.state != WAIT_OPEN)
+                return 0;
+        if (r == 0)
+                r = wait_overdue(t, &w, s->by->limits);
+        if (r > 0)
                 return 0;
         if (r == 0)
                 r = settle_concerns(s, root, &w, &k);
@@ -172,6 +176,7 @@ int belief_settle(Txn *t, Bucket *b, Applied *root, const Trying *by, uint64_t *
 
 #define RETRY_ROWS_MOST 4096
 #define REASON_READY "ready"
+#define REASON_OVERDUE "overdue"
 
 /* The bucket of an item. A bucket with many rows in memory is given up. */
 static void settle_turn_to(Txn *t, Bucket *b, const Wait *w) {
@@ -186,8 +191,10 @@ static int settle_retry_one(Txn *t, Bucket *b, const Wait *w, const Trying *by, 
         _cleanup_applied_ Applied done = {0};
         _cleanup_(settle_item_deinit) PendingItem k = {0};
         uint64_t more;
-        int r = settle_read_item(t, w, &k) ?: settle_read_origin(t, w, &k);
+        int r = settle_read_item(t, w, &k) ?: settle_read_origin(t, w, &k) ?: wait_overdue(t, w, by->limits);
 
+        if (r > 0) /* since a commit of this retry */
+                return 0;
         if (r == -EUCLEAN) {
                 c->damaged++;
                 return 0;
@@ -211,6 +218,8 @@ int belief_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retrie
         Retried c = {0};
         int r = engine_index_need(t, reterr);
 
+        if (r == 0)
+                r = engine_wait_expire_all(t, by->who, scope, by->limits, &c.expired);
         if (r != 0)
                 return r;
         while (most == 0 || c.tried < most) {
@@ -237,10 +246,13 @@ int belief_look(Txn *t, Bucket *b, const Wait *w, const Trying *by, json_t **ret
         _cleanup_applied_ Applied now = {0};
         _cleanup_json_ json_t *candidates = json_array(), *o = NULL;
         const json_t *all;
-        int r = settle_read_item(t, w, &k) ?: settle_read_origin(t, w, &k);
+        int overdue, r = settle_read_item(t, w, &k) ?: settle_read_origin(t, w, &k);
 
         if (r < 0)
                 return r;
+        overdue = wait_overdue(t, w, by->limits);
+        if (overdue < 0)
+                return overdue;
         settle_turn_to(t, b, w);
         r = settle_apply(t, b, w, &k, NULL, true, by, &now);
         if (r < 0)
@@ -249,18 +261,33 @@ int belief_look(Txn *t, Bucket *b, const Wait *w, const Trying *by, json_t **ret
         for (size_t i = 0; candidates && i < MIN(json_array_size(all), (size_t)LOOK_CANDIDATES); i++)
                 if (json_array_append(candidates, json_array_get(all, i)) < 0)
                         return -ENOMEM;
-        o = json_pack("{s:s, s:O}", "reason", now.outcome == NOTE_COMMITTED ? REASON_READY : now.code, "candidates",
-                      candidates);
+        o = json_pack("{s:s, s:O}", "reason",
+                      overdue                         ? REASON_OVERDUE
+                      : now.outcome == NOTE_COMMITTED ? REASON_READY
+                                                      : now.code,
+                      "candidates", candidates);
         if (!o || (*now.why.text && json_put(o, "message", json_string(now.why.text)) < 0))
                 return -ENOMEM;
         *ret = TAKE_PTR(o);
         return 0;
 }
 
+/* Returns 0, ENGINE_E_BAD_STATE with a message, -errno. */
+static int settle_refuse_overdue(Txn *t, const Wait *w, const Trying *by, Diag *reterr) {
+        int limit = wait_overdue(t, w, by->limits);
+
+        return limit <= 0 ? limit
+                          : diag(reterr, ENGINE_E_BAD_STATE,
+                                 "pending item %" PRIu64 " is overdue: beyond the policy's limit pending.%s, and never "
+                                 "applied; fix: write the note again",
+                                 w->id, wait_limit_name((WaitLimit)limit));
+}
+
 int belief_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, Applied *ret, Diag *reterr) {
         _cleanup_(settle_item_deinit) PendingItem k = {0};
         _cleanup_bucket_ Bucket b = {0};
         uint64_t more;
+        size_t expired;
         Wait w;
         int r = wait_get(t, pending, &w);
 
@@ -268,9 +295,12 @@ int belief_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, 
                 return diag(reterr, ENGINE_E_NO_RECORD, "there is no pending item %" PRIu64, pending);
         if (r < 0)
                 return r;
-        if (w.state != WAIT_OPEN && w.state != WAIT_STUCK)
+        if (!wait_state_waits(w.state))
                 return diag(reterr, ENGINE_E_BAD_STATE, "pending item %" PRIu64 " is %s", pending,
                             wait_state_name(w.state));
+        r = settle_refuse_overdue(t, &w, by, reterr);
+        if (r != 0)
+                return r;
         r = engine_index_need(t, reterr);
         if (r != 0)
                 return r;
@@ -282,7 +312,8 @@ int belief_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, 
                 ?: settle_read_origin(t, &w, &k)
                 ?: settle_apply(t, &b, &w, &k, target, false, by, ret);
         if (r == 0 && ret->outcome == NOTE_COMMITTED && ret->applied)
-                r = belief_settle(t, &b, ret, by, &more);
+                r = belief_settle(t, &b, ret, by, &more)
+                            ?: engine_wait_expire(t, by->who, by->region, w.scope, by->limits, &expired);
         bucket_row_free(TAKE_PTR(ret->was));
         return r == 0 ? ledger_want_anchor(t) : r;
 }

@@ -10,13 +10,15 @@
 int belief_settle(Txn *t, Bucket *b, Applied *done, const Trying *by, uint64_t *ret_resolved);
 typedef struct Retried {
         uint64_t tried, resolved;
+        uint64_t expired; /* overdue items: closed, not tried */
         uint64_t damaged; /* the item, or a row that may be its subject, cannot be read */
 } Retried;
 /* On request: tries every open item of a scope (0: of all), oldest first, at most `most` (0: all). Damaged items, and
  * items with the key of a living region, are not tried and lose no attempt. Returns 0, ENGINE_E_OLD_INDEX, -errno. */
 int belief_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retried *ret, Diag *reterr);
 /* The reason why an open or stuck item waits now (G-64), by the rows as they are: {"reason","message"?,"candidates":[…]}, the
- * best three with their scores. reason "ready": the next attempt would commit. Reads only; bucket_of() of nothing, or
+ * best three with their scores. reason "ready": the next attempt would commit; "overdue": the next commit of the scope
+ * closes the item. Reads only; bucket_of() of nothing, or
  * the bucket of the call before. Returns 0 with *ret owned; -EUCLEAN: the item cannot be read; -errno. */
 #define LOOK_CANDIDATES 3
 int belief_look(Txn *t, Bucket *b, const Wait *w, const Trying *by, json_t **ret);

@@ -73,14 +73,14 @@ static int erase_each_item(Txn *t, const RecordKey *k, int (*fn)(Txn *t, const W
 static int erase_take_item(Txn *t, const Wait *w, void *arg) {
         RowCopies *c = arg;
 
-        c->n_open += w->state != WAIT_DROPPED;
+        c->n_open += wait_state_waits(w->state);
         return erase_add_item(c, w->id);
 }
 
 static int erase_show_item(Txn *t, const Wait *w, void *arg) {
         static const char *const kept[] = {"reason"};
         _cleanup_json_ json_t *entry = NULL, *o = NULL;
-        int r = w->state == WAIT_DROPPED ? -ENOENT : event_get(t, w->id, &entry);
+        int r = !wait_state_waits(w->state) ? -ENOENT : event_get(t, w->id, &entry);
 
         if (r < 0)
                 return r;

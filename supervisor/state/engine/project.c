@@ -7,6 +7,7 @@
 #include "refs/ref.h"
 #include "engine/known-names.h"
 #include "engine/wait.h"
+#include "engine/wait-age.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 const Table projected_tables[] = {
         TABLE_SLOT, TABLE_HIST, TABLE_HELD, TABLE_SKILL, TABLE_GATHER, TABLE_VERDICT, TABLE_SCOPE, TABLE_REC,
         TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC, TABLE_WAIT, TABLE_UNAPPLIED, TABLE_OBJECT, TABLE_DUE,
-        TABLE_WAKE, TABLE_CLAIM, TABLE_COUNT_,
+        TABLE_WAKE, TABLE_CLAIM, TABLE_COMMITS, TABLE_COUNT_,
 };
 
 /* "canon.resolve": the operation on a record. OP_NONE for events of other types. */
@@ -55,8 +56,8 @@ static int project_scope_created(Txn *t, const Projection *p) {
 }
 
 static int project_scope_deleted(Txn *t, const Projection *p) {
-        static const Table owned[] = {TABLE_REC, TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC,
-                                      TABLE_CLAIM};
+        static const Table owned[] = {TABLE_REC,  TABLE_CHANGE, TABLE_REF,   TABLE_RREF,
+                                      TABLE_TERM, TABLE_DOC,    TABLE_CLAIM, TABLE_COMMITS};
         const char *name = json_text(json_object_get(p->entry, "name"));
         uint64_t scope;
         uint8_t key[8];
@@ -77,8 +78,8 @@ static const struct ProjectType {
         int (*project)(Txn *t, const Projection *p);
 } types[] = {
         {"note.pending", wait_project_pending},     {"pending.retried", wait_project_retried},
-        {"pending.dropped", wait_project_dropped},  {"pending.erased", wait_project_erased},
-        {"scope.created", project_scope_created},
+        {"pending.dropped", wait_project_dropped},  {"pending.expired", wait_project_expired},
+        {"pending.erased", wait_project_erased},    {"scope.created", project_scope_created},
         {"scope.deleted", project_scope_deleted},   {"digest.pass", pass_project},
         {"dispute.settled", dispute_project},
 };
@@ -179,6 +180,8 @@ static int project_record_changed(Txn *t, const ProjectStep *s, Record *rec) {
                 r = s->op == OP_DELETE ? record_del(t, &rec->key) : record_put(t, rec);
         if (r == 0)
                 r = refmem_index(t, rec, s->op, s->body) ?: claims_project(t, rec, s->op, s->body);
+        if (r == 0 && kind_class(rec->key.kind) == CLASS_CANON)
+                r = wait_count_commit(t, rec->key.scope);
         if (r == 0 && json_get_u64(json_object_get(s->entry, "pending"), &wait) == 0)
                 r = wait_project_resolved(t, wait, s->seq);
         return r;

@@ -1,5 +1,6 @@
-#include "engine/wait.h"
+#include "engine/wait-age.h"
 
+#include "base/clock.h"
 #include "index/rank.h"
 #include "record/event.h"
 #include "record/rows.h"
@@ -13,12 +14,15 @@
 #define INDEX_CANDIDATE (INDEX_PHRASE + 1) /* field: ids of the candidates */
 
 /* Open items are in the index, under an extra kind for each bucket. */
+#define INDEX_KIND_FIRST 0xa0
+#define INDEX_KIND_LAST 0xaf
 static uint8_t wait_index_kind(Kind k) {
-        return (uint8_t)(0xa0 | (k & 0x0f));
+        return (uint8_t)(INDEX_KIND_FIRST | (k & 0x0f));
 }
 
 static const char *const names[] = {
-        [WAIT_OPEN] = "open", [WAIT_RESOLVED] = "resolved", [WAIT_STUCK] = "stuck", [WAIT_DROPPED] = "dropped"};
+        [WAIT_OPEN] = "open", [WAIT_RESOLVED] = "resolved", [WAIT_STUCK] = "stuck", [WAIT_DROPPED] = "dropped",
+        [WAIT_EXPIRED] = "expired"};
 
 const char *wait_state_name(WaitState s) {
         return names[s];
@@ -38,7 +42,9 @@ static int wait_decode(uint64_t id, Bytes v, Wait *ret) {
         if (!kind || !op || !state || !(w.kind = kind_from_name(kind)) || !(w.op = op_from_name(op)) ||
             json_get_u64(json_object_get(row, "scope"), &w.scope) < 0 ||
             json_get_u64(json_object_get(row, "attempts"), &w.attempts) < 0 ||
-            json_get_u64(json_object_get(row, "last"), &w.last) < 0 || json_row_number(row, "erased", &w.erased) < 0)
+            json_get_u64(json_object_get(row, "last"), &w.last) < 0 ||
+            json_row_number(row, "erased", &w.erased) < 0 || json_row_number(row, "since", &w.since_usec) < 0 ||
+            json_row_number(row, "commits", &w.commits) < 0)
                 return -EUCLEAN;
         w.state = name_index(names, ARRAY_SIZE(names), state) % ARRAY_SIZE(names); /* 0: unknown */
         if (!w.state)
@@ -48,10 +54,13 @@ static int wait_decode(uint64_t id, Bytes v, Wait *ret) {
 }
 
 static int wait_put(Txn *t, const Wait *w) {
-        _cleanup_json_ json_t *row = json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o*}", "scope", json_u64(w->scope),
-                                               "kind", kind_name(w->kind), "op", op_name(w->op), "state",
-                                               names[w->state], "attempts", json_u64(w->attempts), "last",
-                                               json_u64(w->last), "erased", w->erased ? json_u64(w->erased) : NULL);
+        bool aged = w->since_usec > 0; /* rows of an older Lethe stay as they are */
+        _cleanup_json_ json_t *row =
+                json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o*, s:o*, s:o*}", "scope", json_u64(w->scope), "kind",
+                          kind_name(w->kind), "op", op_name(w->op), "state", names[w->state], "attempts",
+                          json_u64(w->attempts), "last", json_u64(w->last), "since",
+                          aged ? json_u64(w->since_usec) : NULL, "commits", aged ? json_u64(w->commits) : NULL,
+                          "erased", w->erased ? json_u64(w->erased) : NULL);
         uint8_t key[8];
 
         return row ? json_row_put(t, TABLE_WAIT, seq_key(w->id, key), row) : -ENOMEM;
@@ -99,6 +108,9 @@ int wait_show(Txn *t, const Wait *w, json_t **ret) {
                       "last", json_u64(w->last), "erased", w->erased ? json_u64(w->erased) : NULL);
         if (!o || JSON_ROW_KEEP(o, entry, of_entry) < 0 || JSON_ROW_KEEP(o, body, of_body) < 0)
                 return -ENOMEM;
+        r = w->state == WAIT_EXPIRED ? wait_show_expired(t, w, o) : 0;
+        if (r < 0)
+                return r;
         *ret = TAKE_PTR(o);
         return 0;
 }
@@ -106,9 +118,14 @@ int wait_show(Txn *t, const Wait *w, json_t **ret) {
 int engine_wait(Txn *t, const char *who, const char *region, uint64_t scope, Kind kind, Op op, const json_t *fields,
                 const json_t *body, uint64_t *ret_id) {
         _cleanup_json_ json_t *all = fields ? json_copied(fields) : json_object();
+        uint64_t commits;
+        int r = wait_commits(t, scope, &commits);
 
-        if (!all || json_object_update_new(all, json_pack("{s:o, s:s, s:s}", "scope", json_u64(scope), "kind",
-                                                          kind_name(kind), "op", op_name(op))) < 0)
+        if (r < 0)
+                return r;
+        if (!all || json_object_update_new(all, json_pack("{s:o, s:s, s:s, s:o}", "scope", json_u64(scope), "kind",
+                                                          kind_name(kind), "op", op_name(op), "commits",
+                                                          json_u64(commits))) < 0)
                 return -ENOMEM;
         return project_append(
                 t,
@@ -138,7 +155,7 @@ int engine_wait_drop(Txn *t, const char *who, uint64_t id, const char *reason, u
                 return diag(reterr, ENGINE_E_NO_RECORD, "there is no pending item %" PRIu64, id);
         if (r < 0)
                 return r;
-        if (w.state != WAIT_OPEN && w.state != WAIT_STUCK)
+        if (!wait_state_waits(w.state))
                 return diag(reterr, ENGINE_E_BAD_STATE, "pending item %" PRIu64 " is %s", id, names[w.state]);
         if (!body)
                 return -ENOMEM;
@@ -235,6 +252,29 @@ static RankTerm wait_whole_term(Tokenizer *bag) {
         return all && n > 0 ? (RankTerm){.p = all[at].p, .n = all[at].n} : (RankTerm){0};
 }
 
+int wait_next_open(Txn *t, uint64_t scope, Kind kind, uint64_t from, Wait *ret) {
+        uint8_t key[DOC_KEY_BYTES];
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint64_t id;
+        Bytes k, v;
+        int r;
+
+        doc_key(scope, wait_index_kind(kind), MAX(from, 1), key); /* row 0 has the sums */
+        r = cursor_open_within(t, TABLE_DOC, BYTES(key, sizeof(key)), 8, &c) ?: cursor_next(c, &k, &v);
+        while (r == 0 && k.n == DOC_KEY_BYTES && be64_get((const uint8_t *)k.p + 9) == 0)
+                r = cursor_next(c, &k, &v);
+        if (r < 0)
+                return r;
+        if (k.n != DOC_KEY_BYTES)
+                return -EUCLEAN;
+        if (((const uint8_t *)k.p)[8] > INDEX_KIND_LAST)
+                return -ENOENT;
+        id = be64_get((const uint8_t *)k.p + 9);
+        *ret = (Wait){.id = id, .kind = (Kind)(KIND_PLAN & 0xf0) | (((const uint8_t *)k.p)[8] & 0x0f)};
+        r = wait_get(t, id, ret);
+        return r == -ENOENT ? -EUCLEAN : r;
+}
+
 int wait_any(Txn *t, uint64_t scope, Kind kind) {
         IndexStats stats;
         int r = index_stats(t, scope, wait_index_kind(kind), &stats);
@@ -309,13 +349,13 @@ int wait_project_retried(Txn *t, const Projection *p) {
         return 0;
 }
 
-static int wait_close(Txn *t, uint64_t id, uint64_t seq, WaitState state) {
+int wait_close(Txn *t, uint64_t id, uint64_t seq, WaitState state) {
         Wait w;
         int r = wait_get(t, id, &w);
 
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        if (w.state != WAIT_OPEN && w.state != WAIT_STUCK)
+        if (!wait_state_waits(w.state))
                 return -EUCLEAN;
         w.state = state;
         w.last = seq;
@@ -330,7 +370,11 @@ int wait_project_pending(Txn *t, const Projection *p) {
         if (!kind || !op || !(w.kind = kind_from_name(kind)) || !(w.op = op_from_name(op)) ||
             json_get_u64(json_object_get(p->entry, "scope"), &w.scope) < 0)
                 return -EUCLEAN;
-        return wait_put(t, &w) ?: wait_index_put(t, &w, p->body);
+        if (json_get_u64(json_object_get(p->entry, "commits"), &w.commits) == 0 &&
+            clock_parse(json_text(json_object_get(p->entry, "time")) ?: "", &w.since_usec) < 0)
+                return -EUCLEAN;
+        return (w.since_usec > 0 ? wait_begin_commits(t, w.scope) : 0) ?: wait_put(t, &w)
+               ?: wait_index_put(t, &w, p->body);
 }
 
 int wait_project_dropped(Txn *t, const Projection *p) {

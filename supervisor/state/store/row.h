@@ -30,6 +30,7 @@ typedef enum Table {
         TABLE_DUE,    /* usec, object -> "": the time of the object's next look (record/wake.h) */
         TABLE_WAKE,   /* key, NUL, object -> the event that makes the object due at once */
         TABLE_CLAIM,  /* scope, letter, … -> what live records say, by subject and predicate (engine/claim.h) */
+        TABLE_COMMITS, /* scope -> changes of its shared belief, since requests wait there (engine/wait-age.h) */
         TABLE_COUNT_,
         TABLE_OLDEST_LAST = TABLE_SKILL, /* of a store of version 1 */
 } Table;

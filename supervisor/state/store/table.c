@@ -14,6 +14,7 @@ static const char *const names[TABLE_COUNT_] = {
         [TABLE_GATHER] = "gather", [TABLE_VERDICT] = "verdict",
         [TABLE_OBJECT] = "object", [TABLE_DUE] = "due",       [TABLE_WAKE] = "wake",
         [TABLE_CLAIM] = "claim",
+        [TABLE_COMMITS] = "commits",
 };
 
 const char *table_name(Table t) {

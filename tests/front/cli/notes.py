@@ -83,7 +83,7 @@ def notes_wait_for_who_promotes_them():  # G-1 G-2 G-3 G-5: the run is the regio
 def run_promote_does_it_right_away():  # G-5 G-9
     r = run("--promote", "scribe", "--", "lethe.note_add('decision use_lmdb: LMDB holds the rows'); lethe.note_add('nothing of note')")
     same(r.code, 0, r)
-    same(r.receipt["notes"], {"added": 2, "dropped": 0, "committed": 1, "pending": 0, "rejected": 1, "invalid": 0, "resolved": 0})
+    same(r.receipt["notes"], {"added": 2, "dropped": 0, "committed": 1, "pending": 0, "rejected": 1, "invalid": 0, "resolved": 0, "expired": 0})
     same([x["id"] for x in belief("--bucket", "decisions")], ["use_lmdb"])
     r = run("--promote", "scribe", "--", "pass")
     same((r.code, r.receipt["notes"]), (0, {"added": 0, "dropped": 0}))

@@ -35,6 +35,16 @@ static const Document documents[] = {
         AT("layers", "{\"keep\": 0}", "/layers/keep"),
         BEYOND("layers", "{\"age\": \"1m\"}", "/layers/age"),
         BEYOND("layers", "{\"bytes\": \"none\"}", "/layers/bytes"),
+        /* G-63 */
+        AT("pending", "{}", NULL),
+        AT("pending", "{\"age\": \"1h\", \"commits\": 1}", NULL),
+        AT("pending", "{\"age\": \"87600h\", \"commits\": 1000000000}", NULL),
+        AT("pending", "[]", "/pending"),
+        AT("pending", "{\"days\": 1}", "/pending/days"),
+        BEYOND("pending", "{\"age\": \"59m\"}", "/pending/age"),
+        BEYOND("pending", "{\"age\": \"87601h\"}", "/pending/age"),
+        AT("pending", "{\"commits\": 0}", "/pending/commits"),
+        AT("pending", "{\"commits\": \"1\"}", "/pending/commits"),
         /* I-85 */
         AT("max_sessions", "1", NULL),
         AT("max_sessions", "100000", NULL),

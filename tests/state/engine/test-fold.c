@@ -86,7 +86,7 @@ Test(fold, finds_and_mends_each_damage) {
         history_wait(t, &h, SCOPE_DEFAULT);
         store_fixture_commit(&f, t);
         for (const Table *table = (Table[]){TABLE_SCOPE, TABLE_REC, TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM,
-                                              TABLE_DOC, TABLE_WAIT, TABLE_CLAIM, TABLE_COUNT_};
+                                              TABLE_DOC, TABLE_WAIT, TABLE_CLAIM, TABLE_COMMITS, TABLE_COUNT_};
              *table != TABLE_COUNT_; table++)
                 for (int damage = 0; damage < 3; damage++) {
                         static const char *const how[] = {"missing", "extra", "differs"};
@@ -115,6 +115,7 @@ Test(fold, finds_and_mends_each_damage) {
         for (Table table = TABLE_SCOPE; table <= TABLE_WAIT; table++)
                 cr_assert_eq(table_del_prefix(t, table, BYTES(NULL, 0)), 0);
         cr_assert_eq(table_del_prefix(t, TABLE_CLAIM, BYTES(NULL, 0)), 0);
+        cr_assert_eq(table_del_prefix(t, TABLE_COMMITS, BYTES(NULL, 0)), 0);
         cr_assert_eq(engine_fold_rebuild(t, &fold, &d), 0, "%s", d.text);
         cr_expect_eq(fold.differ, fold.rows);
         same(t, "made anew");
