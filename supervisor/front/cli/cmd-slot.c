@@ -1,9 +1,11 @@
 /* Runs: CLI. */
 #include "base/io.h"
+#include "base/clock.h"
 #include "base/size.h"
 #include "belief/slot-view.h"
 #include "cli/actions.h"
 #include "engine/arbitration.h"
+#include "engine/round.h"
 #include "engine/slot-erase.h"
 #include "schema/jsonschema.h"
 #include "schema/limits.h"
@@ -20,6 +22,7 @@ static const char help[] =
         "       lethe slot list\n"
         "       lethe slot show NAME\n"
         "       lethe slot history NAME\n"
+        "       lethe slot ask NAME --question ID [--deadline TIME]\n"
         "       lethe slot decide NAME\n"
         "       lethe slot erase NAME [--version VERSION | --older] [--reason TEXT]\n"
         "       lethe slot watch NAME [--count N]\n\n"
@@ -35,7 +38,10 @@ static const char help[] =
         "  cas/N             the earliest that expects the slot's version\n"
         "  priority:A,B/N    the earliest of skill A, else of B\n"
         "  quorum:K/N        the value of most regions, at least K\n"
-        "  confidence:F/N    the value of the highest confidence, at least F\n\n" HELP_STORE
+        "  confidence:F/N    the value of the highest confidence, at least F\n"
+        "A quorum as JSON may compare a member of the values: {\"rule\":\"quorum\",\"of\":3,\"least\":2,\"by\":\"answer\"}.\n"
+        "ask opens a round: from then on only regions count that begin in the round and end before the deadline\n"
+        "(a time from now: 10m). A verdict closes the round; the next ask closes an open round without a value.\n\n" HELP_STORE
         "  --older           with erase: all versions but the newest\n"
         "  --reason TEXT     with erase: why, for the history\n"
         "  --json            JSON objects with all members\n"
@@ -101,11 +107,18 @@ static void slot_print_verdict(const json_t *v) {
 
 /* Prints {"rule","gathered"}: the rule and the undecided proposals. Returns 0 or -errno. */
 static int slot_print_waiting(const json_t *o) {
-        const json_t *rule = json_object_get(o, "rule"), *list = json_object_get(o, "gathered");
+        const json_t *rule = json_object_get(o, "rule"), *list = json_object_get(o, "gathered"),
+                     *round = json_object_get(o, "round");
         int r;
 
         printf("  rule     ");
         r = print_json(stdout, rule);
+        if (round)
+                printf("  round    %s, seq %" PRIu64 "%s%s: %s\n", slot_text(round, "question"), cli_u64(round, "seq"),
+                       cli_text(round, "until") ? ", until " : "", cli_text(round, "until") ?: "",
+                       !json_is_true(json_object_get(round, "open"))  ? "closed"
+                       : json_is_true(json_object_get(round, "over")) ? "over, without a verdict so far"
+                                                                      : "open");
         printf("  gathered %zu of %" PRIu64 "\n", json_array_size(list), cli_u64(rule, "of"));
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *p = json_array_get(list, i);
@@ -139,6 +152,27 @@ static int slot_define(ActionArgs *a) {
                     ?: action_end(a, engine_slot_define_ruled(a->t, action_who(), name, schema, rule, &seq, &a->d));
         return r ?: action_tell(a, json_pack("{s:s, s:o}", "slot", name, "seq", json_u64(seq)),
                                 "%s is defined (seq %" PRIu64 ")", name, seq);
+}
+
+#define DEADLINE_MOST_USEC (8760 * UINT64_C(3600000000))
+
+static int slot_ask(ActionArgs *a) {
+        uint64_t seq = 0, usec = 0;
+        int r;
+
+        if (!a->o.value['Q'])
+                return cli_usage("slot", "ask needs --question ID");
+        if (a->o.value['D'] &&
+            (duration_parse(a->o.value['D'], &usec) != 0 || usec == 0 || usec > DEADLINE_MOST_USEC))
+                return cli_usage("slot", "--deadline: '%s' is not a time from now of at most 8760h: 10m, 2h",
+                                 a->o.value['D']);
+        r = action_begin(a, true)
+                    ?: action_end(a, engine_slot_ask(a->t, action_who(), a->argv[0], a->o.value['Q'],
+                                                     usec ? clock_real_usec() + usec : 0, &seq, &a->d));
+        return r ?: action_tell(a,
+                                json_pack("{s:s, s:s, s:o}", "slot", a->argv[0], "question", a->o.value['Q'], "seq",
+                                          json_u64(seq)),
+                                "%s: question %s is open (seq %" PRIu64 ")", a->argv[0], a->o.value['Q'], seq);
 }
 
 static int slot_put(ActionArgs *a) {
@@ -371,7 +405,8 @@ static int slot_watch(ActionArgs *a) {
 int cmd_slot(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("schema", 'S'), OPTION("arbitrate", 'R'),
                                                 OPTION("expect", 'e'), OPTION("version", 'v'), OPTION("count", 'n'),
-                                                OPTION_FLAG("older", 'o'), OPTION("reason", 'w'), {0}};
+                                                OPTION_FLAG("older", 'o'), OPTION("reason", 'w'),
+                                                OPTION("question", 'Q'), OPTION("deadline", 'D'), {0}};
         static const Action actions[] = {
                 {"define", "1 argument, NAME", 1, 1, "SR", slot_define, true},
                 {"put", "2 arguments, NAME and VALUE|-", 2, 2, "e", slot_put},
@@ -379,6 +414,7 @@ int cmd_slot(int argc, char **argv) {
                 {"list", "", 0, 0, "", slot_list},
                 {"show", "1 argument, NAME", 1, 1, "", slot_show},
                 {"history", "1 argument, NAME", 1, 1, "", slot_history},
+                {"ask", "1 argument, NAME", 1, 1, "QD", slot_ask},
                 {"decide", "1 argument, NAME", 1, 1, "", slot_decide},
                 {"erase", "1 argument, NAME", 1, 1, "vow", slot_erase},
                 {"watch", "1 argument, NAME", 1, 1, "n", slot_watch},

@@ -257,9 +257,11 @@ int begin_groups(Run *run, Diag *d) {
                        : 0;
 }
 
-/* region.allocated would be the same for every invocation of this grant. */
+/* region.allocated would be the same for every invocation of this grant, at any time: with writes it says which round
+ * of a slot the region may answer (engine/round.h). */
 static bool prepare_may_record(const Grant *g) {
-        return g->lineage == LINEAGE_STATS && !g->session && !(g->reads && *g->reads) && json_array_size(g->gates) == 0 &&
+        return g->lineage == LINEAGE_STATS && !g->session && !(g->reads && *g->reads) && !(g->writes && *g->writes) &&
+               json_array_size(g->gates) == 0 &&
                json_object_size(g->slots) == 0 && g->max_of_skill == 0 && g->n_publishes == 0;
 }
 

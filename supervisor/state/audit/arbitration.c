@@ -20,6 +20,21 @@ int arbitration_defined(Audit *a, const char *name, const json_t *rule) {
         return 0;
 }
 
+int arbitration_asked(Audit *a, const json_t *o, const char *name) {
+        FoldedArbitration *f = map_get(&a->arbiters, name);
+
+        if (!f || !json_object_get(o, "who") || !*json_str(o, "question"))
+                return audit_differs(a, "a question for a slot without a rule, or without its id or asker",
+                                     "slot.asked", "a rule, question and who");
+        if (f->open || f->n > 0)
+                return audit_differs(a, "a question while an earlier one is open, or has proposals (G-74)",
+                                     "slot.asked", "slot.arbitrated of %s before", name);
+        f->asked = a->seq;
+        f->open = true;
+        snprintf(f->until, sizeof(f->until), "%s", json_object_get(o, "until") ? json_str(o, "until") : "");
+        return 0;
+}
+
 /* The uppermost region above r that lends its key down to r, or whose callback r is. */
 static const FoldedRegion *arbitration_uppermost(const FoldedRegion *r) {
         const FoldedRegion *top = r;
@@ -55,6 +70,11 @@ int arbitration_gathered(Audit *a, const json_t *o, const char *name, const Fold
                         return audit_differs(a, "two gathered proposals are of regions that are not disjoint (I-55)",
                                              audit_text("those of %" PRIu64 " and %" PRIu64, f->items[i].seq, h->seq).s,
                                              "one of %s", tree);
+        if (f->asked && (!f->open || h->seq < f->asked || r->allocated < f->asked))
+                return audit_differs(a, "a proposal of another round is gathered (G-74)",
+                                     audit_text("the proposal at %" PRIu64 ", the region at %" PRIu64, h->seq,
+                                                r->allocated).s,
+                                     "both after the open question, at %" PRIu64, f->asked);
         if (f->n >= f->rule.of)
                 return audit_differs(a, "more is gathered than the slot's rule wants", "one more",
                                      "a verdict on %u proposals", f->rule.of);
@@ -65,6 +85,10 @@ int arbitration_gathered(Audit *a, const json_t *o, const char *name, const Fold
         snprintf(g->skill, sizeof(g->skill), "%s", json_str(o, "skill"));
         memcpy(g->sha256, h->sha256, sizeof(g->sha256));
         return 0;
+}
+
+static bool arbitration_is_over(const Audit *a, const FoldedArbitration *f) {
+        return *f->until && strcmp(a->last_time, f->until) > 0;
 }
 
 /* Verifies the reason for discarding a proposal of a region that ended well: no winner is dropped. */
@@ -82,6 +106,10 @@ int arbitration_discarded(Audit *a, const json_t *o, const char *name, const Fol
                 for (size_t i = 0; i < f->n; i++)
                         holds |= map_get(&a->regions, f->items[i].tree) == arbitration_uppermost(r);
         }
+        if (strcmp(reason, "other_round") == 0)
+                holds = f->asked && (!f->open || h->seq < f->asked);
+        else if (strcmp(reason, "too_late") == 0)
+                holds = f->open && arbitration_is_over(a, f);
         if (holds)
                 return 0;
         return audit_differs(a, "a proposal is discarded for a false reason", reason,
@@ -96,8 +124,8 @@ static int arbitration_by_seq(const void *a, const void *b) {
 
 /* The hash of a proposed value: of the value itself if present, else from the verdict's payload. hashes: the payload's
  * list; NULL: a verdict of an older Lethe, which kept all values. */
-static int arbitration_hash(Audit *a, const FoldedQuorum *g, const json_t *hashes, size_t i,
-                            uint8_t ret[static HASH_BYTES]) {
+static int arbitration_hash(Audit *a, const ArbitrationRule *rule, const FoldedQuorum *g, const json_t *hashes,
+                            size_t i, uint8_t ret[static HASH_BYTES]) {
         const char *said = json_text(json_array_get(hashes, i));
         uint8_t own[HASH_BYTES];
         Bytes body;
@@ -111,9 +139,11 @@ static int arbitration_hash(Audit *a, const FoldedQuorum *g, const json_t *hashe
         if (r == -ENOENT)
                 return audit_differs(a, "a verdict on a missing value", "neither",
                                      "the payload of the proposal %" PRIu64 ", or the hashes of all", g->seq);
+        r = r ?: arbitration_hash_of(rule, body.p, body.n, own);
+        if (r == -ENOENT)
+                return audit_differs(a, "a gathered value lacks the compared member", "none", "member %s", rule->by);
         if (r < 0)
                 return r;
-        hash_bytes(body.p, body.n, own);
         if (hashes && memcmp(own, ret, sizeof(own)) != 0)
                 return audit_differs(a, "the hash in a verdict differs from the hash of the value", said,
                                      "the hash of the proposal %" PRIu64, g->seq);
@@ -142,7 +172,7 @@ static int arbitration_hashes(Audit *a, const json_t *o, const FoldedArbitration
 
 /* Applies the rule again to the gathered proposals. *ret_winner: seq, or 0. */
 static int arbitration_decide_again(Audit *a, const json_t *o, const FoldedArbitration *f, uint64_t version,
-                                    uint64_t *ret_winner, const char **ret_reason) {
+                                    bool closed, uint64_t *ret_winner, const char **ret_reason) {
         _cleanup_json_ json_t *hashes = NULL;
         ArbitrationProposal p[ARBITRATION_PROPOSALS_MAX];
         ArbitrationVerdict v;
@@ -154,11 +184,14 @@ static int arbitration_decide_again(Audit *a, const json_t *o, const FoldedArbit
                 p[i] = (ArbitrationProposal){.seq = g->seq,
                                              .region = g->region, .skill = g->skill,
                                              .expect = g->expect, .confidence = g->confidence};
-                r = arbitration_hash(a, g, hashes, i, p[i].hash);
+                r = arbitration_hash(a, &f->rule, g, hashes, i, p[i].hash);
         }
         if (r != 0)
                 return r;
-        arbitration_decide(&f->rule, version, p, f->n, &v);
+        if (closed)
+                arbitration_close(f->n, &v);
+        else
+                arbitration_decide(&f->rule, version, p, f->n, &v);
         *ret_winner = v.winner == ARBITRATION_NOBODY ? 0 : p[v.winner].seq;
         *ret_reason = arbitration_word(v.reason);
         return 0;
@@ -179,14 +212,20 @@ int arbitration_decided(Audit *a, const json_t *o, const char *name, const SlotR
         const json_t *list = json_object_get(o, "proposals"), *said = json_object_get(o, "winner");
         uint64_t seq, winner, found, verdict_row, row_winner;
         const char *reason;
+        bool closed;
         int r;
 
-        if (!f || f->n == 0)
+        if (!f || (f->n == 0 && !f->open))
                 return audit_differs(a, "a verdict on nothing", "none", "gathered proposals for %s", name);
+        if ((json_get_u64(json_object_get(o, "round"), &seq) < 0 ? 0 : seq) != (f->open ? f->asked : 0))
+                return audit_differs(a, "a verdict is not on the open round (G-74)", "another, or none",
+                                     "the question at %" PRIu64 " (0: none)", f->open ? f->asked : 0);
+        /* an operator closes a round by the next question; a round without proposals has no other verdict */
+        closed = f->n == 0 || (json_object_get(o, "who") && strcmp(json_str(o, "reason"), "closed") == 0);
         if (!arbitration_is_same_rule(f, json_object_get(o, "rule")))
                 return audit_differs(a, "the rule of a verdict differs from the slot's rule", "another",
                                      "the rule of slot.defined");
-        if (!json_object_get(o, "who") && f->n != f->rule.of)
+        if (!json_object_get(o, "who") && f->n != f->rule.of && !(f->open && arbitration_is_over(a, f)))
                 return audit_differs(a, "a verdict that nobody asked for, and for which too little is gathered",
                                      audit_text("%zu", f->n).s, "%u proposals, or an operator (who)", f->rule.of);
         if (version != slot->version)
@@ -201,7 +240,7 @@ int arbitration_decided(Audit *a, const json_t *o, const char *name, const SlotR
                                              audit_text("%zu, or a different proposal at place %zu",
                                                         json_array_size(list), i).s,
                                              "%zu, by seq", f->n);
-        r = arbitration_decide_again(a, o, f, version, &winner, &reason);
+        r = arbitration_decide_again(a, o, f, version, closed, &winner, &reason);
         if (r != 0)
                 return r;
         if ((json_is_null(said)               ? 0
@@ -226,6 +265,7 @@ int arbitration_decided(Audit *a, const json_t *o, const char *name, const SlotR
                         f->won = f->items[i];
         a->owed = winner ? f : NULL;
         f->n = 0;
+        f->open = false;
         return 0;
 }
 

@@ -30,9 +30,13 @@ typedef struct FoldedArbitration {
         FoldedQuorum items[ARBITRATION_PROPOSALS_MAX];
         FoldedQuorum won; /* by the newest verdict */
         uint64_t verdict; /* seq of the newest verdict */
+        uint64_t asked;   /* seq of the newest question; 0: none (G-74) */
+        char until[32];   /* its deadline; empty: none */
+        bool open;        /* the question has no verdict */
 } FoldedArbitration;
 
 typedef struct FoldedRegion {
+        uint64_t allocated; /* seq of region.allocated */
         uint64_t n_held, n_settled;
         FoldedHeld *held; /* owned */
         struct FoldedRegion *parent; /* borrowed; NULL: no region started it */
@@ -89,6 +93,7 @@ int entries_fold(Audit *a, const json_t *o, const char *type);
 int entries_check(Audit *a);
 /* arbitration.c */
 int arbitration_defined(Audit *a, const char *name, const json_t *rule);
+int arbitration_asked(Audit *a, const json_t *o, const char *name);
 int arbitration_gathered(Audit *a, const json_t *o, const char *name, const FoldedRegion *r, const FoldedHeld *h);
 int arbitration_discarded(Audit *a, const json_t *o, const char *name, const FoldedRegion *r, const FoldedHeld *h);
 int arbitration_decided(Audit *a, const json_t *o, const char *name, const SlotRow *slot, uint64_t version);

@@ -238,6 +238,8 @@ static int fold_slot(Audit *a, const json_t *o, const char *type) {
                 return fold_slot_gathered(a, o, name);
         if (strcmp(type, "slot.erased") == 0)
                 return fold_slot_erased(a, o, name, slot);
+        if (strcmp(type, "slot.asked") == 0)
+                return arbitration_asked(a, o, name);
         if (json_get_u64(json_object_get(o, "version"), &version) < 0)
                 return audit_lacks(a, type, "version");
         if (strcmp(type, "slot.arbitrated") == 0)
@@ -266,6 +268,7 @@ static int fold_region_allocated(Audit *a, const json_t *o, const char *id) {
         r = map_add(&a->regions, id, sizeof(*r));
         if (!r)
                 return -ENOMEM;
+        r->allocated = a->seq;
         r->callback = json_object_get(o, "callback");
         r->broke = json_object_get(o, "discards"); /* below a broken budget: all changes are discarded (I-98) */
         r->success = json_text_is(json_object_get(json_object_get(o, "grant"), "commit"), "success") ||

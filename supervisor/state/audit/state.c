@@ -250,7 +250,7 @@ static int state_check_runs(Txn *t, json_t *found) {
  * slot.written names the winner's region. */
 static bool state_is_of_regions(const json_t *o, const char *type) {
         const json_t *list = json_object_get(o, "proposals");
-        bool all = json_array_size(list) > 0;
+        bool all = json_array_size(list) > 0 || json_object_get(o, "round"); /* nobody answered in the round */
 
         for (size_t i = 0; i < json_array_size(list); i++)
                 all &= json_is_string(json_object_get(json_array_get(list, i), "region"));

@@ -1,5 +1,6 @@
 #include "belief/slot-view.h"
 
+#include "engine/round.h"
 #include "engine/arbitration.h"
 #include "record/event.h"
 #include "record/rows.h"
@@ -176,7 +177,7 @@ static int slot_view_add_gathered(Txn *t, const QuorumRow *row, json_t *list) {
 }
 
 int belief_gathered(Txn *t, const char *name, json_t **ret, Diag *reterr) {
-        _cleanup_json_ json_t *list = NULL, *defined = NULL;
+        _cleanup_json_ json_t *list = NULL, *defined = NULL, *round = NULL;
         QuorumRow rows[ARBITRATION_PROPOSALS_MAX];
         SlotRow slot;
         int n, r = slot_view_row(t, name, &slot, reterr);
@@ -193,8 +194,10 @@ int belief_gathered(Txn *t, const char *name, json_t **ret, Diag *reterr) {
         r = list ? event_get(t, slot.defined, &defined) : -ENOMEM;
         for (int i = 0; r == 0 && i < n; i++)
                 r = slot_view_add_gathered(t, &rows[i], list);
-        if (r == 0 &&
-            !(*ret = json_pack("{s:O, s:O}", "rule", json_object_get(defined, "arbitrate"), "gathered", list)))
+        if (r == 0)
+                r = round_show(t, name, &round);
+        if (r == 0 && !(*ret = json_pack("{s:O, s:O, s:O*}", "rule", json_object_get(defined, "arbitrate"), "gathered",
+                                         list, "round", round)))
                 r = -ENOMEM;
         return slot_view_unclean(r);
 }

@@ -15,8 +15,8 @@ int belief_slot_list(Txn *t, json_t **ret);
 /* Array of {"version","seq","time","region"|"who","arbitrated"?,"bytes","sha256"}, oldest first. */
 int belief_slot_history(Txn *t, const char *name, json_t **ret, Diag *reterr);
 
-/* {"rule":{…},"gathered":[{"seq","region","skill","time"}]} of a slot with a rule: the proposals before their verdict,
- * by seq; NULL without a rule. Returns 0, ENGINE_E_BAD_NAME, ENGINE_E_UNDEFINED, -errno. */
+/* {"rule":{…},"gathered":[{"seq","region","skill","time"}],"round"? (round_show())} of a slot with a rule:
+ * proposals before their verdict, by seq; NULL without a rule. Returns 0, ENGINE_E_BAD_NAME, ENGINE_E_UNDEFINED, -errno. */
 int belief_gathered(Txn *t, const char *name, json_t **ret, Diag *reterr);
 /* Array of all verdicts, oldest first: the members of slot.arbitrated and "seq". Returns as above. */
 int belief_verdict_list(Txn *t, const char *name, json_t **ret, Diag *reterr);

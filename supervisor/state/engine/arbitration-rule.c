@@ -1,5 +1,7 @@
 #include "engine/arbitration.h"
 
+#include "schema/limits.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -48,6 +50,41 @@ static int rule_parse_skills(const json_t *list, ArbitrationRule *r, Diag *reter
         return 0;
 }
 
+static int rule_parse_by(const json_t *by, ArbitrationRule *r, Diag *reterr) {
+        const char *name = json_text(by);
+
+        if (!by)
+                return 0;
+        if (!name || !*name || strlen(name) >= ARBITRATION_FIELD_MAX)
+                return RULE_REFUSE(reterr, "by, the compared member of the values, is to be a name of at most %d bytes",
+                                   ARBITRATION_FIELD_MAX - 1);
+        strcpy(r->by, name);
+        return 0;
+}
+
+int arbitration_hash_of(const ArbitrationRule *rule, const void *value, size_t n, uint8_t ret[static HASH_BYTES]) {
+        _cleanup_json_ json_t *o = NULL;
+        _cleanup_free_ char *text = NULL;
+        const json_t *member;
+        size_t n_text;
+        int r;
+
+        if (!*rule->by) {
+                hash_bytes(value, n, ret);
+                return 0;
+        }
+        r = json_parse(value, n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, &o, NULL);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        member = json_object_get(o, rule->by);
+        if (!member)
+                return -ENOENT;
+        r = json_canonical(member, &text, &n_text);
+        if (r == 0)
+                hash_bytes(text, n_text, ret);
+        return r;
+}
+
 int arbitration_rule_parse(const json_t *json, ArbitrationRule *ret, Diag *reterr) {
         const json_t *of = json_object_get(json, "of"), *own;
         const char *word = json_text(json_object_get(json, "rule")), *key;
@@ -62,6 +99,7 @@ int arbitration_rule_parse(const json_t *json, ArbitrationRule *ret, Diag *reter
                 return ARBITRATION_E_RULE;
         json_object_foreach((json_t *)json, key, v)
                 if (strcmp(key, "rule") != 0 && strcmp(key, "of") != 0 &&
+                    (r.kind != ARBITRATION_QUORUM || strcmp(key, "by") != 0) &&
                     (!members[r.kind] || strcmp(key, members[r.kind]) != 0))
                         return RULE_REFUSE(reterr, "%s has rule, of%s%s, and nothing else", word,
                                            members[r.kind] ? ", " : "", members[r.kind] ? members[r.kind] : "");
@@ -76,6 +114,7 @@ int arbitration_rule_parse(const json_t *json, ArbitrationRule *ret, Diag *reter
                 if (!json_is_integer(own) || json_integer_value(own) < 1 || json_integer_value(own) > r.of)
                         return RULE_REFUSE(reterr, "least is to be a whole number from 1 to of");
                 r.least = (unsigned)json_integer_value(own);
+                e = rule_parse_by(json_object_get(json, "by"), &r, reterr);
         } else if (r.kind == ARBITRATION_CONFIDENCE) {
                 if (!json_is_number(own) || !(json_number_value(own) >= 0 && json_number_value(own) <= 1))
                         return RULE_REFUSE(reterr, "floor is to be a number from 0 to 1");
@@ -144,7 +183,8 @@ json_t *arbitration_rule_json(const ArbitrationRule *rule) {
 
         switch (rule->kind) {
         case ARBITRATION_QUORUM:
-                return json_pack("{s:s, s:i, s:i}", "rule", word, "of", of, own, (int)rule->least);
+                return json_pack("{s:s, s:i, s:i, s:s*}", "rule", word, "of", of, own, (int)rule->least, "by",
+                                 *rule->by ? rule->by : NULL);
         case ARBITRATION_CONFIDENCE:
                 return json_pack("{s:s, s:i, s:f}", "rule", word, "of", of, own, rule->floor);
         case ARBITRATION_PRIORITY:

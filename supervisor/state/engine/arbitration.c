@@ -19,6 +19,7 @@ static const char *const words[ARBITRATION_WORDS_] = {
         [ARBITRATION_NO_QUORUM] = "no_quorum",
         [ARBITRATION_NONE_LISTED] = "none_listed",
         [ARBITRATION_ALL_BELOW_FLOOR] = "all_below_floor",
+        [ARBITRATION_CLOSED] = "closed",
 };
 
 const char *arbitration_word(ArbitrationWord w) {
@@ -138,6 +139,13 @@ static ArbitrationWord arbitration_why_nobody(const ArbitrationRule *rule, const
         return rule->kind == ARBITRATION_PRIORITY ? ARBITRATION_NONE_LISTED
                : rule->kind == ARBITRATION_QUORUM ? ARBITRATION_NO_QUORUM
                                                   : ARBITRATION_ALL_BELOW_FLOOR;
+}
+
+void arbitration_close(size_t n, ArbitrationVerdict *ret) {
+        ret->winner = ARBITRATION_NOBODY;
+        ret->reason = ARBITRATION_CLOSED;
+        for (size_t i = 0; i < n; i++)
+                ret->each[i] = ARBITRATION_CLOSED;
 }
 
 void arbitration_decide(const ArbitrationRule *rule, uint64_t version, const ArbitrationProposal *p, size_t n,

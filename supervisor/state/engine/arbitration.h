@@ -19,6 +19,7 @@
 #define ARBITRATION_PROPOSALS_MAX 64 /* gathered before a verdict */
 #define ARBITRATION_SKILLS_MAX 16    /* of a rule */
 #define ARBITRATION_SKILL_MAX 65     /* a skill's name, NUL included */
+#define ARBITRATION_FIELD_MAX 65     /* a compared member's name, NUL included */
 
 enum {
         ARBITRATION_E_RULE = 1, /* not a rule; the message has the cause */
@@ -38,18 +39,23 @@ typedef struct ArbitrationRule {
         unsigned of;    /* proposals gathered before the verdict, one a region; 1 to ARBITRATION_PROPOSALS_MAX */
         unsigned least; /* quorum: 1 to `of` */
         double floor;   /* confidence: 0 to 1 */
+        char by[ARBITRATION_FIELD_MAX]; /* quorum: the compared member of the values; empty: the whole value */
         size_t n_skills; /* priority */
         char skills[ARBITRATION_SKILLS_MAX][ARBITRATION_SKILL_MAX];
 } ArbitrationRule;
 /* {"rule":"first","of":2}, {"rule":"cas","of":2}, {"rule":"priority","of":3,"skills":["a","b"]},
- * {"rule":"quorum","of":3,"least":2}, {"rule":"confidence","of":3,"floor":0.6}; no other member. Returns 0 or
- * ARBITRATION_E_RULE. */
+ * {"rule":"quorum","of":3,"least":2,"by"?:"answer"}, {"rule":"confidence","of":3,"floor":0.6}; no other member. Returns
+ * 0 or ARBITRATION_E_RULE. */
 int arbitration_rule_parse(const json_t *json, ArbitrationRule *ret, Diag *reterr);
 /* The same as text, or in short form: first/2, cas/2, priority:a,b/3, quorum:2/3, confidence:0.6/3. Returns 0,
  * ARBITRATION_E_RULE, -ENOMEM. */
 int arbitration_rule_parse_text(const char *text, ArbitrationRule *ret, Diag *reterr);
 /* The JSON form of arbitration_rule_parse(). New reference or NULL. */
 json_t *arbitration_rule_json(const ArbitrationRule *rule);
+
+/* The hash by which a value is compared: of its canonical bytes, or of the canonical bytes of member `by`. Returns 0,
+ * -ENOENT without such a member, -EUCLEAN for other bytes, -ENOMEM. */
+int arbitration_hash_of(const ArbitrationRule *rule, const void *value, size_t n, uint8_t ret[static HASH_BYTES]);
 
 typedef struct ArbitrationProposal {
         uint64_t seq;              /* of the proposal's event; unique */
@@ -77,6 +83,7 @@ typedef enum ArbitrationWord {
         ARBITRATION_NO_QUORUM,
         ARBITRATION_NONE_LISTED,
         ARBITRATION_ALL_BELOW_FLOOR,
+        ARBITRATION_CLOSED,         /* the round ended before: a new question, or nothing gathered (round.h) */
         ARBITRATION_WORDS_,
 } ArbitrationWord;
 const char *arbitration_word(ArbitrationWord w);
@@ -87,6 +94,8 @@ typedef struct ArbitrationVerdict {
         ArbitrationWord reason;                          /* ARBITRATION_WON, or the reason for no winner */
         ArbitrationWord each[ARBITRATION_PROPOSALS_MAX];     /* of each proposal */
 } ArbitrationVerdict;
+/* The verdict on a closed round: no winner, ARBITRATION_CLOSED for all. n may be 0. */
+void arbitration_close(size_t n, ArbitrationVerdict *ret);
 /* version: of the slot, 0 for none. n: 1 to ARBITRATION_PROPOSALS_MAX. */
 void arbitration_decide(const ArbitrationRule *rule, uint64_t version, const ArbitrationProposal *p, size_t n,
                         ArbitrationVerdict *ret);

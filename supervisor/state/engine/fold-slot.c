@@ -1,6 +1,8 @@
 #include "engine/fold-slot.h"
 
+#include "base/clock.h"
 #include "engine/execution.h"
+#include "engine/round.h"
 #include "record/object-row.h"
 #include "record/rows.h"
 
@@ -139,10 +141,37 @@ static int fold_slot_gathered(Txn *t, const Fact *f) {
         return fold_error(gather_row_put(t, f->slot, &row));
 }
 
+/* A question opens a round. */
+static int fold_slot_asked(Txn *t, const Fact *f) {
+        const char *until = json_text(json_object_get(f->o, "until"));
+        Round round = {.asked = f->seq, .open = true};
+        SlotRow row;
+        int r = fact_row(t, f, &row);
+
+        if (r == 0 && (!row.arbitrated || (until && clock_parse(until, &round.until_usec) < 0)))
+                r = -EUCLEAN;
+        return r ?: round_put(t, f->slot, &round);
+}
+
+/* The verdict on a round closes the round. */
+static int fold_close_round(Txn *t, const Fact *f) {
+        uint64_t asked;
+        Round round;
+        int r = fact_number(f, "round", &asked) ?: round_get(t, f->slot, &round);
+
+        if (r == 0 && (round.asked != asked || !round.open))
+                r = -EUCLEAN;
+        if (r < 0)
+                return r;
+        round.open = false;
+        return round_put(t, f->slot, &round);
+}
+
 static int fold_slot_arbitrated(Txn *t, const Fact *f) {
         const json_t *list = json_object_get(f->o, "proposals"), *winner = json_object_get(f->o, "winner");
+        bool round = json_object_get(f->o, "round");
         uint64_t seq, won = 0;
-        int r = json_array_size(list) > 0 ? 0 : -EUCLEAN;
+        int r = round ? fold_close_round(t, f) : json_array_size(list) > 0 ? 0 : -EUCLEAN;
 
         for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
                 uint8_t key[HIST_KEY_MAX];
@@ -171,6 +200,7 @@ static const struct {
         {"slot.written", fold_slot_written},         {"slot.discarded", fold_slot_discarded},
         {"slot.gathered", fold_slot_gathered},       {"slot.arbitrated", fold_slot_arbitrated},
         {"slot.erased", fold_slot_erased},
+        {"slot.asked", fold_slot_asked},
         {"skill.registered", fold_skill_registered},
 };
 

@@ -3,6 +3,7 @@
 #include "record/event.h"
 #include "engine/fold-slot.h"
 #include "engine/region-row.h"
+#include "engine/round.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,7 +16,19 @@ int quorum_rule(Txn *t, const SlotRow *row, ArbitrationRule *ret) {
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
-int quorum_may(Txn *t, const char *name, const SlotRow *row, int64_t expect, const double *confidence, Diag *reterr) {
+/* The compared member must be there. */
+static int quorum_check_member(const char *name, const ArbitrationRule *rule, Bytes value, Diag *reterr) {
+        uint8_t hash[HASH_BYTES];
+        int r = arbitration_hash_of(rule, value.p, value.n, hash);
+
+        return r != -ENOENT ? r
+                            : diag(reterr, ENGINE_E_RULE,
+                                   "slot %s compares values by member \"%s\": a value needs this member", name,
+                                   rule->by);
+}
+
+int quorum_may(Txn *t, const char *name, const SlotRow *row, Bytes value, int64_t expect, const double *confidence,
+               Diag *reterr) {
         ArbitrationRule rule = {.kind = ARBITRATION_KINDS_};
         int r;
 
@@ -35,7 +48,7 @@ int quorum_may(Txn *t, const char *name, const SlotRow *row, int64_t expect, con
         if (rule.kind == ARBITRATION_CAS && expect < 0)
                 return diag(reterr, ENGINE_E_RULE,
                             "slot %s is decided by compare-and-swap: a write has to expect a version", name);
-        return 0;
+        return quorum_check_member(name, &rule, value, reterr);
 }
 
 static int quorum_discard(Txn *t, const HeldRow *h, const char *reason) {
@@ -49,7 +62,7 @@ static int quorum_discard(Txn *t, const HeldRow *h, const char *reason) {
 int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *ret_full) {
         _cleanup_json_ json_t *region = NULL;
         QuorumRow rows[ARBITRATION_PROPOSALS_MAX];
-        const char *skill, *tree;
+        const char *skill, *tree, *refused;
         ArbitrationRule rule;
         json_t *fields;
         int r, n;
@@ -57,6 +70,13 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
         *ret_full = false;
         if (newer)
                 return quorum_discard(t, h, "superseded");
+        r = round_refuses(t, h->name, h->seq, &refused);
+        if (r < 0)
+                return r;
+        if (refused) {
+                *ret_full = strcmp(refused, ROUND_TOO_LATE) == 0;
+                return quorum_discard(t, h, refused);
+        }
         r = quorum_rule(t, row, &rule) ?: region_json_get(t, h->region, &region);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
@@ -96,7 +116,7 @@ static void gathered_freep(Gathered **g) {
         free(*g);
 }
 
-static int gathered_read(Txn *t, Gathered *g, size_t i) {
+static int gathered_read(Txn *t, const ArbitrationRule *rule, Gathered *g, size_t i) {
         ArbitrationProposal *p = &g->proposals[i];
         const json_t *v;
         uint64_t expect;
@@ -117,8 +137,8 @@ static int gathered_read(Txn *t, Gathered *g, size_t i) {
         v = json_object_get(g->entries[i], "confidence");
         if (v)
                 p->confidence = json_number_value(v);
-        hash_bytes(body.p, body.n, p->hash);
-        return 0;
+        r = arbitration_hash_of(rule, body.p, body.n, p->hash);
+        return r == -ENOENT ? -EUCLEAN : r;
 }
 
 static json_t *gathered_json(const Gathered *g, size_t i, ArbitrationWord word) {
@@ -156,25 +176,44 @@ static int gather_erase(Txn *t, const Gathered *g, size_t winner) {
         return r;
 }
 
-static int quorum_record(Txn *t, const char *name, const char *who, const SlotRow *row, const ArbitrationRule *rule,
-                         const Gathered *g, uint64_t *ret_seq, json_t **ret) {
+/* What a verdict is about. */
+typedef struct Verdict {
+        const char *name, *who; /* who: or NULL */
+        SlotRow row;
+        ArbitrationRule rule;
+        Round round;
+        bool close; /* no winner, whatever is gathered */
+        Gathered *g;
+} Verdict;
+
+static void verdict_deinit(Verdict *v) {
+        gathered_freep(&v->g);
+}
+
+static int quorum_record(Txn *t, const Verdict *d, uint64_t *ret_seq, json_t **ret) {
+        const SlotRow *row = &d->row;
+        const Gathered *g = d->g;
+        const char *name = d->name;
         _cleanup_json_ json_t *fields = NULL, *list = json_array(), *hashes = gather_hashes(g);
         ArbitrationVerdict v;
         json_t *written, *value;
         int r;
 
-        arbitration_decide(rule, row->version, g->proposals, g->n, &v);
+        if (d->close || g->n == 0)
+                arbitration_close(g->n, &v);
+        else
+                arbitration_decide(&d->rule, row->version, g->proposals, g->n, &v);
         for (size_t i = 0; i < g->n; i++)
                 if (json_array_append_new(list, gathered_json(g, i, v.each[i])) < 0)
                         return -ENOMEM;
-        fields = json_pack("{s:s, s:o, s:o, s:O, s:o, s:s}", "slot", name, "version", json_u64(row->version), "rule",
-                           arbitration_rule_json(rule), "proposals", list, "winner",
+        fields = json_pack("{s:s, s:o, s:o, s:O, s:o, s:s, s:o*}", "slot", name, "version", json_u64(row->version),
+                           "rule", arbitration_rule_json(&d->rule), "proposals", list, "winner",
                            v.winner == ARBITRATION_NOBODY ? json_null() : json_u64(g->rows[v.winner].seq), "reason",
-                           arbitration_word(v.reason));
+                           arbitration_word(v.reason), "round", d->round.open ? json_u64(d->round.asked) : NULL);
         if (!fields || !hashes)
                 return -ENOMEM;
         r = fold_slot_append(t,
-                             &(Event){.type = "slot.arbitrated", .who = who, .fields = json_incref(fields),
+                             &(Event){.type = "slot.arbitrated", .who = d->who, .fields = json_incref(fields),
                                       .json = hashes}, ret_seq);
         if (r == 0 && v.winner != ARBITRATION_NOBODY) {
                 written = json_pack("{s:s, s:o, s:o, s:o, s:s}", "slot", name, "version", json_u64(row->version + 1),
@@ -190,24 +229,39 @@ static int quorum_record(Txn *t, const char *name, const char *who, const SlotRo
         return r;
 }
 
-int quorum_decide(Txn *t, const char *name, const char *who, uint64_t *ret_seq, json_t **ret, Diag *reterr) {
-        _cleanup_(gathered_freep) Gathered *g = calloc(1, sizeof(*g));
-        ArbitrationRule rule;
-        uint64_t seq;
-        SlotRow row;
-        int r = g ? slot_row_get(t, name, &row) : -ENOMEM, n;
+/* Reads rule, round and gathered proposals. Returns 0 or -errno. */
+static int verdict_read(Txn *t, Verdict *d) {
+        int r = slot_row_get(t, d->name, &d->row)
+                ?: quorum_rule(t, &d->row, &d->rule)
+                ?: round_get(t, d->name, &d->round), n;
 
-        if (r == 0)
-                r = quorum_rule(t, &row, &rule);
-        if (r < 0)
-                return r == -ENOENT ? -EUCLEAN : r;
-        n = gather_rows(t, name, g->rows, ARBITRATION_PROPOSALS_MAX);
-        if (n <= 0)
-                return n < 0 ? n
-                             : diag(reterr, ENGINE_E_NO_VALUE,
-                                    "slot %s: no proposal is gathered, so there is no decision", name);
-        g->n = (size_t)n;
-        for (size_t i = 0; r == 0 && i < g->n; i++)
-                r = gathered_read(t, g, i);
-        return r == 0 ? quorum_record(t, name, who, &row, &rule, g, ret_seq ? ret_seq : &seq, ret) : r;
+        d->g = calloc(1, sizeof(*d->g));
+        if (r < 0 || !d->g)
+                return r == -ENOENT ? -EUCLEAN : r < 0 ? r : -ENOMEM;
+        n = gather_rows(t, d->name, d->g->rows, ARBITRATION_PROPOSALS_MAX);
+        if (n < 0)
+                return n;
+        d->g->n = (size_t)n;
+        for (size_t i = 0; r == 0 && i < d->g->n; i++)
+                r = gathered_read(t, &d->rule, d->g, i);
+        return r;
+}
+
+int quorum_close(Txn *t, const char *name, const char *who) {
+        _cleanup_(verdict_deinit) Verdict d = {.name = name, .who = who, .close = true};
+        uint64_t seq;
+        int r = verdict_read(t, &d);
+
+        return r < 0 || (d.g->n == 0 && !d.round.open) ? r : quorum_record(t, &d, &seq, NULL);
+}
+
+int quorum_decide(Txn *t, const char *name, const char *who, uint64_t *ret_seq, json_t **ret, Diag *reterr) {
+        _cleanup_(verdict_deinit) Verdict d = {.name = name, .who = who};
+        uint64_t seq;
+        int r = verdict_read(t, &d);
+
+        if (r == 0 && d.g->n == 0 && !d.round.open)
+                return diag(reterr, ENGINE_E_NO_VALUE,
+                            "slot %s: no proposal is gathered, so there is no decision", name);
+        return r == 0 ? quorum_record(t, &d, ret_seq ? ret_seq : &seq, ret) : r;
 }

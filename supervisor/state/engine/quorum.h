@@ -9,14 +9,19 @@
 
 /* The slot's rule, read from the definition. */
 int quorum_rule(Txn *t, const SlotRow *row, ArbitrationRule *ret);
-/* Does the rule allow the proposal? confidence: NULL for none. Returns 0, ENGINE_E_RULE, -errno. */
-int quorum_may(Txn *t, const char *name, const SlotRow *row, int64_t expect, const double *confidence, Diag *reterr);
+/* Does the rule allow the proposal, and its value (canonical bytes)? confidence: NULL for none. Returns
+ * 0, ENGINE_E_RULE, -errno. */
+int quorum_may(Txn *t, const char *name, const SlotRow *row, Bytes value, int64_t expect, const double *confidence,
+               Diag *reterr);
 
 /* Gathers a held proposal of a region with a good end. Discards the proposal if the region, or a region that shares a
- * key, has a gathered proposal. newer: the region has a later proposal; only the last proposal of a region counts.
- * *ret_full: the slot has enough proposals for the rule. */
+ * key, has a gathered proposal. newer: the region has a later proposal; only the last proposal of a region counts. A
+ * proposal of another round, or after the deadline, is discarded (round.h). *ret_full: a verdict is due: the slot has
+ * enough proposals for the rule, or the round's deadline is over. */
 int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *ret_full);
-/* The verdict on the gathered proposals: slot.arbitrated, and slot.written for a winner. who: the asking operator, or
- * NULL. *ret (may be NULL): the fields of the verdict's entry. Returns 0, ENGINE_E_NO_VALUE without gathered proposals,
- * -errno. */
+/* Closes the open round without a winner, and drops what is gathered. Nothing without a round and without proposals. */
+int quorum_close(Txn *t, const char *name, const char *who);
+/* The verdict on the gathered proposals: slot.arbitrated, and slot.written for a winner; closes the round. who: the
+ * asking operator, or NULL. *ret (may be NULL): the fields of the verdict's entry. Returns 0, ENGINE_E_NO_VALUE without
+ * gathered proposals and without an open round, -errno. */
 int quorum_decide(Txn *t, const char *name, const char *who, uint64_t *ret_seq, json_t **ret, Diag *reterr);

@@ -5,6 +5,7 @@
 #include "engine/fold-slot.h"
 #include "engine/start-gate.h"
 #include "engine/quorum.h"
+#include "engine/round.h"
 #include "engine/lineage.h"
 #include "engine/region-row.h"
 #include "engine/session.h"
@@ -318,6 +319,13 @@ static int propose_check_escape(const KeySet *keys, const char **name, const jso
                                    : 0;
 }
 
+static int propose_check_round(Txn *t, const json_t *row, const char *name, Diag *reterr) {
+        uint64_t allocated;
+
+        return json_get_u64(json_object_get(row, "allocated"), &allocated) < 0 ? -EUCLEAN
+                                                                               : round_may(t, name, allocated, reterr);
+}
+
 int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64_t *ret_version, bool *ret_arbitrated,
                         Diag *reterr) {
         _cleanup_(slot_checked_deinit) SlotChecked c = {0};
@@ -346,7 +354,9 @@ int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64
         else
                 r = slot_check(t, p->region, name, p->value, p->expect, &c, reterr);
         if (r == 0)
-                r = quorum_may(t, name, &c.row, p->expect, p->confidence, reterr);
+                r = quorum_may(t, name, &c.row, BYTES(c.text, c.n), p->expect, p->confidence, reterr);
+        if (r == 0 && c.row.arbitrated)
+                r = propose_check_round(t, row, name, reterr);
         if (r > 0)
                 return engine_refuse(t, row, p->region, NULL, name, r, reterr);
         if (r < 0)

@@ -31,6 +31,7 @@ typedef enum Table {
         TABLE_WAKE,   /* key, NUL, object -> the event that makes the object due at once */
         TABLE_CLAIM,  /* scope, letter, … -> what live records say, by subject and predicate (engine/claim.h) */
         TABLE_COMMITS, /* scope -> changes of its shared belief, since requests wait there (engine/wait-age.h) */
+        TABLE_ROUND,   /* slot name -> the newest round of an arbitration (engine/round.h) */
         TABLE_COUNT_,
         TABLE_OLDEST_LAST = TABLE_SKILL, /* of a store of version 1 */
 } Table;

@@ -13,8 +13,7 @@ static const char *const names[TABLE_COUNT_] = {
         [TABLE_WAIT] = "wait",     [TABLE_UNAPPLIED] = "unapplied", [TABLE_RUN] = "run",   [TABLE_NOTE] = "note",
         [TABLE_GATHER] = "gather", [TABLE_VERDICT] = "verdict",
         [TABLE_OBJECT] = "object", [TABLE_DUE] = "due",       [TABLE_WAKE] = "wake",
-        [TABLE_CLAIM] = "claim",
-        [TABLE_COMMITS] = "commits",
+        [TABLE_CLAIM] = "claim",   [TABLE_COMMITS] = "commits", [TABLE_ROUND] = "round",
 };
 
 const char *table_name(Table t) {

@@ -296,4 +296,41 @@ def the_verdict_is_told():
     clean()
 
 
+# G-74: finding 8, from outside: a new question closes the round before; its leftovers do not count; a deadline
+@case
+def rounds():
+    schema = os.path.join(DIR, "any.json")
+    with open(schema, "w") as f:
+        f.write("{}")
+    skill("answers", writes=["asked"])
+    same(lethe("slot", "define", "asked", "--schema", schema, "--arbitrate",
+               '{"rule":"quorum","of":3,"least":3,"by":"answer"}').code, 0)
+
+    def answer(value):
+        return lethe("run", "answers", "--", "say(refused('asked', %r))" % value)
+
+    same(json.loads(lethe("slot", "ask", "asked", "--question", "colour", "--json").out)["question"], "colour")
+    for value in ("blue", "red"):
+        r = answer({"answer": value})
+        same((r.code, json.loads(r.out)), (0, None), r)
+    r = lethe("slot", "show", "asked")
+    check(b"round    colour" in r.out and b": open" in r.out, r)
+    same(lethe("slot", "ask", "asked", "--question", "size", "--deadline", "1h").code, 0)
+    shown = json.loads(lethe("slot", "show", "asked", "--json").out)
+    same((shown["round"]["question"], shown["round"]["open"], shown["gathered"]), ("size", True, []))
+    same((shown["verdict"]["reason"], [p["verdict"] for p in shown["verdict"]["proposals"]]), ("closed", ["closed"] * 2))
+    for i in range(3):
+        r = answer({"answer": 42, "why": i})
+        same(json.loads(r.out), None, r)
+    same(json.loads(lethe("slot", "get", "asked").out)["answer"], 42)
+    r = answer({"answer": 43})
+    same(json.loads(r.out), "rule", r)
+    check(b"size" in lethe("slot", "show", "asked").out and b": closed" in lethe("slot", "show", "asked").out)
+    for argv in (("--question", "two words"), ("--question", "q", "--deadline", "soon"), ("--question", "q", "--deadline", "9000h"), ()):
+        check(lethe("slot", "ask", "asked", *argv).code in (1, 2), argv)
+    same([e["question"] for e in log("--type", "slot.asked")], ["colour", "size"])
+    same((lethe("audit").code, lethe("verify").code), (0, 0))
+    same(json.loads(lethe("rebuild", "--json").out)["differed"], 0)
+
+
 main()
