@@ -196,15 +196,18 @@ def eight_the_reviewer_contradicts():  # G-73: and sees that its lunch waits; no
     saw = turn("reviewer", "constraint keys_go: refund keys must not be kept for a week")
     same(saw["waits"], [["What a nice day, I had lunch.", "uncorroborated"]])
     same(states("constraints"), {"keys_stay": "active", "keys_go": "active"})
-    same([w[0] for w in turn("builder")["waits"]], ["resolve payout_twice"])
+    held = turn("builder")  # G-69: it sees that two rows say opposite things, and builds nothing on either
+    same((held["disputed"], held["did"], held["issues"]), (["keys_go", "keys_stay"], [], ["refund_twice"]))
+    same([w[0] for w in held["waits"]], ["resolve payout_twice"])
 
 
 @case
 def nine_the_builder_ends_what_is_open():
     same(lethe("pending", "drop", [str(i["pending"]) for i in json.loads(lethe("pending", "list", "--scope", "ferry", "--json").out)["items"] if i["run"] == agents["reviewer"]][0],
                "--reason", "lunch is no fix").code, 0)
-    turn("builder")
-    same(set(states("issues").values()), {"resolved"})
+    same(lethe("canon", "settle", "constraints/keys_go", "--keep", "constraints/keys_stay", "--scope", "ferry").code, 0)
+    same(turn("builder")["did"], ["resolve refund_twice", "result"])
+    same((set(states("issues").values()), states("constraints")), ({"resolved"}, {"keys_stay": "active", "keys_go": "invalidated"}))
     same([r["payload"]["outcome"] for r in belief("results").values()], ["passed"])
     same(turn("reviewer")["waits"], [])
 
