@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What is erased is gone: slots, rows of governed memory, their notes and pending items. The store's files are searched for the bytes. TAP.
 
-usage: erase.py LETHE KILL-AT root|user"""
+usage: erase.py LETHE root|user [KILL-AT]"""
 import json
 import os
 import shutil
@@ -12,10 +12,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from account import use  # noqa: E402
 from folder import remove  # noqa: E402
 
-KILL_AT = os.path.abspath(sys.argv[2])
-use(sys.argv[3])
+KILL_AT = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else None
+use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, python_skill, run, same  # noqa: E402
+from tap import DIR, ENV, LETHE, STORE, case, case_when, check, lethe, log, main, python_skill, run, same  # noqa: E402
 
 TEXT = {"type": "string"}
 
@@ -235,7 +235,7 @@ def erasing_is_the_operators_alone():  # M-66
     same(call("slot", "get", "own")["value"], "mine")
 
 
-@case
+@case_when(KILL_AT)
 def a_kill_at_each_call_erases_all_or_nothing():  # M-66
     define("kill")
     for i in range(3):
