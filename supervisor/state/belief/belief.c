@@ -12,7 +12,7 @@
 /* {"bucket","id","state","version","created","last","agent"?,"payload"?,"aliases"?,"phrases"?,
  * "disputed"?,"disputed_more"?}; created and last are
  * sequences. */
-static int belief_row(Txn *t, const Record *rec, json_t **ret) {
+static int belief_row(Txn *t, const Record *rec, bool now, json_t **ret) {
         static const char *const kept[] = {"agent", "aliases", "phrases"};
         _cleanup_json_ json_t *payload = NULL, *o = NULL;
         int r = record_payload(t, rec, &payload);
@@ -24,7 +24,7 @@ static int belief_row(Txn *t, const Record *rec, json_t **ret) {
                       json_u64(rec->created), "last", json_u64(rec->last), "payload", payload);
         if (!o || JSON_ROW_KEEP(o, rec->row, kept) < 0 || (!payload && json_put(o, "erased", json_true()) < 0))
                 return -ENOMEM;
-        r = disputes_put(t, rec, o);
+        r = now ? disputes_put(t, rec, o) : 0;
         if (r == 0)
                 *ret = TAKE_PTR(o);
         return r;
@@ -68,7 +68,7 @@ static int belief_page_add(Txn *t, BeliefPage *p, const Record *rec) {
         }
         p->left--;
         if (!p->ask->state || rec->state == p->ask->state) {
-                r = belief_row(t, rec, &row);
+                r = belief_row(t, rec, !p->ask->upto || p->ask->upto == PAST_NOW, &row);
                 if (r < 0)
                         return r;
                 n = p->ask->bytes == SIZE_MAX ? 0 : json_dumpb(row, NULL, 0, JSON_COMPACT);
@@ -141,7 +141,7 @@ int belief_get_at(Txn *t, uint64_t scope, Kind bucket, const char *id, uint64_t 
                 return belief_none(bucket, id, reterr);
         key = record_key_of(scope, bucket, id);
         r = past_record(t, &key, upto, &rec);
-        return r == -ENOENT ? belief_none(bucket, id, reterr) : r < 0 ? r : belief_row(t, &rec, ret);
+        return r == -ENOENT ? belief_none(bucket, id, reterr) : r < 0 ? r : belief_row(t, &rec, upto == PAST_NOW, ret);
 }
 
 /* op: OP_NONE for an unapplied change, which has no row in the history yet: the event's type names the operation. */

@@ -181,7 +181,7 @@ static int apply_is_same_row(Txn *t, const Applying *a, const char *id, Applied 
         int r = change_walk(t, &key, &w);
 
         for (; r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0; state = next) {
-                next = kind_next_state(key.kind, op, state);
+                next = op == OP_DELETE ? RECORD_NONE : kind_next_state(key.kind, op, state);
                 if (record_state_live(next) && !record_state_live(state))
                         opened = seq;
         }

@@ -74,7 +74,9 @@ static int context_core(Context *c, json_t *versions, json_t *core) {
                         if (r != 0 || full || !json_text_is(json_object_get(rule, "lifecycle"), "active"))
                                 continue;
                         o = context_rule(kernels[k].name, rule);
-                        r = o ? disputes_put_rule(c->t, &key, json_str(rule, "id"), o) : -ENOMEM;
+                        r = !o             ? -ENOMEM
+                            : c->ask->upto ? 0
+                                           : disputes_put_rule(c->t, &key, json_str(rule, "id"), o);
                         r = r ?: disputes_keep(o, context_classes(c->ask));
                         if (r < 0)
                                 continue;
@@ -103,9 +105,9 @@ static int context_row(const Context *c, const Record *rec, json_t **ret) {
                          json_u64(rec->version), "seq", json_u64(rec->last));
         if (!*ret || context_put_content(*ret, payload) < 0)
                 return -ENOMEM;
-        /* disputes are of the present rows */
-        r = c->ask->upto ? 0 : disputes_put(c->t, rec, *ret);
-        return r ?: disputes_keep(*ret, context_classes(c->ask));
+        if (c->ask->upto) /* claims are of the records as they are now */
+                return 0;
+        return disputes_put(c->t, rec, *ret) ?: disputes_keep(*ret, context_classes(c->ask));
 }
 
 static int context_by_seq_down(const void *a, const void *b) {
