@@ -25,7 +25,7 @@ def refused(code, *argv):
 
 
 def save(ident, text, **more):
-    argv = ["memory", "save", "memory", json.dumps({"subject": "the city" if ident == "city" else "anna", "predicate": "lives in", "object": text}), "--id", ident, "--type", "semantic"]
+    argv = ["memory", "save", "memory", json.dumps({"subject": ident, "predicate": "lives in", "object": text}), "--id", ident, "--type", "semantic"]
     for name, value in more.items():
         argv += ["--" + name, value]
     return call(*argv)["seq"]
