@@ -27,6 +27,7 @@ from orphans import adopt, none_left  # noqa: E402
 KILLS = int(os.environ.get("LETHE_OBJECT_KILLS", "20"))
 SEED = int(os.environ.get("LETHE_TEST_SEED", str(int(time.time()))))
 OBJECTS = 3
+KILLS_OF_ONE = 25  # beside a daemon that never rests a history grows with time, and each look reads all of it: then other objects go on
 M = "knowledge_projections"
 # Two effects of one execution. A second record of one number would be refused, and the outcome would be no success.
 TALLY = """import sys
@@ -46,13 +47,14 @@ print(n + 1)
 POINTS = ("pwrite64", "pwritev", "write", "fdatasync", "fsync", "msync", "ftruncate", "sendmsg", "clone3", "clone", "vfork", "waitid", "openat", "unlinkat", "epoll_wait",
           "ppoll", "poll")
 node = Node("node")
-slots = ["tally.%d" % i for i in range(OBJECTS)]
+slots = ["tally.%d" % i for i in range(OBJECTS * (1 + (KILLS + 3) // 4 // KILLS_OF_ONE + 1))]
 node.skill("tally", TALLY, reads=slots, writes=slots, slots={s: {"type": "integer"} for s in slots},
            memory=[{"scope": "default", "read": [M], "write": [M]}])
 node.must("scope", "create", "default")
 os.chmod(DIR, 0o755)
 adopt()
-objects = []
+objects, ended = [], []  # of now, and of before
+first_slot = 0
 
 
 def intent(i):
@@ -61,7 +63,7 @@ def intent(i):
 
 
 def records(i):
-    return [r["id"] for r in node.json("memory", "list", "--json")["records"] if r["id"].startswith("tally-%d-" % i)]
+    return [r["id"] for r in node.json("memory", "list", "--json")["records"] if r["id"].startswith("tally-%d-" % (first_slot + i))]
 
 
 def successes(history):
@@ -72,7 +74,7 @@ def effects_once(i, *what):
     """How many successes the object has. O-38: each has the slot's version and the record of its number, and nothing else has any. A daemon may be at work: what is
     read first is a beginning of what is read last."""
     id = objects[i]
-    first, slot, last = node.history(id), node.run("slot", "history", "tally.%d" % i, "--json"), node.history(id)
+    first, slot, last = node.history(id), node.run("slot", "history", "tally.%d" % (first_slot + i), "--json"), node.history(id)
     versions = json.loads(slot.out)["history"] if slot.code == 0 else []
     check_chain(id, last, *what)
     same([e["hash"] for e in first], [e["hash"] for e in last[:len(first)]], id, "entries of the history were changed", *what)
@@ -82,8 +84,23 @@ def effects_once(i, *what):
     same([v["region"] for v in sorted(versions, key=lambda v: v["version"])], [e["data"].get("region") for e in done[:len(versions)]], id, "regions that wrote, and those that succeeded", *what)
     if not node.daemon:
         same(len(versions), len(done), id, "versions of the slot, and successes", *what)
-        same(sorted(records(i)), sorted("tally-%d-%d" % (i, k) for k in range(1, len(done) + 1)), id, "records of memory, and successes", *what)
+        same(sorted(records(i)), sorted("tally-%d-%d" % (first_slot + i, k) for k in range(1, len(done) + 1)), id, "records of memory, and successes", *what)
     return len(successes(first))
+
+
+def begin():
+    scope = {"skills": ["tally"], "reads": "*", "writes": "*", "depth": 0, "fanout": 1}
+    objects.extend(node.create(intent(first_slot + i), scope) for i in range(OBJECTS))
+
+
+def others_go_on():
+    global first_slot
+    for id in objects:
+        node.must("object", "end", id)
+    ended.extend(objects)
+    objects.clear()
+    first_slot += OBJECTS
+    begin()
 
 
 def settle():
@@ -120,8 +137,7 @@ def points():
 
 @case
 def objects_with_effects_are_there():  # O-21
-    scope = {"skills": ["tally"], "reads": "*", "writes": "*", "depth": 0, "fanout": 1}
-    objects.extend(node.create(intent(i), scope) for i in range(OBJECTS))
+    begin()
     for i, id in enumerate(objects):
         before_execution(id)
         effects_once(i, "before any kill")
@@ -183,6 +199,8 @@ def killed_at_random_moments_of_the_command():  # O-36 O-38
 def killed_at_random_moments_of_the_daemon_while_others_evaluate():  # O-36 O-43: the daemon and commands that do not ask it, at the same objects
     chance, killed = random.Random(SEED + 1), collections.Counter()
     for k in range((KILLS + 3) // 4):
+        if k % KILLS_OF_ONE == KILLS_OF_ONE - 1:
+            others_go_on()
         if node.daemon is None:
             node.start()
         other = subprocess.Popen([LETHE, "object", "cycle", "--json", chance.choice(objects)], env=node.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -207,12 +225,12 @@ def every_object_goes_on():  # O-36: with the daemon alone, nobody asks
     node.stop()
     for i in range(OBJECTS):
         done = effects_once(i, "at the end")
-        same(node.must("slot", "get", "tally.%d" % i).strip(), str(done))
+        same(node.must("slot", "get", "tally.%d" % (first_slot + i)).strip(), str(done))
 
 
 @case
 def the_store_is_whole():  # O-7 O-46
-    node.whole(objects)
+    node.whole(objects + ended)
     for id in objects:
         history = node.history(id)
         print("# %s: %d entries, %s" % (id, len(history), dict(collections.Counter(outcomes(history)))), flush=True)

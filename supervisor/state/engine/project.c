@@ -56,7 +56,7 @@ static int project_scope_created(Txn *t, const Projection *p) {
 }
 
 static int project_scope_deleted(Txn *t, const Projection *p) {
-        static const Table owned[] = {TABLE_REC,  TABLE_CHANGE, TABLE_REF,   TABLE_RREF,
+        static const Table owned[] = {TABLE_REC, TABLE_CHANGE, TABLE_REF, TABLE_RREF,
                                       TABLE_TERM, TABLE_DOC,    TABLE_CLAIM, TABLE_COMMITS};
         const char *name = json_text(json_object_get(p->entry, "name"));
         uint64_t scope;
