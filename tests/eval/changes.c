@@ -11,13 +11,15 @@
 
 /* The number of each column; NONE: no such column. */
 typedef struct ChangesLayout {
-        size_t columns, subject, fixes, body;
+        size_t columns, subject, fixes, body, author, people, files;
         const char *names;
 } ChangesLayout;
 #define NONE SIZE_MAX
-static const ChangesLayout notes_layout = {5, 2, 3, 4, "id, time, subject, fixes, body"};
-static const ChangesLayout titles_layout = {4, 3, NONE, NONE, "id, time, resolution, title"};
-#define COLUMNS_MAX 5
+static const ChangesLayout notes_layout = {5, 2, 3, 4, NONE, NONE, NONE, "id, time, subject, fixes, body"};
+static const ChangesLayout wide_layout = {8, 4, 5, 6, 2, 3, 7,
+                                          "id, time, author, people, subject, fixes, body, files"};
+static const ChangesLayout titles_layout = {4, 3, NONE, NONE, NONE, NONE, NONE, "id, time, resolution, title"};
+#define COLUMNS_MAX 8
 #define FIXES_MAX 1024 /* ids in a row */
 
 /* A hash table of ids: the number of the row plus 1; 0: free. */
@@ -108,12 +110,12 @@ static int changes_read_gold(const Changes *h, const ChangesTable *ids, const ch
                         return diag(reterr, CHANGES_E_BAD,
                                     "line %zu: fixes has \"%s\": " ID_RULE ", and a comma stands between two", line,
                                     diag_quote(list, n, shown, sizeof(shown)));
-                if (gold < h->n && changes_has_gold(row, gold))
-                        return diag(reterr, CHANGES_E_BAD, "line %zu: fixes has \"%s\" twice", line,
-                                    diag_quote(list, n, shown, sizeof(shown)));
                 if (row->n_gold == FIXES_MAX)
                         return diag(reterr, CHANGES_E_BAD, "line %zu: fixes has more than %d ids", line, FIXES_MAX);
-                r = gold == h->n ? changes_add_outside(outside, list, n, line) : changes_add_gold(row, gold);
+                if (gold == h->n)
+                        r = changes_add_outside(outside, list, n, line);
+                else if (!changes_has_gold(row, gold)) /* histories name a reference twice, and mean it once */
+                        r = changes_add_gold(row, gold);
                 more = list[n] == ',';
                 list += n + more;
         }
@@ -171,7 +173,10 @@ static int changes_read_line(Changes *h, ChangesTable *ids, const ChangesLayout 
                 return diag(reterr, CHANGES_E_BAD, "line %zu has no %s", number,
                             layout->body == NONE ? "title" : "subject");
         *row = (ChangesRow){.id = column[0], .subject = column[layout->subject],
-                            .body = layout->body == NONE ? "" : column[layout->body]};
+                            .body = layout->body == NONE ? "" : column[layout->body],
+                            .author = layout->author == NONE ? "" : column[layout->author],
+                            .people = layout->people == NONE ? "" : column[layout->people],
+                            .files = layout->files == NONE ? "" : column[layout->files]};
         snprintf(row->slug, sizeof(row->slug), "c_%s", row->id);
         if (layout->fixes != NONE) { /* an invalid title is allowed: the note is refused later, and counted */
                 r = changes_check_text("subject", row->subject, number, reterr);
@@ -279,8 +284,19 @@ static int changes_read_rows(char *text, size_t n, const ChangesLayout *layout, 
         return 0;
 }
 
+/* Eight columns in the first line that is no remark. */
+static bool changes_is_wide(const char *text) {
+        size_t tabs = 0;
+
+        while (*text == '#' || *text == '\n')
+                text += strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n');
+        for (; *text && *text != '\n'; text++)
+                tabs += *text == '\t';
+        return tabs + 1 == wide_layout.columns;
+}
+
 int changes_read(char *text, size_t n, Changes *ret, Diag *reterr) {
-        return changes_read_rows(text, n, &notes_layout, NULL, ret, reterr);
+        return changes_read_rows(text, n, changes_is_wide(text) ? &wide_layout : &notes_layout, NULL, ret, reterr);
 }
 
 int changes_read_titles(char *text, size_t n, const char *pairs, Changes *ret, Diag *reterr) {
@@ -334,7 +350,10 @@ static void changes_mask(const Changes *h, char *note) {
 }
 
 char *changes_note(const Changes *h, size_t row, NoteText how) {
-        const ChangesRow *x = &h->rows[row];
+        return changes_note_of(h, &h->rows[row], how);
+}
+
+char *changes_note_of(const Changes *h, const ChangesRow *x, NoteText how) {
         char *made;
         int n;
 

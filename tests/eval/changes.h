@@ -1,7 +1,9 @@
 /* Runs: tests. A history of changes with known answers, to measure how well notes are bound (README.md). A row a line,
  * in order of time, columns between tabs: id, time in seconds, subject, fixes (comma list of ids of earlier rows: the
- * right answers; mostly empty), body. Skipped: lines that begin with #, and ids in fixes without a row in the file (the
- * file may be a stretch of a longer history). The file is not trusted: an invalid row is an error with its line. */
+ * right answers; mostly empty), body. Or eight columns: id, time, author, people, subject, fixes, body, files; people
+ * and files are comma lists. The first line decides. Skipped: lines that begin with #, and ids in fixes without a row in
+ * the file (the file may be a stretch of a longer history). The file is not trusted: an invalid row is an error with its
+ * line. */
 #pragma once
 
 #include "base/diag.h"
@@ -17,6 +19,7 @@ enum {
 
 typedef struct ChangesRow {
         const char *id, *subject, *body; /* borrowed from the text */
+        const char *author, *people, *files; /* borrowed; "" in a file with five columns */
         char slug[RECORD_ID_MAX];        /* the id of a record: "c_" and the row's id */
         uint32_t *gold;                  /* owned: numbers of earlier rows */
         size_t n_gold;
@@ -47,3 +50,5 @@ typedef enum NoteText {
 bool changes_has_gold(const ChangesRow *row, uint64_t gold);
 /* The note of a row in the note grammar. Owned; NULL: out of memory. */
 char *changes_note(const Changes *h, size_t row, NoteText how);
+/* The same of a row that need not be in the history. */
+char *changes_note_of(const Changes *h, const ChangesRow *row, NoteText how);

@@ -18,7 +18,7 @@ static void add(Curve *c, CurvePoint p) {
 
 static int add_with_memory(Replay *r, Curve *c, CurvePoint p) {
         _cleanup_replay_notes_ ReplayNotes notes = {0};
-        ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
+        ResolvePolicy policy = CURVE_POLICY;
         int k;
 
         policy.tau = p.tau;
@@ -33,13 +33,13 @@ static int add_with_memory(Replay *r, Curve *c, CurvePoint p) {
 }
 
 int curve_measure(Replay *r, const ReplayNotes *without, Curve *ret) {
-        static const double deltas[] = {0, 0.05, 0.10, 0.15, 0.20, RESOLVE_DELTA, 0.30, 0.35, 0.40};
+        static const double deltas[] = {0, 0.05, 0.10, 0.15, 0.20, CURVE_DELTA, 0.30, 0.35, 0.40};
         int k = 0;
 
         *ret = (Curve){0};
         for (int memory = 0; memory < 2; memory++)
                 for (size_t i = 0; i < ARRAY_SIZE(deltas) && k == 0; i++) {
-                        CurvePoint p = {.tau = RESOLVE_TAU, .delta = deltas[i]};
+                        CurvePoint p = {.tau = CURVE_TAU, .delta = deltas[i]};
 
                         p.count = replay_count_at(without, p.tau, p.delta);
                         if (memory)
@@ -48,10 +48,10 @@ int curve_measure(Replay *r, const ReplayNotes *without, Curve *ret) {
                                 add(ret, p);
                 }
         for (int tau = 30; tau <= 95; tau += 5) {
-                CurvePoint p = {.tau = tau / 100.0, .delta = RESOLVE_DELTA};
+                CurvePoint p = {.tau = tau / 100.0, .delta = CURVE_DELTA};
 
                 p.count = replay_count_at(without, p.tau, p.delta);
-                if (tau != (int)(100 * RESOLVE_TAU + 0.5))
+                if (tau != (int)(100 * CURVE_TAU + 0.5))
                         add(ret, p);
         }
         add(ret, (CurvePoint){.always_best = true, .count = replay_count_at(without, 0, 0)});

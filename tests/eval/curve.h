@@ -6,6 +6,12 @@
 #include "tests/eval/replay.h"
 
 #define CURVE_POINTS_MAX 64
+/* Where the score and its lead decide alone, without a probability. */
+#define CURVE_TAU 0.55
+#define CURVE_DELTA 0.26
+#define CURVE_POLICY                                                                                      \
+        ((ResolvePolicy){CURVE_TAU, CURVE_DELTA, RESOLVE_CREATE_TAU, RESOLVE_CREATE_DELTA, RESOLVE_FRESH, \
+                         RESOLVE_LEAST})
 
 typedef struct CurvePoint {
         double tau, delta;

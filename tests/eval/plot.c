@@ -79,7 +79,7 @@ static void along_delta(Plot *b, const Curve *c, bool memory, const char *color)
 
         put(b, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" d=\"", color, memory ? 7 : 2);
         for (size_t i = 0; i < c->n; i++)
-                if (c->points[i].tau == RESOLVE_TAU && c->points[i].memory == memory && !c->points[i].always_best) {
+                if (c->points[i].tau == CURVE_TAU && c->points[i].memory == memory && !c->points[i].always_best) {
                         put(b, "%s%.1f %.1f", move, x_of(&c->points[i].count), y_of(&c->points[i].count));
                         move = "L";
                 }
@@ -88,11 +88,11 @@ static void along_delta(Plot *b, const Curve *c, bool memory, const char *color)
                 const CurvePoint *p = &c->points[i];
                 char label[32];
 
-                if (p->tau != RESOLVE_TAU || p->memory != memory || p->always_best)
+                if (p->tau != CURVE_TAU || p->memory != memory || p->always_best)
                         continue;
                 put(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\"/>\n", x_of(&p->count),
-                    y_of(&p->count), p->delta == RESOLVE_DELTA ? 7 : memory ? 5 : 3, color);
-                snprintf(label, sizeof(label), "%s%.2f", p->delta == RESOLVE_DELTA ? "default, delta " : "", p->delta);
+                    y_of(&p->count), p->delta == CURVE_DELTA ? 7 : memory ? 5 : 3, color);
+                snprintf(label, sizeof(label), "%s%.2f", p->delta == CURVE_DELTA ? "default, delta " : "", p->delta);
                 if (!memory)
                         text(b, x_of(&p->count) - 8, y_of(&p->count) - 5, "end", 11, label);
         }

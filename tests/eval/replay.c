@@ -99,7 +99,7 @@ int replay_new(const Changes *h, Replay **ret) {
             !r->met)
                 return -ENOMEM;
         for (uint32_t i = 0; i < h->n; i++) {
-                k = evidence_row_init(r->lexicon, h->rows[i].slug, h->rows[i].subject, NULL, NULL, &r->rows[i]);
+                k = evidence_row_init(r->lexicon, h->rows[i].slug, h->rows[i].subject, h->rows[i].subject, NULL, NULL, &r->rows[i]);
                 if (k == 0)
                         k = replay_read_title(r, i);
                 if (k < 0)

@@ -22,6 +22,9 @@ Test(changes, a_history_is_read_strictly) {
                 {"a\t1\tadd x\t\t\nb\t2\tfix x\ta\twhy\n", 0, 2, 1},
                 {"a\t1\tadd x\t\t\nb\t2\tadd y\t\t\nc\t2\tfix x\ta,b\twhy\n", 0, 3, 1},
                 {"a\t1\tadd x\t\t\nb\t2\tfix x\tz,a\twhy\nc\t3\tfix w\tz\twhy\n", 0, 3, 1}, /* a stretch of a history: what is before it is passed over */
+                {"a\t1\tadd x\t\t\nb\t2\tfix x\ta,a\twhy\n", 0, 2, 1}, /* G-72: a reference named twice */
+                {"#id\na\t1\tp1\tp1,p2\tadd x\t\twhy\tx.c\nb\t2\tp2\tp2\tfix x\ta\twhy\t\n", 0, 2, 1}, /* G-72: eight columns */
+                {"a\t1\tp1\tp1,p2\tadd x\t\twhy\tx.c\nb\t2\tfix x\ta\twhy\n", CHANGES_E_BAD, 0, 0},
                 {"a\t1\tadd x\t\t\nb\t2\tfix x\tb\twhy\n", CHANGES_E_BAD, 0, 0},
                 {"a\t1\tadd x\t\t\nb\t2\tfix x\ta,,a\twhy\n", CHANGES_E_BAD, 0, 0},
                 {"a\t1\tadd x\t\t\nb\t2\tfix x\ta b\twhy\n", CHANGES_E_BAD, 0, 0},

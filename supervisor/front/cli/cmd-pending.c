@@ -89,9 +89,14 @@ static void pending_print(const json_t *o) {
                cli_text(o, "state"), cli_text(o, "kind"), cli_text(o, "operation"), cli_text(now ?: o, "reason"),
                cli_integer(o, "attempts"));
         cli_print_text("  ", json_object_get(o, "note"));
-        json_array_foreach(json_object_get(now, "candidates"), i, candidate)
-                printf("         %s  score %.3f\n", cli_text(candidate, "id"),
+        json_array_foreach(json_object_get(now, "candidates"), i, candidate) {
+                printf("         %s  score %.3f", cli_text(candidate, "id"),
                        json_number_value(json_object_get(candidate, "score")));
+                if (json_object_get(candidate, "probability"))
+                        printf("  probability %.3f",
+                               (double)cli_integer(candidate, "probability") / RESOLVE_WHOLE);
+                putchar('\n');
+        }
         if (json_object_get(now, "message"))
                 cli_print_text("         ", json_object_get(now, "message"));
         if (expired)

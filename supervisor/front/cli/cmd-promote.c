@@ -16,7 +16,7 @@
 #define VERB "promote"
 
 static const char help[] =
-        "Usage: lethe promote RUN|--last [--most N] [--batch N] [--tau X] [--delta X] [--advisor SKILL [--set NAME=VALUE]...]\n\n"
+        "Usage: lethe promote RUN|--last [--most N] [--batch N] [--tau X] [--delta X] [--least X] [--advisor SKILL [--set NAME=VALUE]...]\n\n"
         "Promotes the notes of a run in order: each note is interpreted (which kind of statement?), resolved (which\n"
         "row?), validated and written to shared belief, or goes to the pending queue, or is refused.\n"
         "Each change retries pending requests. Prints the outcome of each note.\n\n"
@@ -28,6 +28,7 @@ static const char help[] =
         "  --batch N         N notes in a transaction, 1 to 64 (default: 64; with an advisor 1)\n"
         "  --tau X           bind only when the best row's score is at least X (0 to 1)\n"
         "  --delta X         and ahead of the second by at least X (0 to 1)\n"
+        "  --least X         end a row by likeness only when it is right with a probability of X (0 to 1)\n"
         "  --advisor SKILL   a registered skill, or a skill's folder\n"
         "  --set NAME=VALUE  an option of `lethe run` for the advisor: timeout=30s, volume=/etc/advisor:/etc/advisor …\n"
         "  --policy FILE     the policy file (default: $LETHE_POLICY, else the usual places)\n"
@@ -92,9 +93,11 @@ static int promote_read_options(int argc, char **argv, PromoteCall *c) {
         static const struct option options[] = {OPTIONS_STORE,          OPTION_LAST,
                                                 OPTION("most", 'm'),    OPTION("batch", 'b'),
                                                 OPTION("tau", 't'),     OPTION("delta", 'd'),
+                                                OPTION("least", 'l'),
                                                 OPTION("advisor", 'A'), OPTION("set", 'e'),
                                                 OPTION("policy", 'p'),  {0}};
         const char **value = c->o.value;
+        double least = (double)c->policy.least / RESOLVE_WHOLE;
         uint64_t batch = PROMOTE_BATCH_MAX;
         int opt, r = EXIT_OK;
 
@@ -108,7 +111,9 @@ static int promote_read_options(int argc, char **argv, PromoteCall *c) {
         r = r ?: cli_number(VERB, "--most", value['m'], 1, COUNT_MOST, &c->p.most)
               ?: cli_number(VERB, "--batch", value['b'], 1, PROMOTE_BATCH_MAX, &batch)
               ?: cli_fraction(VERB, "--tau", value['t'], &c->policy.tau)
-              ?: cli_fraction(VERB, "--delta", value['d'], &c->policy.delta);
+              ?: cli_fraction(VERB, "--delta", value['d'], &c->policy.delta)
+              ?: cli_fraction(VERB, "--least", value['l'], &least);
+        c->policy.least = (unsigned)(least * RESOLVE_WHOLE + 0.5);
         if (r != EXIT_OK)
                 return r;
         c->advisor = value['A'];

@@ -100,9 +100,11 @@ static int bucket_make_room(Bucket *b) {
 
 static int bucket_read_row(Bucket *b, const Record *rec, BucketRow **ret) {
         _cleanup_json_ json_t *payload = NULL;
+        _cleanup_free_ char *text = NULL;
         BucketRow *row = NULL;
-        const char *title;
-        int r = record_payload(b->txn, rec, &payload);
+        const char *title, *agent = json_text(json_object_get(rec->row, "agent"));
+        size_t n_text;
+        int r = record_payload(b->txn, rec, &payload) ?: payload_text(payload, &text, &n_text);
 
         if (r < 0)
                 return r;
@@ -114,9 +116,10 @@ static int bucket_read_row(Bucket *b, const Record *rec, BucketRow **ret) {
         row->number = rec->created;
         row->state = rec->state;
         memcpy(row->id, rec->key.id, sizeof(row->id));
+        row->agent = agent && *agent ? pair_name(agent, strlen(agent)) : 0;
         row->title = strdup(title ? title : "");
         r = !row->title ? -ENOMEM
-                        : evidence_row_init(b->lexicon, row->id, row->title, json_object_get(rec->row, "aliases"),
+                        : evidence_row_init(b->lexicon, row->id, row->title, text, json_object_get(rec->row, "aliases"),
                                             json_object_get(rec->row, "phrases"), &row->evidence);
         if (r < 0) {
                 bucket_row_free(row);
@@ -204,4 +207,19 @@ int bucket_take(Bucket *b, const char *id, BucketRow **ret) {
         *ret = *bucket_place(b, row->number);
         *bucket_place(b, row->number) = unread;
         return 0;
+}
+
+static Circumstance bucket_facts(const uint64_t *agent, uint64_t number) {
+        return (Circumstance){.order = number, .agent = *agent, .people = agent, .n_people = *agent != 0};
+}
+
+Pair bucket_pair(const BucketRow *row, ResolveCandidate *c) {
+        return (Pair){.candidate = c, .row = &row->evidence, .facts = bucket_facts(&row->agent, row->number)};
+}
+
+int bucket_compare(Lexicon *l, const ResolveEvidence *e, const ResolveQuestion *asked, const Pair *pairs, size_t n) {
+        uint64_t agent = asked->agent && *asked->agent ? pair_name(asked->agent, strlen(asked->agent)) : 0;
+        const Circumstance note = bucket_facts(&agent, UINT64_MAX);
+
+        return op_ends(asked->op) && !asked->target ? pairs_weigh(l, e, &note, pairs, n) : 0;
 }

@@ -3,7 +3,7 @@
  * change. */
 #pragma once
 
-#include "belief/evidence.h"
+#include "belief/pair.h"
 #include "record/record.h"
 
 typedef struct BucketRow {
@@ -11,6 +11,7 @@ typedef struct BucketRow {
         uint64_t number; /* in the index */
         RecordState state;
         char *title; /* owned; NULL: the row must be read again */
+        uint64_t agent; /* pair_name() of the agent that made the row; 0: unknown */
         EvidenceRow evidence;
 } BucketRow;
 void bucket_row_free(BucketRow *row);
@@ -40,3 +41,9 @@ int bucket_numbered(Bucket *b, uint64_t number, const BucketRow **ret);
 /* Announces a change of the row, and so of the words' weights. *ret: the old row, owned; NULL: new. Returns 0 or
  * -errno. */
 int bucket_take(Bucket *b, const char *id, BucketRow **ret);
+
+/* The weighed candidate c as a pair, borrowed from the row. */
+Pair bucket_pair(const BucketRow *row, ResolveCandidate *c);
+/* Sets the probabilities of the candidates of a request that ends a row; leaves those of other requests alone. Returns 0
+ * or -errno. */
+int bucket_compare(Lexicon *l, const ResolveEvidence *e, const ResolveQuestion *asked, const Pair *pairs, size_t n);

@@ -14,6 +14,7 @@
 void candidates_deinit(Candidates *c) {
         free(c->v);
         free(c->rows);
+        free(c->pairs);
         *c = (Candidates){0};
 }
 
@@ -124,9 +125,11 @@ static void candidates_keep(Candidates *c, const char *id, RecordState state) {
 static int candidates_weigh(Lexicon *l, const ResolveEvidence *e, const BucketRow *row, Candidates *c) {
         int r = evidence_weigh(l, e, &row->evidence, &c->v[c->n]);
 
-        if (r == 0)
-                candidates_keep(c, row->id, row->state);
-        return r;
+        if (r < 0)
+                return r;
+        c->pairs[c->n] = bucket_pair(row, &c->v[c->n]);
+        candidates_keep(c, row->id, row->state);
+        return 0;
 }
 
 static bool candidates_have(const Candidates *c, size_t n, const char *id) {
@@ -139,7 +142,8 @@ static bool candidates_have(const Candidates *c, size_t n, const char *id) {
 static int candidates_make_room(Candidates *c, size_t n) {
         c->v = calloc(n, sizeof(*c->v));
         c->rows = calloc(n, sizeof(*c->rows));
-        return c->v && c->rows ? 0 : -ENOMEM;
+        c->pairs = calloc(n, sizeof(*c->pairs));
+        return c->v && c->rows && c->pairs ? 0 : -ENOMEM;
 }
 
 /* Adds the rows of a list. Skips the first n_named candidates and rows of the second list (or NULL). */
@@ -216,7 +220,8 @@ static int candidates_look_up(Bucket *b, const ResolveQuestion *asked, Candidate
         if (r < 0)
                 return r;
         b->counting = &counted;
-        r = candidates_find_alike(b, l, &e, asked->op, &f) ?: candidates_consider_all(b, l, &e, &f, asked, c);
+        r = candidates_find_alike(b, l, &e, asked->op, &f) ?: candidates_consider_all(b, l, &e, &f, asked, c)
+                ?: bucket_compare(l, &e, asked, c->pairs, c->n);
         b->counting = NULL;
         return r;
 }

@@ -11,6 +11,7 @@ typedef struct Candidates {
                 char id[RECORD_ID_MAX];
                 RecordState state;
         } *rows; /* owned */
+        Pair *pairs; /* owned: as weighed; the candidates have another order since */
         size_t n;
         ResolveOutcome outcome;
         char past[RECORD_ID_MAX]; /* "", or the named row in a state that resolve or invalidate cannot apply to */

@@ -34,7 +34,7 @@ double concern_least(bool is_new, const ResolvePolicy *policy) {
 
 /* Weighs the rows that the queue lists as candidates of the request, as far as they are candidates now. */
 static int concern_weigh_others(Bucket *b, Lexicon *l, const ResolveEvidence *e, Op op, const char *id,
-                                const json_t *candidates, ResolveCandidate *c, size_t *n) {
+                                const json_t *candidates, ResolveCandidate *c, Pair *pairs, size_t *n) {
         size_t size = json_array_size(candidates);
         int r = 0;
 
@@ -47,8 +47,11 @@ static int concern_weigh_others(Bucket *b, Lexicon *l, const ResolveEvidence *e,
                 if (strcmp(other, id) == 0)
                         continue;
                 r = bucket_row(b, other, &row);
-                if (r == 0 && candidates_apply(b->kind, op, row->state))
-                        r = evidence_weigh(l, e, &row->evidence, &c[(*n)++]);
+                if (r == 0 && candidates_apply(b->kind, op, row->state)) {
+                        r = evidence_weigh(l, e, &row->evidence, &c[*n]);
+                        pairs[*n] = bucket_pair(row, &c[*n]);
+                        (*n)++;
+                }
                 r = r == -ENOENT ? 0 : r;
         }
         return r;
@@ -79,6 +82,7 @@ static bool concern_reaches(Op op, const ResolveCandidate *c, const ResolvePolic
 int concern_row(Bucket *b, const char *id, const BucketRow *was, const ResolveQuestion *asked, const json_t *candidates,
                 const ResolvePolicy *policy) {
         ResolveCandidate before, c[1 + RESOLVE_SHOWN];
+        Pair pairs[1 + RESOLVE_SHOWN];
         _cleanup_evidence_ ResolveEvidence e = {0};
         int r, is_now, was_before;
         const BucketRow *row;
@@ -102,7 +106,9 @@ int concern_row(Bucket *b, const char *id, const BucketRow *was, const ResolveQu
         if (!concern_knows(candidates, id) && (!is_now || !concern_reaches(asked->op, &c[0], policy)))
                 return 0;
         n = (size_t)is_now;
-        r = concern_weigh_others(b, l, &e, asked->op, id, candidates, c, &n);
-        /* Further candidates can only prevent the decision. */
+        pairs[0] = bucket_pair(row, &c[0]);
+        r = concern_weigh_others(b, l, &e, asked->op, id, candidates, c, pairs, &n)
+                ?: bucket_compare(l, &e, asked, pairs, n);
+        /* Further candidates can only prevent the decision. The item's agent is not asked here. */
         return r < 0 ? r : resolve_decide(asked->op, NULL, c, n, policy).verdict != RESOLVE_WAIT;
 }

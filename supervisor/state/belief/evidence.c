@@ -2,6 +2,7 @@
 #include "belief/cues.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 ResolveQuestion asked_by(const BeliefRequest *req, const char *text, size_t n_text) {
@@ -101,12 +102,45 @@ static int evidence_row_add_id(Lexicon *l, EvidenceRow *row) {
         return 0;
 }
 
+#define SENTENCE_WORDS 2 /* fewer words of its own name nothing: "high", "no idea" */
+
+/* The end of the sentence: a line feed, or a mark before a blank. */
+static size_t evidence_sentence_end(const char *s) {
+        size_t n = 0;
+
+        while (s[n] && s[n] != '\n' && !(strchr(".;!?", s[n]) && (s[n + 1] == ' ' || s[n + 1] == '\n')))
+                n++;
+        return n;
+}
+
+static int evidence_row_add_sentences(Lexicon *l, EvidenceRow *row) {
+        const char *s = row->detail ?: "";
+        size_t added = 0;
+
+        while (*s && added < EVIDENCE_SENTENCES_MAX) {
+                Naming *to = &row->memory[row->n_memory];
+                size_t n = evidence_sentence_end(s);
+                int r = naming_read(l, s, n, to);
+
+                if (r < 0)
+                        return r;
+                if (to->n_words >= SENTENCE_WORDS) {
+                        row->n_memory++;
+                        added++;
+                } else
+                        naming_deinit(to);
+                s += n;
+                s += *s != '\0';
+        }
+        return 0;
+}
+
 int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, const json_t *phrases) {
         size_t n_aliases = json_array_size(aliases), n = n_aliases + json_array_size(phrases);
         int r;
 
         evidence_row_forget(row);
-        row->memory = calloc(n + 1, sizeof(*row->memory));
+        row->memory = calloc(n + 1 + EVIDENCE_SENTENCES_MAX, sizeof(*row->memory));
         if (!row->memory)
                 return -ENOMEM;
         r = evidence_row_add_id(l, row);
@@ -120,13 +154,29 @@ int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, c
                 r = naming_read(l, json_bytes(phrase), json_string_length(phrase), &row->memory[row->n_memory]);
                 row->n_memory += r == 0;
         }
-        return r;
+        return r ?: evidence_row_add_sentences(l, row);
 }
 
-int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_t *aliases, const json_t *phrases,
-                      EvidenceRow *ret) {
-        _cleanup_evidence_row_ EvidenceRow row = {.id = id, .title = title};
-        int r = naming_read(l, title, strlen(title), &row.naming) ?: evidence_row_known_as(l, &row, aliases, phrases);
+/* The text without the title, which is a line of its own or the whole. Owned; NULL: no memory. */
+static char *evidence_detail(const char *title, const char *text) {
+        size_t n = strlen(title), before;
+        const char *at = n > 0 ? strstr(text, title) : NULL;
+        char *detail;
+
+        if (!at || (at[n] != '\n' && at[n] != '\0'))
+                return strdup(text);
+        before = (size_t)(at - text);
+        return asprintf(&detail, "%.*s%s", (int)before, text, at + n) < 0 ? NULL : detail;
+}
+
+int evidence_row_init(Lexicon *l, const char *id, const char *title, const char *text, const json_t *aliases,
+                      const json_t *phrases, EvidenceRow *ret) {
+        _cleanup_evidence_row_ EvidenceRow row = {.id = id, .title = title, .detail = evidence_detail(title, text)};
+        int r = row.detail ? 0 : -ENOMEM;
+
+        r = r ?: naming_read(l, title, strlen(title), &row.naming)
+                ?: lexicon_read(l, text, strlen(text), LEXICON_ALL, &row.text, &row.n_text)
+                ?: evidence_row_known_as(l, &row, aliases, phrases);
 
         if (r < 0)
                 return r;
@@ -138,6 +188,8 @@ int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_
 void evidence_row_deinit(EvidenceRow *row) {
         naming_deinit(&row->naming);
         evidence_row_forget(row);
+        free(row->text);
+        free(row->detail);
         *row = (EvidenceRow){0};
 }
 

@@ -16,6 +16,7 @@ typedef struct ResolveQuestion {
         const json_t *aliases; /* array of texts, or NULL */
         const char *text;      /* the note */
         size_t n_text;
+        const char *agent; /* that wrote the note; NULL: unknown */
 } ResolveQuestion;
 /* The question of an accepted request. Without a reference, a creating request is about the text of its payload. */
 ResolveQuestion asked_by(const BeliefRequest *req, const char *text, size_t n_text);
@@ -42,12 +43,16 @@ void evidence_deinit(ResolveEvidence *e);
 typedef struct EvidenceRow {
         const char *id, *title; /* borrowed */
         Naming naming;          /* of the title */
-        Naming *memory;         /* the words of the id, when several; known aliases and phrases */
+        Naming *memory; /* the words of the id, when several; known aliases and phrases; sentences of the text (G-70) */
         size_t n_memory;
+        char *detail;           /* owned: the text behind the title */
+        uint32_t *text;         /* owned: the terms of all the row's text (G-70), ascending */
+        size_t n_text;
 } EvidenceRow;
-/* aliases and phrases: from the record's row; either may be NULL. */
-int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_t *aliases, const json_t *phrases,
-                      EvidenceRow *ret);
+#define EVIDENCE_SENTENCES_MAX 8 /* of a row's text beside its title; a longer text is read, but not sentence by sentence */
+/* text: all text of the payload, title included. aliases and phrases: from the record's row; either may be NULL. */
+int evidence_row_init(Lexicon *l, const char *id, const char *title, const char *text, const json_t *aliases,
+                      const json_t *phrases, EvidenceRow *ret);
 /* Replaces aliases and phrases. */
 int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, const json_t *phrases);
 void evidence_row_deinit(EvidenceRow *row);

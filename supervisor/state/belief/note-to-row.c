@@ -350,7 +350,10 @@ static int apply_decide(Txn *t, const Applying *a, const KeySet *keys, Applied *
         _cleanup_candidates_ Candidates c = {0};
         ResolveQuestion asked = asked_by(q, a->note, a->n_note);
         char id[RECORD_ID_MAX];
-        int r = candidates_find(a->bucket, &asked, a->by->policy, &c);
+        int r;
+
+        asked.agent = a->agent;
+        r = candidates_find(a->bucket, &asked, a->by->policy, &c);
 
         if (r < 0)
                 return r == -EUCLEAN ? apply_cannot_read(t, a, ret) : r;

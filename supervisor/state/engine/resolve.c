@@ -1,8 +1,10 @@
 #include "engine/resolve.h"
 
+#include <math.h>
 #include <string.h>
 
 #define NAMED_SCORE 0.95
+#define FAINT 50 /* thousandths */
 /* Thresholds have two digits, and sums of such weights are inexact: allow for the error. */
 #define EXACTNESS 1e-9
 
@@ -17,10 +19,12 @@ const char *resolve_reason_name(ResolveReason r) {
         return r > 0 && r < RESOLVE_REASON_COUNT_ ? reasons[r] : NULL;
 }
 
+double resolve_likeness(const ResolveCandidate *c) {
+        return 0.45 * c->overlap + 0.25 * c->alias + 0.30 * c->reference;
+}
+
 double resolve_score(const ResolveCandidate *c) {
-        if (c->exact)
-                return 1.0;
-        return c->named ? NAMED_SCORE : 0.45 * c->overlap + 0.25 * c->alias + 0.30 * c->reference;
+        return c->exact ? 1.0 : c->named ? NAMED_SCORE : resolve_likeness(c);
 }
 
 bool resolve_binds(double best, double second, double tau, double delta) {
@@ -31,11 +35,18 @@ static int candidate_rank(const ResolveCandidate *c) {
         return c->exact ? 2 : c->named ? 1 : 0;
 }
 
+/* A row that shares nothing but words of any text is no candidate. */
+static bool candidate_counts(const ResolveCandidate *c) {
+        return c->score > 0 || c->probability >= FAINT;
+}
+
 static int candidate_compare(const void *a, const void *b) {
         const ResolveCandidate *x = a, *y = b;
 
         if (candidate_rank(x) != candidate_rank(y))
                 return candidate_rank(y) - candidate_rank(x);
+        if (candidate_rank(x) == 0 && x->compared && y->compared && x->probability != y->probability)
+                return x->probability > y->probability ? -1 : 1;
         if (x->score != y->score)
                 return x->score > y->score ? -1 : 1;
         return strcmp(x->id, y->id);
@@ -65,6 +76,22 @@ static bool resolve_only_mentions(const ResolveCandidate *c, size_t n) {
         return candidate_rank(&c[0]) == 0 && c[0].aside;
 }
 
+static bool resolve_names(const ResolveCandidate *c) {
+        return c->reference + EXACTNESS >= 1;
+}
+
+/* By likeness the probability decides, if there is one, and the score need not lead. A note that names exactly what the
+ * row is called, and no other row nearly so, needs none. */
+static bool resolve_is_clear(const ResolveCandidate *best, const ResolveOutcome *o, double tau, double delta,
+                             const ResolvePolicy *p) {
+        if (candidate_rank(best) > 0 || !best->compared)
+                return resolve_binds(o->best, o->second, tau, delta);
+        if (best->differs)
+                return false;
+        return best->probability >= p->least ? o->best + EXACTNESS >= tau
+                                             : resolve_names(best) && resolve_binds(o->best, o->second, tau, delta);
+}
+
 ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, size_t n, const ResolvePolicy *p) {
         ResolveOutcome o = {0};
         double tau, delta;
@@ -86,8 +113,9 @@ ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, si
         while (o.n < n && candidate_rank(&c[o.n]) == candidate_rank(&c[0]))
                 o.n++;
         o.best = o.n > 0 ? c[0].score : 0;
-        o.second = o.n > 1 ? c[1].score : 0;
-        if (o.n > 0 && op != OP_APPEND && resolve_binds(o.best, o.second, tau, delta) &&
+        for (size_t i = 1; i < o.n; i++)
+                o.second = fmax(o.second, c[i].score);
+        if (o.n > 0 && op != OP_APPEND && resolve_is_clear(&c[0], &o, tau, delta, p) &&
             !resolve_only_mentions(c, o.n)) {
                 o.verdict = RESOLVE_BIND;
                 o.reason = c[0].exact ? RESOLVE_EXPLICIT : c[0].named ? RESOLVE_NAMED : RESOLVE_SCORE;
@@ -100,11 +128,13 @@ ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, si
                 o.reason = RESOLVE_NOTHING_LIKE;
                 return o;
         }
-        if (o.n == 0 || o.best <= 0)
+        if (o.n == 0 || !candidate_counts(&c[0]))
                 return resolve_wait(o, RESOLVE_NO_CANDIDATE);
         if ((c[0].mentioned || c[0].aside) && candidate_rank(&c[0]) == 0)
                 return resolve_wait(o, RESOLVE_MENTIONED);
-        return resolve_wait(o, o.best + EXACTNESS < tau ? RESOLVE_WEAK : RESOLVE_AMBIGUOUS);
+        return resolve_wait(o, o.best + EXACTNESS < tau || (c[0].compared && resolve_binds(o.best, o.second, tau, delta))
+                                       ? RESOLVE_WEAK
+                                       : RESOLVE_AMBIGUOUS);
 }
 
 static double resolve_three_digits(double v) {
@@ -112,23 +142,35 @@ static double resolve_three_digits(double v) {
 }
 
 static json_t *candidate_json(const ResolveCandidate *c) {
+        json_t *o;
+
         if (c->exact || c->named)
                 return json_pack("{s:s, s:f}", "id", c->id, "score", resolve_three_digits(c->score));
-        return json_pack("{s:s, s:f, s:f, s:f, s:f}", "id", c->id, "score", resolve_three_digits(c->score), "overlap",
-                         resolve_three_digits(c->overlap), "alias", resolve_three_digits(c->alias), "reference",
-                         resolve_three_digits(c->reference));
+        o = json_pack("{s:s, s:f, s:f, s:f, s:f}", "id", c->id, "score", resolve_three_digits(c->score), "overlap",
+                      resolve_three_digits(c->overlap), "alias", resolve_three_digits(c->alias), "reference",
+                      resolve_three_digits(c->reference));
+        if (o && c->compared && json_object_set_new(o, "probability", json_u64(c->probability)) < 0) {
+                json_decref(o);
+                return NULL;
+        }
+        return o;
 }
 
 json_t *resolve_source_ref(Op op, const ResolveOutcome *o, const ResolveCandidate *c, size_t n,
                            const ResolvePolicy *p) {
-        _cleanup_json_ json_t *matches = json_array();
+        _cleanup_json_ json_t *matches = json_array(), *made = NULL;
         double tau, delta;
 
         resolve_thresholds(op, c, o->n, p, &tau, &delta);
-        for (size_t i = 0; i < MIN(MIN(n, o->n), (size_t)RESOLVE_SHOWN) && c[i].score > 0; i++)
+        for (size_t i = 0; i < MIN(MIN(n, o->n), (size_t)RESOLVE_SHOWN) && candidate_counts(&c[i]); i++)
                 if (json_array_append_new(matches, candidate_json(&c[i])) < 0)
                         return NULL;
-        return json_pack("{s:s*, s:O, s:s, s:f, s:f}", "matched_target_id", o->verdict == RESOLVE_BIND ? c[0].id : NULL,
+        made = json_pack("{s:s*, s:O, s:s, s:f, s:f}", "matched_target_id", o->verdict == RESOLVE_BIND ? c[0].id : NULL,
                          "candidate_matches", matches, "resolution_reason", reasons[o->reason], "tau", tau, "delta",
                          delta);
+        if (made && o->n > 0 && c[0].compared && candidate_rank(&c[0]) == 0 &&
+            (json_object_set_new(made, "probability", json_u64(c[0].probability)) < 0 ||
+             json_object_set_new(made, "least", json_u64(p->least)) < 0))
+                return NULL;
+        return TAKE_PTR(made);
 }

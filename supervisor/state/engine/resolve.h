@@ -19,13 +19,17 @@
 #define RESOLVE_CREATE_TAU 0.98 /* for requests that create: similar things are more frequent than repeats */
 #define RESOLVE_CREATE_DELTA 0.20
 #define RESOLVE_FRESH 0.35 /* a lower score means: not alike */
+#define RESOLVE_LEAST 950  /* the least probability to bind a request that ends a row by likeness, in thousandths */
+#define RESOLVE_WHOLE 1000 /* probabilities are whole numbers of so many parts */
 #define RESOLVE_SHOWN 5    /* candidates in an outcome */
 
 typedef struct ResolvePolicy {
         double tau, delta, create_tau, create_delta, fresh;
+        unsigned least;
 } ResolvePolicy;
-#define RESOLVE_POLICY_DEFAULT \
-        ((ResolvePolicy){RESOLVE_TAU, RESOLVE_DELTA, RESOLVE_CREATE_TAU, RESOLVE_CREATE_DELTA, RESOLVE_FRESH})
+#define RESOLVE_POLICY_DEFAULT                                                                                  \
+        ((ResolvePolicy){RESOLVE_TAU, RESOLVE_DELTA, RESOLVE_CREATE_TAU, RESOLVE_CREATE_DELTA, RESOLVE_FRESH, \
+                         RESOLVE_LEAST})
 
 typedef struct ResolveCandidate {
         const char *id;                     /* borrowed */
@@ -37,6 +41,9 @@ typedef struct ResolveCandidate {
         bool aside;                         /* the note is about a noun that the row does not have */
         double overlap, alias, reference;   /* 0 to 1 */
         double score;                       /* set by resolve_decide() */
+        bool compared;        /* with a probability (belief/pair.h); else score and lead alone decide */
+        unsigned probability; /* of being the right row; in thousandths */
+        bool differs;         /* in a number, from what the note names: never bound by likeness */
 } ResolveCandidate;
 
 typedef enum ResolveVerdict {
@@ -52,7 +59,7 @@ typedef enum ResolveReason {
         RESOLVE_NOTHING_LIKE, /* new */
         RESOLVE_NEW_ID,       /* new: no row has the request's id */
         RESOLVE_NO_CANDIDATE, /* waits: no row for the operation, or no named row */
-        RESOLVE_WEAK,         /* waits: below tau */
+        RESOLVE_WEAK,         /* waits: below tau, or improbable without a second one that is alike */
         RESOLVE_AMBIGUOUS,    /* waits: two rows are alike */
         RESOLVE_ALIKE,        /* waits: would create, but a row is alike */
         RESOLVE_MENTIONED,    /* waits: the likest row is only mentioned */
@@ -69,6 +76,7 @@ typedef struct ResolveOutcome {
 } ResolveOutcome;
 
 double resolve_score(const ResolveCandidate *c);
+double resolve_likeness(const ResolveCandidate *c); /* without regard to ids and names in the text */
 /* Is the best score high enough, and far enough ahead (G-16)? */
 bool resolve_binds(double best, double second, double tau, double delta);
 

@@ -272,6 +272,10 @@ uint64_t lexicon_rows_with(const Lexicon *l, uint32_t term) {
         return l->entries[term].rows;
 }
 
+bool lexicon_tells(const Lexicon *l, uint32_t term) {
+        return !l->entries[term].any;
+}
+
 const char *lexicon_term(const Lexicon *l, uint32_t term, size_t *ret_n) {
         *ret_n = l->entries[term].n;
         return l->entries[term].term;

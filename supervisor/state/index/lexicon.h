@@ -38,6 +38,7 @@ int lexicon_lead(Lexicon *l, const char *word, size_t n, Lead *ret, uint32_t *re
 int lexicon_weigh(Lexicon *l, const uint32_t *terms, size_t n);
 /* The last count of a weighed term. */
 uint64_t lexicon_rows_with(const Lexicon *l, uint32_t term);
+bool lexicon_tells(const Lexicon *l, uint32_t term); /* not a word of every note */
 /* The term's bytes, lent. */
 const char *lexicon_term(const Lexicon *l, uint32_t term, size_t *ret_n);
 /* Compares the bytes of two terms, as memcmp(). */

@@ -36,7 +36,7 @@ static void bucket_init(Bucket *b, const char *const (*rows)[2]) {
         *b = (Bucket){0};
         cr_assert_eq(lexicon_new(count_rows, b, NULL, &b->lexicon), 0);
         for (; b->n < ROWS_MAX && rows[b->n][0]; b->n++)
-                cr_assert_eq(evidence_row_init(b->lexicon, rows[b->n][0], rows[b->n][1], NULL, NULL, &b->rows[b->n]), 0);
+                cr_assert_eq(evidence_row_init(b->lexicon, rows[b->n][0], rows[b->n][1], rows[b->n][1], NULL, NULL, &b->rows[b->n]), 0);
         lexicon_rows(b->lexicon, b->n);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#define PROBABLE(ID, SCORE, P) {.id = ID, .overlap = SCORE, .alias = SCORE, .reference = SCORE, .compared = true, .probability = P}
 #define FUZZY(name, o, a, r) {.id = (name), .overlap = (o), .alias = (a), .reference = (r)}
 #define EXACT(name) {.id = (name), .exact = true}
 #define NAMED(name) {.id = (name), .named = true}
@@ -153,4 +154,42 @@ Test(resolve, the_outcome_is_kept) {
         cr_expect_eq(json_array_size(json_object_get(ref, "candidate_matches")), 0);
         cr_expect_str_eq(json_string_value(json_object_get(ref, "resolution_reason")), "no_candidate");
         json_decref(ref);
+}
+
+// G-71: with probabilities, the most probable row is bound when it is probable enough, whatever the scores' order; a row that differs in
+// a number never is; exactly what the note names needs no probability; the record says probability and least in whole numbers.
+Test(resolve, probability_decides) {
+        static const struct {
+                ResolveCandidate c[2];
+                ResolveVerdict verdict;
+                ResolveReason reason;
+                const char *id;
+        } rows[] = {
+                {{PROBABLE("a", 0.6, 949), PROBABLE("b", 0.6, 10)}, RESOLVE_WAIT, RESOLVE_AMBIGUOUS, NULL},
+                {{PROBABLE("a", 0.6, 950), PROBABLE("b", 0.9, 10)}, RESOLVE_BIND, RESOLVE_SCORE, "a"},
+                {{PROBABLE("a", 0.5, 990), PROBABLE("b", 0.0, 10)}, RESOLVE_WAIT, RESOLVE_WEAK, NULL}, /* below tau */
+                {{PROBABLE("a", 0.9, 300), PROBABLE("b", 0.1, 10)}, RESOLVE_WAIT, RESOLVE_WEAK, NULL}, /* none may be right */
+                {{{.id = "a", .overlap = 0.9, .alias = 0.9, .reference = 0.9, .compared = true, .probability = 999, .differs = true}, PROBABLE("b", 0, 0)},
+                 RESOLVE_WAIT, RESOLVE_WEAK, NULL},
+                {{{.id = "a", .overlap = 0.9, .alias = 1, .reference = 1, .compared = true, .probability = 300}, PROBABLE("b", 0.2, 10)}, RESOLVE_BIND, RESOLVE_SCORE, "a"},
+                {{PROBABLE("a", 0.0, 40), PROBABLE("b", 0.0, 10)}, RESOLVE_WAIT, RESOLVE_NO_CANDIDATE, NULL},
+        };
+        ResolvePolicy p = policy;
+
+        p.least = 950;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                ResolveCandidate c[2];
+                ResolveOutcome o;
+                json_t *ref;
+
+                memcpy(c, rows[i].c, sizeof(c));
+                o = resolve_decide(OP_RESOLVE, NULL, c, 2, &p);
+                cr_expect(o.verdict == rows[i].verdict && o.reason == rows[i].reason, "row %zu: %d %s", i, o.verdict, resolve_reason_name(o.reason));
+                if (rows[i].id)
+                        cr_expect_str_eq(c[0].id, rows[i].id, "row %zu", i);
+                ref = resolve_source_ref(OP_RESOLVE, &o, c, 2, &p);
+                cr_expect_eq(json_integer_value(json_object_get(ref, "probability")), c[0].probability, "row %zu", i);
+                cr_expect_eq(json_integer_value(json_object_get(ref, "least")), 950, "row %zu", i);
+                json_decref(ref);
+        }
 }
