@@ -89,7 +89,7 @@ static void evidence_row_forget(EvidenceRow *row) {
         row->n_memory = 0;
 }
 
-/* An id that a person made is a name, too: "pandas_import_blocker". An id of a single word, or a hash, adds nothing. */
+/* An id made by a person is a name, too: "pandas_import_blocker". An id of a single word, or a hash, adds nothing. */
 static int evidence_row_add_id(Lexicon *l, EvidenceRow *row) {
         int r = naming_read(l, row->id, strlen(row->id), &row->memory[0]);
 
@@ -157,7 +157,7 @@ int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, c
         return r ?: evidence_row_add_sentences(l, row);
 }
 
-/* The text without the title, which is a line of its own or the whole. Owned; NULL: no memory. */
+/* The text without the title: a separate line, or the whole text. Owned; NULL: no memory. */
 static char *evidence_detail(const char *title, const char *text) {
         size_t n = strlen(title), before;
         const char *at = n > 0 ? strstr(text, title) : NULL;

@@ -149,7 +149,7 @@ static void pair_compare_titles(const PairNote *x, const EvidenceRow *row, doubl
         f[BINDING_share_in_detail] = pair_share(f[BINDING_words_in_detail], of_note);
 }
 
-/* Only words that the other side does not have at all. */
+/* Only words without a match on the opposite side. */
 static bool pair_differs(const PairNote *x, const EvidenceRow *row) {
         const Naming *title = &row->naming, *asked = &x->saying->reference;
 

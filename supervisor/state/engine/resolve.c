@@ -35,7 +35,7 @@ static int candidate_rank(const ResolveCandidate *c) {
         return c->exact ? 2 : c->named ? 1 : 0;
 }
 
-/* A row that shares nothing but words of any text is no candidate. */
+/* A row with only words of any text in common is no candidate. */
 static bool candidate_counts(const ResolveCandidate *c) {
         return c->score > 0 || c->probability >= FAINT;
 }
@@ -68,7 +68,7 @@ static ResolveOutcome resolve_wait(ResolveOutcome o, ResolveReason reason) {
         return o;
 }
 
-/* Among rows that are only alike: is one of them mentioned? The best is then not the subject, or another may be (G-68). */
+/* Is a row mentioned, among rows that are only alike? The best is then not the subject, or a different row may be (G-68). */
 static bool resolve_only_mentions(const ResolveCandidate *c, size_t n) {
         for (size_t i = 0; i < n && candidate_rank(&c[0]) == 0; i++)
                 if (c[i].mentioned)

@@ -281,7 +281,8 @@ static const char *form_in_words(const PayloadField *f, char out[static 200]) {
                 snprintf(out, 200, "array of at most %d `{\"order\", \"instruction\"}`, %zu bytes each", PAYLOAD_STEPS_MAX, f->max);
                 break;
         case PAYLOAD_RULES:
-                snprintf(out, 200, "array of at most %d `{\"id\", \"statement\", \"lifecycle\"}`, %zu bytes each", PAYLOAD_RULES_MAX, f->max);
+                snprintf(out, 200, "array of at most %d rules `{\"id\", \"statement\", \"lifecycle\"}` and statements `{\"id\", \"section\", \"subject\", "
+                         "\"predicate\", \"object\", \"sources\", \"lifecycle\"}`, as below", PAYLOAD_RULES_MAX);
                 break;
         case PAYLOAD_CHOICE:
                 *out = 0;
