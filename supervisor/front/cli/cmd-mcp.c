@@ -1,6 +1,7 @@
 /* Runs: CLI. `lethe mcp`: which tools a client gets, and where its runs go. The protocol is in front/mcp. */
 #include "base/io.h"
 #include "cli/cli.h"
+#include "cli/cmd-mcp.h"
 #include "cli/serve-client.h"
 #include "cli/session-host.h"
 #include "cli/with-store.h"
@@ -18,10 +19,16 @@
 #define TOOLS_ALL ((1U << MCP_N_GROUPS) - 1)
 
 static const char help[] =
-        "Usage: lethe mcp [--client NAME] [--skills NAMES] [--tools GROUPS] [OPTIONS]\n\n"
+        "Usage: lethe mcp [--client NAME] [--skills NAMES] [--tools GROUPS] [OPTIONS]\n"
+        "       lethe mcp wrap --name SERVER [OPTIONS of lethe run] -- COMMAND [ARGS...]\n"
+        "       lethe mcp approve SERVER [--all|TOOL...]\n"
+        "       lethe mcp log [OPTIONS of lethe log]\n"
+        "       lethe mcp config CLIENT [OPTIONS]\n\n"
         "A server of the Model Context Protocol on standard input and output: a client starts it, lists tools and\n"
         "calls them. Each registered skill is a tool, and each call a region of its own, with a record. Built-in\n"
-        "tools run a program in a region, and read and change what Lethe keeps.\n\n"
+        "tools run a program in a region, and read and change what Lethe keeps. wrap runs somebody else's server in\n"
+        "a region, stands between it and the client, and records each call; approve lets changed tools through; log\n"
+        "shows the calls; config prints what to paste into a client's configuration.\n\n"
         "  --client NAME     the row of the policy's \"mcp\" that says what this client may have\n"
         "  --skills NAMES    registered skills with commas, all, or none (default: all that the policy allows)\n"
         "  --tools GROUPS    groups of built-in tools with commas: run, why, audit, slots, notes, belief, context,\n"
@@ -164,7 +171,7 @@ static int mcp_run(McpCommand *c) {
         return mcp_serve(&c->o, signals);
 }
 
-int cmd_mcp(int argc, char **argv) {
+static int mcp_main(int argc, char **argv) {
         static const struct option options[] = {
                 OPTIONS_STORE,         OPTION("client", 'c'), OPTION("skills", 'S'),        OPTION("tools", 'T'),
                 OPTION("policy", 'p'), OPTION("socket", 'K'), OPTION_FLAG("no-serve", 'N'), {0}};
@@ -194,4 +201,16 @@ int cmd_mcp(int argc, char **argv) {
                 code = mcp_run(&c);
         strv_free(c.skills);
         return code;
+}
+
+int cmd_mcp(int argc, char **argv) {
+        static const struct {
+                const char *action;
+                int (*fn)(int argc, char **argv);
+        } actions[] = {{"wrap", mcp_wrap}, {"approve", mcp_approve}, {"log", mcp_log}, {"config", mcp_config}};
+
+        for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(actions); i++)
+                if (strcmp(argv[1], actions[i].action) == 0)
+                        return actions[i].fn(argc - 1, argv + 1);
+        return mcp_main(argc, argv);
 }

@@ -296,7 +296,7 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
         if (!r)
                 return audit_differs(a, "an event occurred in a region that was never allocated", id,
                                      "region.allocated before");
-        if (strcmp(type, "layer.applied") == 0 || strcmp(type, "layer.dropped") == 0) /* a person's, at any time */
+        if (strcmp(type, "layer.applied") == 0 || strcmp(type, "layer.dropped") == 0 || strcmp(type, "tool.called") == 0) /* at any time */
                 return 0;
         if (r->ended)
                 return audit_differs(a, "an event occurred in a region after its end", type,
