@@ -19,8 +19,9 @@
 #define NAME_MAX_BYTES 64
 
 /* A server lives as long as its client, and Node.js wants memory. Options of the command line come later and count. */
-static const char *const standard[] = {"--timeout", "none", "--cpu-time",   "none", "--output-limit", "none",
-                                       "--memory",  "512m", "--pids-limit", "256",  "--nofile",       "1024"};
+static const char *const standard[] = {
+        "--timeout", "none", "--cpu-time", "none", "--output-limit", "none", "--memory", "512m", "--pids-limit", "256",
+        "--nofile", "1024"};
 
 typedef struct WrapCommand {
         WrapOptions o;

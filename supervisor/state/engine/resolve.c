@@ -77,7 +77,7 @@ static bool resolve_only_mentions(const ResolveCandidate *c, size_t n) {
 }
 
 static bool resolve_names(const ResolveCandidate *c) {
-        return c->reference + EXACTNESS >= 1;
+        return c->reference + EXACTNESS >= 1 || c->alias + EXACTNESS >= 1;
 }
 
 /* By likeness the probability decides, if there is one, and the score need not lead. A note that names exactly what the
