@@ -387,11 +387,13 @@ static size_t relay_splice(Relay *r) {
         r->full = e == EAGAIN && poll(&source, 1, 0) > 0 && source.revents & POLLIN;
         if (n == 0)
                 relay_close_from(r);
-        else if (e && e != EAGAIN && e != EINTR) {
+        else if (e == EPIPE) {
                 r->error = e;
                 relay_close_to(r);
-        } else
+        } else {
+                r->pages &= !e || e == EAGAIN || e == EINTR; /* where pages cannot go, bytes are copied as before */
                 relay_aim(r);
+        }
         return n > 0 ? (size_t)n : 0;
 }
 
