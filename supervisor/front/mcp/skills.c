@@ -239,7 +239,7 @@ static int skill_read(const Skill *s, void *userdata) {
 
 int mcp_skills_read(McpServer *m, const char *uri, json_t **ret, Diag *reterr) {
         _cleanup_free_ char *name = NULL;
-        SkillRead r = {.uri = uri, .reterr = reterr};
+        SkillRead r = {.uri = uri, .path = "", .reterr = reterr};
         int e = skill_from_uri(uri, &name, &r.path, reterr) ?: skills_each(m, name, skill_read, &r, reterr);
 
         *ret = r.ret;

@@ -130,7 +130,7 @@ static int upkeep_fail(Upkeep *u, json_t *failed, const char *key, json_t *event
 
         if (!fields)
                 return -ENOMEM;
-        if (failed && json_object_set_new(failed, key, json_pack("[I, I]", (json_int_t)(clock_mono_usec() + delay),
+        if (failed && json_object_set_new(failed, key, json_pack("[I, I]", (json_int_t)clock_mono_usec() + (json_int_t)delay,
                                                                  (json_int_t)delay)) < 0)
                 return -ENOMEM;
         if (json_array_append(json_object_get(report, "failed"), fields) < 0)

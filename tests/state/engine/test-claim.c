@@ -188,5 +188,7 @@ Test(claim, damaged_rows) {
         cr_expect(fold.differ == 1 && fold.table == TABLE_CLAIM);
         cr_assert_eq(engine_fold_rebuild(t, &fold, &d), 0);
         cr_expect_eq(disputes_of(t, &rec, NULL, &found), 0);
+        cursor_freep(&c); /* before its transaction ends */
+        c = NULL;
         store_abort(t);
 }
