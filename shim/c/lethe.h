@@ -126,7 +126,7 @@ int lethe_memory_delete(Lethe *l, const char *kind, const char *id, const char *
 int lethe_memory_view(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer);
 int lethe_memory_refs(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer);
 
-/* What an agent reads to act. Answers are JSON text. context_read: {"scope","kernels","core","belief","advisory",
+/* Reads of an agent before it acts. Answers are JSON text. context_read: {"scope","kernels","core","belief","advisory",
  * "withheld","cut"}, as `lethe context --json` has them. ask may be NULL, and each member NULL or 0. */
 typedef struct LetheContext {
         const char *scope, *query;

@@ -309,7 +309,7 @@ static void digest_print_due(const json_t *o) {
         printf("%" PRIu64 " rows and values erased\n", cli_u64(o, "erased"));
 }
 
-/* What lethe-serve does by itself, once. */
+/* A single turn of the schedule that lethe-serve keeps. */
 static int digest_due(ActionArgs *a) {
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_store_ Store *s = NULL;

@@ -360,7 +360,7 @@ static void why_print_slots(const Story *s) {
         }
 }
 
-/* What makes a grade "partial" although each byte that was held was overwritten. */
+/* The reasons for a grade "partial" although each byte that was held was overwritten. */
 static void why_print_unstopped(const json_t *counts) {
         const json_int_t processes = cli_integer(counts, "processes_missed"), threads = cli_integer(counts, "registers_missed");
 

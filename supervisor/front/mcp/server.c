@@ -3,6 +3,7 @@
 #include "mcp/mcp.h"
 
 #include "base/log.h"
+#include "mcp/lines.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,21 +18,6 @@
 #define CHUNK 65536
 #define OUT_MAX (4 * 1024 * 1024) /* bytes of answers not read by the client */
 #define FIXED 4                   /* descriptors besides those of commands */
-
-static int mcp_read_client(McpServer *m) {
-        char *at;
-        int e = line_reader_space(&m->in, CHUNK, &at);
-        ssize_t n;
-
-        if (e < 0)
-                return e;
-        n = read(STDIN_FILENO, at, CHUNK);
-        if (n < 0 && (errno == EINTR || errno == EAGAIN))
-                return 0;
-        m->in_over = n <= 0;
-        line_reader_fed(&m->in, (size_t)MAX(n, (ssize_t)0));
-        return 0;
-}
 
 /* Takes the lines that were read, while the client has room for answers. */
 static int mcp_take_lines(McpServer *m) {
@@ -159,7 +145,7 @@ static int mcp_step(McpServer *m, int signals, bool plain) {
         if (e == 0 && m->daemon >= 0 && p[3].revents & (POLLIN | POLLHUP | POLLERR))
                 e = mcp_read_daemon(m);
         if (e == 0 && p[0].revents)
-                e = mcp_read_client(m);
+                e = lines_read(STDIN_FILENO, &m->in, &m->in_over);
         if (e == 0 && p[2].revents)
                 mcp_take_signal(m, signals);
         return e;

@@ -27,11 +27,7 @@ void mcp_tools_free(McpTools *t) {
 }
 
 bool mcp_may_have(const McpServer *m, const char *skill) {
-        char *const *s = m->options->skills;
-
-        while (s && *s && strcmp(*s, skill) != 0)
-                s++;
-        return !s || *s;
+        return !m->options->skills || strv_has(m->options->skills, skill);
 }
 
 /* Only an object's schema can bind a structured answer. */

@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "engine/engine.h"
+#include "manifest/vocabulary.h"
 #include "schema/jsonschema.h"
 
 #include <errno.h>
@@ -83,12 +84,6 @@ static int wrap_note(Wrap *w, const WrapAsked *a, const char *outcome, const jso
                        : 0;
 }
 
-static bool wrap_is_named(char *const *names, const char *name) {
-        while (names && *names && strcmp(*names, name) != 0)
-                names++;
-        return names && *names;
-}
-
 static const json_t *wrap_approved(const Wrap *w) {
         return json_object_get(w->approved, "tools");
 }
@@ -110,7 +105,7 @@ static int wrap_read_again(Wrap *w) {
 
 /* The reason why a tool is not to be called, or NULL. */
 static const char *wrap_forbids(const Wrap *w, const char *tool) {
-        if (wrap_is_named(w->options->hidden, tool) || (w->options->tools && !wrap_is_named(w->options->tools, tool)))
+        if (strv_has(w->options->hidden, tool) || (w->options->tools && !strv_has(w->options->tools, tool)))
                 return "the operator does not allow the tool";
         if (json_object_get(json_object_get(w->approved, "offered"), tool))
                 return "the server's description of the tool is not the approved one: the operator has to look at the "
@@ -216,7 +211,7 @@ int wrap_from_client(Wrap *w, const char *line, size_t n) {
         return wrap_pass(&w->to_server, line, n);
 }
 
-/* What the operator sees of a tool that is not approved. */
+/* The operator's view of a tool that is not approved. */
 static json_t *wrap_offer(const json_t *tool, const char *digest) {
         return json_pack("{s:s, s:O*, s:O*}", "digest", digest, "title", json_object_get(tool, "title"), "description",
                          json_object_get(tool, "description"));
@@ -231,8 +226,8 @@ static int wrap_judge_tool(Wrap *w, const json_t *tool, json_t *value, bool firs
 
         if (e == -ENOMEM)
                 return e;
-        if (e < 0 || wrap_is_named(w->options->hidden, name) ||
-            (w->options->tools && !wrap_is_named(w->options->tools, name)))
+        if (e < 0 || strv_has(w->options->hidden, name) ||
+            (w->options->tools && !strv_has(w->options->tools, name)))
                 return 0;
         if (first && json_object_set_new(tools, name, json_string(digest)) < 0)
                 return -ENOMEM;

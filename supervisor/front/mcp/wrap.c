@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "mcp/lines.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define CHUNK (256 * 1024)
 #define OUT_MAX (1024 * 1024)   /* bytes that wait for one side, beyond which the other is not read */
 #define END_USEC 5000000        /* from the end of the client to SIGTERM */
 #define PIPE_ROOM (1024 * 1024) /* best effort */
@@ -85,19 +85,6 @@ static int wrap_take(WrapLoop *l, LineReader *r, bool over, int (*take)(Wrap *w,
         return e;
 }
 
-/* Reads from fd at most one chunk. *ret_over: the end. */
-static int wrap_read(int fd, LineReader *r, bool *ret_over) {
-        char *at;
-        int e = line_reader_space(r, CHUNK, &at);
-        ssize_t n = e == 0 ? read(fd, at, CHUNK) : 0;
-
-        if (e == 0 && n < 0 && (errno == EINTR || errno == EAGAIN))
-                return 0;
-        *ret_over = n <= 0;
-        line_reader_fed(r, (size_t)MAX(n, (ssize_t)0));
-        return e;
-}
-
 /* Events of calls are durable before the client has the answers. */
 static int wrap_commit(WrapLoop *l) {
         Diag d = {};
@@ -110,7 +97,7 @@ static int wrap_commit(WrapLoop *l) {
 
 static int wrap_read_server(WrapLoop *l) {
         bool over = false;
-        int e = wrap_read(l->from, &l->w.server, &over) ?: wrap_take(l, &l->w.server, over, wrap_from_server);
+        int e = lines_read(l->from, &l->w.server, &over) ?: wrap_take(l, &l->w.server, over, wrap_from_server);
 
         if (e == 0 && over) {
                 closep(&l->from);
@@ -120,7 +107,7 @@ static int wrap_read_server(WrapLoop *l) {
 }
 
 static int wrap_read_client(WrapLoop *l) {
-        int e = wrap_read(STDIN_FILENO, &l->w.client, &l->client_over);
+        int e = lines_read(STDIN_FILENO, &l->w.client, &l->client_over);
 
         return e ?: wrap_take(l, &l->w.client, l->client_over, wrap_from_client) ?: wrap_commit(l);
 }

@@ -1,41 +1,10 @@
 #include "belief/region-events.h"
 
-#include "base/clock.h"
 #include "record/event.h"
 #include "record/rows.h"
 
 #include <errno.h>
 #include <string.h>
-
-static int region_events_time(Txn *t, uint64_t seq, uint64_t *ret_usec) {
-        _cleanup_json_ json_t *o = NULL;
-        const char *time;
-        int r = event_get(t, seq, &o);
-
-        if (r < 0)
-                return r == -ENOENT ? -EUCLEAN : r;
-        time = json_text(json_object_get(o, "time"));
-        return !time || clock_parse(time, ret_usec) < 0 ? -EUCLEAN : 0;
-}
-
-/* The first entry with a time of at least usec. */
-static int region_events_since(Txn *t, uint64_t size, uint64_t usec, uint64_t *ret) {
-        uint64_t low = 0, high = size;
-
-        while (low < high) {
-                uint64_t middle = low + (high - low) / 2, at;
-                int r = region_events_time(t, middle, &at);
-
-                if (r < 0)
-                        return r;
-                if (at < usec)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        *ret = low;
-        return 0;
-}
 
 /* *ret_o is NULL when the entry is not the region's. memmem() excludes most entries without parsing. */
 static int region_events_own(const char *region, Bytes entry, json_t **ret_o) {
@@ -97,7 +66,7 @@ int region_events(Txn *t, const char *region, RegionEvents *ret) {
 
         if (r < 0)
                 return r;
-        r = region_events_since(t, e.size, region_id_usec(region), &first)
+        r = event_since(t, e.size, region_id_usec(region), &first)
                 ?: region_events_find(t, region, first, e.size, &e.first, &begins);
         /* The clock was set back after the id was made: an earlier event is possible. */
         if ((r == 0 && !begins) || r == -ENOENT)

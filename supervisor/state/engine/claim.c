@@ -302,7 +302,7 @@ static int claims_replace(Txn *t, const RecordKey *k, const RecordClaims *old, R
         return r ?: claims_write(t, k, now);
 }
 
-/* What a rule says, for a settled pair. */
+/* The claim of a rule, for a settled pair. */
 static void claims_digest(const RecordClaims *l, const char *rule, uint8_t ret[static CLAIM_SAID_BYTES]) {
         uint8_t hash[HASH_BYTES] = {0};
 

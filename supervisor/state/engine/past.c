@@ -11,33 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static int past_time_of(Txn *t, uint64_t seq, uint64_t *ret_usec) {
-        _cleanup_json_ json_t *entry = NULL;
-        int r = event_get(t, seq, &entry);
-
-        return r < 0 ? (r == -ENOENT ? -EUCLEAN : r)
-                     : clock_parse(json_str(entry, "time"), ret_usec) < 0 ? -EUCLEAN : 0;
-}
-
-/* The times of a ledger never decrease. *ret: the number of events up to the time. */
-static int past_events_until(Txn *t, uint64_t usec, uint64_t size, uint64_t *ret) {
-        uint64_t low = 0, high = size;
-
-        while (low < high) {
-                uint64_t middle = low + (high - low) / 2, time;
-                int r = past_time_of(t, middle, &time);
-
-                if (r < 0)
-                        return r;
-                if (time <= usec)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        *ret = low;
-        return 0;
-}
-
 int past_moment(Txn *t, const char *text, uint64_t now_usec, uint64_t *ret_seq, Diag *reterr) {
         uint64_t size, last, usec, n = 0;
         int r = ledger_state(t, &size, &last);
@@ -54,7 +27,7 @@ int past_moment(Txn *t, const char *text, uint64_t now_usec, uint64_t *ret_seq, 
                 return diag(reterr, ENGINE_E_BAD_QUERY,
                             "at: \"%s\" is neither the number of an event nor a time such as 2026-11-21T10:29 or 7d",
                             DIAG_QUOTED(text));
-        r = past_events_until(t, usec, size, &n);
+        r = event_since(t, size, usec + 1, &n);
         if (r == 0 && n == 0)
                 return diag(reterr, ENGINE_E_BAD_QUERY, "at: \"%s\" is before the first event", DIAG_QUOTED(text));
         *ret_seq = n - 1;

@@ -176,7 +176,7 @@ static int gather_erase(Txn *t, const Gathered *g, size_t winner) {
         return r;
 }
 
-/* What a verdict is about. */
+/* The subject of a verdict. */
 typedef struct Verdict {
         const char *name, *who; /* who: or NULL */
         SlotRow row;

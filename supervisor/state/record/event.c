@@ -111,3 +111,29 @@ int event_get(Txn *t, uint64_t seq, json_t **ret) {
 
         return ledger_get(t, seq, &v) ?: json_row_parse(v, LEDGER_ENTRY_MAX, ret);
 }
+
+static int event_time(Txn *t, uint64_t seq, uint64_t *ret_usec) {
+        _cleanup_json_ json_t *entry = NULL;
+        int r = event_get(t, seq, &entry);
+
+        return r < 0 ? (r == -ENOENT ? -EUCLEAN : r)
+                     : clock_parse(json_str(entry, "time"), ret_usec) < 0 ? -EUCLEAN : 0;
+}
+
+int event_since(Txn *t, uint64_t size, uint64_t usec, uint64_t *ret) {
+        uint64_t low = 0, high = size;
+
+        while (low < high) {
+                uint64_t middle = low + (high - low) / 2, at;
+                int r = event_time(t, middle, &at);
+
+                if (r < 0)
+                        return r;
+                if (at < usec)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        *ret = low;
+        return 0;
+}

@@ -22,3 +22,6 @@ static inline int event_append(Txn *t, const Event *e, uint64_t *ret_seq) {
         return event_record(t, e, ret_seq, NULL);
 }
 int event_get(Txn *t, uint64_t seq, json_t **ret);
+/* The first event with a time of at least usec, of a ledger with `size` events; size: none. The times of a ledger never
+ * decrease. Returns 0, -EUCLEAN, -errno. */
+int event_since(Txn *t, uint64_t size, uint64_t usec, uint64_t *ret);
