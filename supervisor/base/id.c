@@ -14,7 +14,7 @@ static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
 int region_id_new(uint64_t real_usec, char ret[static REGION_ID_MAX]) {
         uint8_t rnd[10];
-        uint64_t ms = real_usec / 1000, hi = 0, lo = 0;
+        uint64_t ms = real_usec / 1000 & ((UINT64_C(1) << 48) - 1), hi = 0, lo = 0;
 
         if (getrandom(rnd, sizeof(rnd), 0) != (ssize_t)sizeof(rnd))
                 return errno ? -errno : -EIO;
@@ -33,7 +33,7 @@ int region_id_new(uint64_t real_usec, char ret[static REGION_ID_MAX]) {
 }
 
 bool region_id_valid(const char *id) {
-        return strlen(id) == REGION_ID_LEN && strspn(id, digits) == REGION_ID_LEN;
+        return strlen(id) == REGION_ID_LEN && strspn(id, digits) == REGION_ID_LEN && *id <= '7';
 }
 
 uint64_t region_id_usec(const char *id) {

@@ -15,6 +15,8 @@ typedef char RegionId[REGION_ID_MAX];
 
 /* Returns 0 or -errno of getrandom. */
 int region_id_new(uint64_t real_usec, char ret[static REGION_ID_MAX]);
+/* The first character is 0 to 7: 26 characters have 130 bits, an id has 128. Tables rely on it: names such as "state"
+ * sort behind all ids. */
 bool region_id_valid(const char *id);
 /* The time in a valid id, in steps of a millisecond. */
 uint64_t region_id_usec(const char *id);

@@ -246,7 +246,8 @@ Test(hash, base64_and_hex) {
 /* I-53: ids never repeat, and sort by time. */
 Test(id, region_ids) {
         static const char *const bad[] = {"", "0", "01jdabcdefghjkmnpqrstvwxy", "01jdabcdefghjkmnpqrstvwxyzz", "01JDABCDEFGHJKMNPQRSTVWXYZ",
-                                          "01jdabcdefghjkmnpqrstvwxyi", "01jdabcdefghjkmnpqrstvwxyu", "01jdabcdefghjkmnpqrstvwxy/"};
+                                          "01jdabcdefghjkmnpqrstvwxyi", "01jdabcdefghjkmnpqrstvwxyu", "01jdabcdefghjkmnpqrstvwxy/",
+                                          "81jdabcdefghjkmnpqrstvwxyz", "zzzzzzzzzzzzzzzzzzzzzzzzzz"};
         char last[REGION_ID_MAX] = "", id[REGION_ID_MAX], twin[REGION_ID_MAX];
 
         for (uint64_t ms = 1; ms < (UINT64_C(1) << 48); ms *= 3) {

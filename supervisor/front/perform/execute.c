@@ -4,6 +4,7 @@
 
 #include "engine/execution.h"
 #include "invoke/run.h"
+#include "object/intent.h"
 #include "object/select.h"
 #include "perform/outcome.h"
 
@@ -157,16 +158,6 @@ static void execute_bound(Grant *g, uint64_t timeout_usec) {
                 g->budget.wall_usec = MIN(g->budget.wall_usec, timeout_usec);
 }
 
-static bool execute_has(const json_t *list, const json_t *name) {
-        size_t i;
-        json_t *one;
-
-        json_array_foreach((json_t *)list, i, one)
-                if (json_equal(one, name))
-                        return true;
-        return json_text_is(list, "*");
-}
-
 static char **execute_args(const json_t *list) {
         char **args = calloc(json_array_size(list) + 1, sizeof(*args));
 
@@ -185,7 +176,7 @@ static json_t *execute_both(json_t *a, const json_t *b) {
         if (!(both = json_array()))
                 return NULL;
         json_array_foreach(a, i, name)
-                if (execute_has(b, name) && json_array_append(both, name) < 0) {
+                if (intent_scope_has(b, name) && json_array_append(both, name) < 0) {
                         json_decref(both);
                         return NULL;
                 }
@@ -222,7 +213,7 @@ static bool execute_grant(Execution *x, const RunOptions *run, char **args, Gran
                                         .store_dir = store_dir(x->store)}};
         int e;
 
-        if (!execute_has(json_object_get(x->scope, "skills"), json_object_get(x->perform, "skill"))) {
+        if (!intent_scope_has(json_object_get(x->scope, "skills"), json_object_get(x->perform, "skill"))) {
                 r->by_policy = true;
                 diag(&r->why, 0, "skill %s is beyond the trust scope of the object, or a constraint of its intent",
                      x->skill);

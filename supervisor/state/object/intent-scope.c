@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool scope_has(const json_t *allowed, const json_t *name) {
+bool intent_scope_has(const json_t *allowed, const json_t *name) {
         json_t *item;
         size_t i;
 
@@ -48,7 +48,7 @@ static int scope_walk(const ScopeWalk *w, const FormPlace *at, const json_t *act
 static int scope_see_skill(const ScopeWalk *w, const FormPlace *at, const json_t *action, unsigned depth) {
         const json_t *skill = json_object_get(action, "skill");
 
-        return !skill || scope_has(w->allowed, skill)
+        return !skill || intent_scope_has(w->allowed, skill)
                        ? 0
                        : form_bad(w->f, FORM_AT(at, "skill"), skill, "%s does not have this skill", w->by);
 }
@@ -91,7 +91,7 @@ static int scope_see_need(const ScopeWalk *w, const FormPlace *at, const json_t 
 
         if (children)
                 *w->most_deep = MAX(*w->most_deep, depth + 1);
-        if (skill && !scope_has(w->skills, skill) && json_array_append(w->skills, (json_t *)skill) < 0)
+        if (skill && !intent_scope_has(w->skills, skill) && json_array_append(w->skills, (json_t *)skill) < 0)
                 return -ENOMEM;
         return 0;
 }
@@ -187,7 +187,7 @@ static int scope_names_within(const IntentForm *f, const FormPlace *at, const js
         if (json_text_is(v, "*"))
                 return form_bad(f, at, v, "all, but the outer scope is a list");
         json_array_foreach((json_t *)v, i, item)
-                if (!scope_has(outer, item))
+                if (!intent_scope_has(outer, item))
                         return form_bad(f, FORM_ITEM(at, i), item, "the outer scope does not have this name");
         return 0;
 }

@@ -48,6 +48,8 @@ int intent_complete(const json_t *intent, const char *self, json_t **ret, Diag *
 /* The same for a trust scope; NULL: the default {"skills": those of the intent, "reads": [], "writes": [], "depth": as
  * deep as the delegations, "fanout": 64}. A missing member has the default. */
 int intent_scope_complete(const json_t *scope, const json_t *complete_intent, json_t **ret, Diag *reterr);
+/* Is the name in a list of a complete scope: "*", or an array of names? */
+bool intent_scope_has(const json_t *list, const json_t *name);
 /* Is `scope` within `outer` (O-25), both complete? Returns 0, OBJECT_E_SCOPE with a message, -errno. */
 int intent_scope_within(const json_t *scope, const json_t *outer, Diag *reterr);
 /* Does the intent need no more than the scope allows (skills, depth, fanout)? Returns 0, OBJECT_E_SCOPE, -errno. */

@@ -19,55 +19,17 @@ const json_t *memory_step(const json_t *intent, size_t i) {
         return steps ? json_array_get(steps, i) : i == 0 ? action : NULL;
 }
 
-static int memory_begin_fold(ObjectMemory *m) {
-        static const char *const numbers[] = {"step", "successes", "attempts", "weight10", "latency_usec",
-                                              "last_time", "timeouts", "serial", "inputs"};
-        static const char *const objects[] = {"closed", "children_ever", "counts"};
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(numbers); i++)
-                r = memory_put_number(m, numbers[i], 0);
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(objects); i++)
-                r = memory_put(m, objects[i], json_object());
-        if (r == 0 && (memory_put(m, "last", json_null()) < 0 || memory_put(m, "negative", json_array()) < 0 ||
-                       memory_put(m, "waited", json_false()) < 0 || memory_put(m, "rest", json_false()) < 0))
-                r = -ENOMEM;
-        return r;
-}
-
-int memory_take_first(ObjectMemory *m, const Entry *e, Diag *reterr) {
-        json_t *intent = json_object_get(memory_data(e), "intent");
-        json_t *context = json_object_get(memory_data(e), "context");
-        const json_t *by = json_object_get(context, "by"), *node = json_object_get(context, "node");
-        _cleanup_json_ json_t *complete = NULL;
-        int r;
-
-        if (!json_is_object(intent) || !json_is_object(json_object_get(context, "scope")))
-                return diag(reterr, OBJECT_E_INTENT, "intent and context, with a scope, must be objects");
-        if (by && (!json_text(by) || json_string_length(by) > MEMORY_BY_MAX))
-                return diag(reterr, OBJECT_E_INTENT, "context.by must be a text of at most %d bytes without U+0000",
-                            MEMORY_BY_MAX);
-        if (node && !json_equal(node, json_object_get(e->json, "node")))
-                return diag(reterr, OBJECT_E_INTENT, "context.node must be the node of the first entry, %s",
-                            json_str(e->json, "node"));
-        r = intent_complete(intent, json_str(e->json, "object"), &complete, reterr);
-        if (r == 0)
-                r = intent_within(complete, json_object_get(context, "scope"), reterr);
-        if (r != 0)
-                return r;
-        m->intent = TAKE_PTR(complete);
-        m->context = json_incref(context);
-        return memory_begin_fold(m);
-}
-
 int memory_take_started(ObjectMemory *m, const Entry *e, Diag *reterr) {
-        const json_t *data = memory_data(e);
+        const json_t *data = memory_data(e), *skill = json_object_get(data, "skill");
         uint64_t deadline;
         json_t *started;
 
-        if (!json_text(json_object_get(data, "skill")) ||
+        if (!json_text(skill) ||
             json_get_u64(json_object_get(data, "deadline_usec"), &deadline) < 0)
                 return diag(reterr, OBJECT_E_SYNTAX, "data of \"started\" must have a skill and deadline_usec");
+        if (!intent_scope_has(json_object_get(json_object_get(m->context, "scope"), "skills"), skill))
+                return diag(reterr, OBJECT_E_SCOPE, "data.skill: \"%s\": the trust scope does not have this skill",
+                            DIAG_QUOTED(json_text(skill)));
         memory_drop(m, "next");
         started = json_pack("{s:O, s:O, s:o, s:o, s:o, s:O}", "trace", json_object_get(e->json, "trace"), "node",
                             json_object_get(e->json, "node"), "n", json_u64(e->n), "time", json_u64(e->time_usec),
@@ -294,7 +256,8 @@ int memory_take_reentry(ObjectMemory *m, const Entry *e, Diag *reterr) {
         const char *reason = json_str(dormant, "reason");
         int r = 0;
 
-        (void)reterr; /* each reentry is taken */
+        if (!json_is_object(json_object_get(memory_data(e), "trigger")) || !json_object_get(memory_data(e), "evidence"))
+                return diag(reterr, OBJECT_E_SYNTAX, "data of \"reentry\" must have a trigger and its evidence");
         memory_drop(m, "dormant");
         if (strcmp(reason, "wait") == 0)
                 r = json_object_get(step, "wait") ? memory_step_done(m) : 0;

@@ -33,21 +33,16 @@ static int memory_check_chain(const ObjectMemory *m, const Entry *e, Diag *reter
         char want[HASH_HEX_MAX], is[HASH_HEX_MAX];
 
         if (!region_id_valid(object))
-                return diag(reterr, OBJECT_E_SYNTAX, "entry %" PRIu64 ": object \"%s\" is no id", e->n,
-                            DIAG_QUOTED(object));
+                return diag(reterr, OBJECT_E_SYNTAX, "object \"%s\" is no id", DIAG_QUOTED(object));
         if (m->n > 0 && strcmp(object, m->object) != 0)
-                return diag(reterr, OBJECT_E_CHAIN, "entry %" PRIu64 " is of object %s, not of %s", e->n, object,
-                            m->object);
+                return diag(reterr, OBJECT_E_CHAIN, "the entry is of another object than %s", m->object);
         if (e->n != m->n)
                 return diag(reterr, OBJECT_E_CHAIN,
-                            "entry %" PRIu64 " of object %s stands where entry %" PRIu64
-                            " must stand: entries are numbered without a gap",
-                            e->n, object, m->n);
+                            "stands where entry %" PRIu64 " must stand: entries are numbered without a gap", m->n);
         if (memcmp(e->prev, m->head, ENTRY_HASH_BYTES) != 0)
                 return diag(reterr, OBJECT_E_CHAIN,
-                            "entry %" PRIu64 " of object %s follows the entry with the hash %s, but the entry before "
-                            "has %s: an entry was changed, removed or put in",
-                            e->n, object, hex_encode(e->prev, ENTRY_HASH_BYTES, is),
+                            "follows the entry with the hash %s, but the entry before has %s: an entry was changed, "
+                            "removed or put in", hex_encode(e->prev, ENTRY_HASH_BYTES, is),
                             hex_encode(m->head, ENTRY_HASH_BYTES, want));
         return 0;
 }
@@ -65,14 +60,13 @@ static int memory_check_move(const ObjectMemory *m, const Entry *e, Diag *reterr
                 legal = object_state_can_move(m->state, to) &&
                         (to != OBJECT_EVALUATION || (m->state == OBJECT_EXECUTION) == (e->kind == ENTRY_OUTCOME));
         if (!legal)
-                return diag(reterr, OBJECT_E_MOVE,
-                            "entry %" PRIu64 " of object %s: \"%s\" does not follow the state %s%s", e->n,
-                            json_str(e->json, "object"), entry_kind_name(e->kind), object_state_name(m->state),
+                return diag(reterr, OBJECT_E_MOVE, "\"%s\" does not follow the state %s%s",
+                            entry_kind_name(e->kind), object_state_name(m->state),
                             m->state == OBJECT_TERMINATED ? ", which is final: only late answers of children and adopted histories do" : "");
         if (e->state != (note ? m->state : to))
                 return diag(reterr, OBJECT_E_MOVE,
-                            "entry %" PRIu64 " of object %s says that the state is %s: after \"%s\" the state is %s",
-                            e->n, json_str(e->json, "object"), object_state_name(e->state), entry_kind_name(e->kind),
+                            "member \"state\" is \"%s\": after \"%s\" the state is %s",
+                            object_state_name(e->state), entry_kind_name(e->kind),
                             object_state_name(note ? m->state : to));
         return 0;
 }
@@ -120,9 +114,7 @@ static int memory_check_checkpoint(const ObjectMemory *m, const Entry *e, Diag *
         if (r < 0)
                 return r;
         if (r == 0)
-                return diag(reterr, OBJECT_E_CHAIN,
-                            "entry %" PRIu64 " of object %s: the checkpoint is not the fold of the entries before",
-                            e->n, m->object);
+                return diag(reterr, OBJECT_E_CHAIN, "the checkpoint is not the fold of the entries before");
         return 0;
 }
 

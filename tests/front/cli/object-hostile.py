@@ -102,6 +102,44 @@ def a_stranger_s_entries_stop_no_object():  # O-9, O-42
 
 
 @case
+def an_id_beyond_all_ids_hides_nothing():  # O-7, O-9: names of tables stand behind the largest id
+    for i in ("8" + new_id()[1:], "s" + new_id()[1:], "z" * 26):
+        same(take(Chain(object_id=i).begin(STRANGER, WAITS_COMPLETE, SCOPE).file(), 1), "bad_bundle")
+    last = "7" + "z" * 25
+    same(take(Chain(object_id=last).begin(STRANGER, WAITS_COMPLETE, SCOPE).file()), "new")
+    check(last in [o["object"] for o in answer("object", "list")["objects"]])
+    holds()
+
+
+@case
+def what_a_context_says_has_its_form():  # O-3, O-24, O-25: the parts go into events, and an event has a size
+    own = new_id()
+    for more in ({"parent": 5}, {"parent": []}, {"parent": {}}, {"parent": {"object": 5, "serial": 1}}, {"parent": {"object": "x" * 65500, "serial": 1}},
+                 {"parent": {"object": "\x1b[31m", "serial": 1}}, {"parent": {"object": new_id(), "serial": "x"}}, {"parent": {"object": own, "serial": 1}},
+                 {"created": -1}, {"created": "now"}, {"policy": 5}, {"policy": "x" * 100000}, {"meta": [1]}):
+        path = os.path.join(DIR, "file")
+        with open(path, "wb") as f:
+            f.write(Chain(object_id=own).begin(FRIEND, WAITS_COMPLETE, SCOPE, **more).file())
+        for verb in ("verify", "import"):
+            e = answer("object", verb, path, code=1)["error"]
+            same(e["code"], "bad_intent", more)
+            check("context." + next(iter(more)) in e["message"], e)
+    same(answer("object", "show", own, code=1)["error"]["code"], "no_object")
+    holds()
+
+
+@case
+def an_execution_beyond_the_trust_scope_is_refused():  # O-23, O-46: also a trusted node's entry proves no such thing
+    begun = {"skill": "other", "args": [], "deadline_usec": 0, "step": 0, "attempt": 1}
+    c = Chain().begin(FRIEND, lab("pass"), SCOPE).add(FRIEND, "evaluation").add(FRIEND, "started", begun)
+    same(take(c.file(), 1), "beyond_scope")
+    sleeps = {"reason": "wait", "not_before": 0, "trigger": {"elapsed": {"for_usec": 5}}}
+    c = Chain().begin(FRIEND, WAITS_COMPLETE, SCOPE).add(FRIEND, "evaluation").add(FRIEND, "dormant", sleeps).add(FRIEND, "reentry", {"trigger": {}})
+    same(take(c.file(), 1), "bad_bundle")
+    holds()
+
+
+@case
 def a_new_object_of_a_stranger_is_shown_and_waits():  # O-9
     c = Chain().begin(STRANGER, lab("lethe.write('total', 9)"), SCOPE)
     same(take(c.file()), "new")

@@ -64,7 +64,7 @@ static void reach(History *h, ObjectState s) {
         } else if (s == OBJECT_DORMANT || s == OBJECT_REENTRY) {
                 history_add(h, ENTRY_DORMANT, NULL, dormant("sleep"));
                 if (s == OBJECT_REENTRY)
-                        history_add(h, ENTRY_REENTRY, NULL, json_object());
+                        history_add(h, ENTRY_REENTRY, NULL, history_json("{\"trigger\":{},\"evidence\":{}}"));
         } else if (s == OBJECT_TERMINATED)
                 history_add(h, ENTRY_TERMINATED, NULL, history_json("{\"reason\":\"requested\"}"));
         cr_assert_eq(h->m.state, s);
@@ -90,8 +90,9 @@ static json_t *data_of(History *h, EntryKind kind) {
                 return history_json("{\"reason\":\"requested\"}");
         case ENTRY_INPUT:
                 return history_json("{\"from\":\"model\",\"input\":\"terminate\"}");
-        case ENTRY_EVALUATION:
         case ENTRY_REENTRY:
+                return history_json("{\"trigger\":{},\"evidence\":{}}");
+        case ENTRY_EVALUATION:
         case ENTRY_OUTCOME:
         case ENTRY_CHILD:
         case ENTRY_CHECKPOINT:
@@ -498,7 +499,7 @@ Test(memory, steps) {
                 h.now += HISTORY_SEC;
                 if (strcmp(rows[i].kind, "wait") == 0) {
                         history_add(&h, ENTRY_DORMANT, NULL, dormant("wait"));
-                        history_add(&h, ENTRY_REENTRY, NULL, NULL);
+                        history_add(&h, ENTRY_REENTRY, NULL, history_json("{\"trigger\":{},\"evidence\":{}}"));
                         history_add(&h, ENTRY_EVALUATION, NULL, NULL);
                 } else {
                         run(&h, rows[i].kind);
