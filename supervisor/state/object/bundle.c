@@ -89,7 +89,10 @@ static int bundle_read_texts(BundleText *t, const char *name, json_t **ret, Diag
 
         if (r != 0)
                 return r;
-        r = json_parse(text, n, OBJECT_BUNDLE_MAX, BUNDLE_JSON_DEPTH, &o, reterr);
+        if (n > OBJECT_BUNDLE_TEXTS_MAX) /* parsed, a byte costs up to 14 */
+                return diag(reterr, OBJECT_E_SIZE, "line %zu: \"%s\" has %zu bytes: at most %d", t->number, name, n,
+                            OBJECT_BUNDLE_TEXTS_MAX);
+        r = json_parse(text, n, OBJECT_BUNDLE_TEXTS_MAX, BUNDLE_JSON_DEPTH, &o, reterr);
         if (r > 0) {
                 diag_prefix(reterr, "line %zu, JSON of \"%s\"", t->number, name);
                 return OBJECT_E_SYNTAX;

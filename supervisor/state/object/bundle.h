@@ -18,6 +18,7 @@
 #include "object/memory.h"
 
 #define OBJECT_BUNDLE_MAX (64 * 1024 * 1024) /* bytes */
+#define OBJECT_BUNDLE_TEXTS_MAX (4 * 1024 * 1024) /* bytes of the lines "keys" and "schemas", each */
 #define OBJECT_BUNDLE_VERSION 1
 
 typedef struct ObjectBundle {

@@ -457,6 +457,36 @@ Test(bundle, too_large) {
         munmap(file, n);
 }
 
+// O-40: what is parsed before the first signature is small
+Test(bundle, large_heads) {
+        static const struct {
+                const char *name;
+                size_t line;
+        } rows[] = {{"keys", 3}, {"schemas", 4}};
+        _cleanup_random_object_ RandomObject o;
+        _cleanup_buf_ Buf file = {0};
+        Lines l;
+
+        small_object(&o, &file, &l);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_buf_ Buf other = {0};
+                Diag d;
+
+                for (size_t k = 0; k < l.n; k++) {
+                        if (k != rows[i].line) {
+                                add_line(&other, &l, k);
+                                continue;
+                        }
+                        cr_assert_eq(buf_printf(&other, "%s {", rows[i].name), 0);
+                        for (unsigned n = 0; other.n < OBJECT_BUNDLE_TEXTS_MAX + 4096; n++)
+                                cr_assert_eq(buf_printf(&other, "%s\"s%08u\":\"x\"", n ? "," : "", n), 0);
+                        cr_assert_eq(buf_add_str(&other, "}\n"), 0);
+                }
+                cr_expect_eq(refusal(&other, &d), OBJECT_E_SIZE, "%s: %s", rows[i].name, d.text);
+                cr_expect(strstr(d.text, rows[i].name), "%s", d.text);
+        }
+}
+
 // O-40: an object that a file cannot hold is not written, and the text before stays
 Test(bundle, print_has_a_bound) {
         _cleanup_random_object_ RandomObject o;
