@@ -81,6 +81,18 @@ static void tell_more(const Run *run, Buf *b) {
         buf_add_str(b, "' tells more)");
 }
 
+/* A program goes to localhost without a proxy, and finds the region's own loopback. */
+static void tell_loopback(const Region *r, Buf *b) {
+        const NetName *own = NULL;
+
+        for (size_t i = 0; i < r->grant->n_allows && !own; i++)
+                if (net_rule_is_loopback(&r->grant->allows[i].rule))
+                        own = &r->grant->allows[i];
+        if (own && r->denials.total == 0 && r->grant->n_publishes == 0)
+                buf_printf(b, "; %s is the region's own: --connect 127.0.0.1:%u reaches a server of the host", own->text,
+                           own->rule.first);
+}
+
 static void tell_line(const Run *run) {
         const Region *r = &run->region;
         _cleanup_buf_ Buf b = {0};
@@ -98,6 +110,7 @@ static void tell_line(const Run *run) {
                 buf_printf(&b, "; nothing that it proposed is kept: %s", r->discarded);
         if (*r->here)
                 buf_printf(&b, "; --here would give \"%s\" of this folder", r->here);
+        tell_loopback(r, &b);
         if (n > 0)
                 buf_printf(&b, "; lethe.json asks %s%s and did not get it", first, n > 1 ? " and more" : "");
         if (r->grant->client == 0) /* another user's client cannot read this store */

@@ -168,8 +168,10 @@ int net_name_parse(const char *text, NetName *ret, Diag *reterr) {
         bool v6;
 
         if (strcmp(text, "*") == 0 || strncmp(text, "*:", 2) == 0)
-                return diag(reterr, TERMS_E_BAD, "\"%s\": all hosts are no list of names; \"network\": \"host\" is that",
+                return diag(reterr, TERMS_E_BAD, "\"%s\": all hosts are no list of names; --network host, or \"network\": \"host\", is that",
                             shown);
+        if (strstr(text, "://"))
+                return diag(reterr, TERMS_E_BAD, "\"%s\": has a scheme: " RULE, shown);
         if (!colon)
                 return diag(reterr, TERMS_E_BAD, "\"%s\": " RULE, shown);
         if (net_ports_parse(colon + 1, n - (size_t)(colon + 1 - text), &ports) < 0)
@@ -186,6 +188,14 @@ int net_name_parse(const char *text, NetName *ret, Diag *reterr) {
                 return -ENOMEM;
         ret->rule = rule;
         return 0;
+}
+
+bool net_rule_is_loopback(const ProxyRule *r) {
+        static const uint8_t one[16] = {[15] = 1};
+
+        return r->host == PROXY_HOST_IPV4   ? r->addr[0] == 127
+               : r->host == PROXY_HOST_IPV6 ? memcmp(r->addr, one, sizeof(one)) == 0
+                                            : r->host == PROXY_HOST_NAME && strcmp(r->name, "localhost") == 0;
 }
 
 int net_range_parse(const char *text, ProxyNet *ret, Diag *reterr) {

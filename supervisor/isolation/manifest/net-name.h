@@ -32,6 +32,9 @@ int net_host_parse(const char *text, size_t n, ProxyRule *ret);
 /* The row of the table that allows the host and port, or NULL. `asked` is of net_host_parse(). */
 const ProxyRule *net_rule_find(const ProxyRule *rules, size_t n, const ProxyRule *asked, uint16_t port);
 
+/* localhost, 127.0.0.0/8 or ::1: for programs of the region that is the region's own loopback. */
+bool net_rule_is_loopback(const ProxyRule *r);
+
 /* "10.0.0.0/8", "fd00::/8", or one address. Returns 0 or TERMS_E_BAD. */
 int net_range_parse(const char *text, ProxyNet *ret, Diag *reterr);
 #define NET_RANGE_TEXT_MAX 64

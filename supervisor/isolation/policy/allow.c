@@ -74,8 +74,12 @@ static int allow_merge_request(Merge *m, const Limits *l) {
 
 /* NULL: the policy allows the route; else the rule that does not. */
 static const char *allow_route_rule(const Merge *m, const Limits *l, const char *name, char out[static 640]) {
-        if (!json_object_get(m->policy->routes, name))
-                snprintf(out, 640, "%s does not name the route", m->policy->path ? WHERE(m, &m->policy->limits, "routes") : "no policy file: only a policy");
+        const bool there = json_object_get(m->policy->routes, name);
+
+        if (!there && m->policy->path)
+                snprintf(out, 640, "%s does not name the route", WHERE(m, &m->policy->limits, "routes"));
+        else if (!there)
+                snprintf(out, 640, "routes and their secrets are named by \"routes\" of a policy file: --policy FILE");
         else if (l->routes_said && !strv_has(l->routes, name))
                 snprintf(out, 640, "%s/routes does not list it", WHERE(m, l, "network"));
         else

@@ -31,7 +31,7 @@ from account import use  # noqa: E402
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, ROOT, STORE, alone, case, case_when, check, lethe, log, main, processes_below, python_skill, run, same, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, STORE, alone, case, case_when, check, lethe, log, main, processes_below, python_skill, run, same, state_of, wait_for  # noqa: E402
 from upstream import SECRET, Upstream, certificate  # noqa: E402
 
 os.chmod(DIR, 0o755)
@@ -487,7 +487,7 @@ def a_proxy_that_dies_is_told():
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(b"usage" in p.stdout.readline())
     os.kill([pid for pid, name in processes_below(p.pid) if name == "lethe-routes"][0], signal.SIGKILL)
-    wait_for(lambda: "lethe-routes" not in [n for pid, n in processes_below(p.pid) if open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "Z"], "its end")
+    wait_for(lambda: "lethe-routes" not in [n for pid, n in processes_below(p.pid) if state_of(pid) != "Z"], "its end")
     out, err = p.communicate(b"x\n", timeout=120)
     check(out.endswith(b"over\n") and b"lethe-proxy ended before the region" in err, out, err)
     with open(path) as f:

@@ -162,6 +162,17 @@ def after_an_end_that_is_no_success_one_line_says_how(sh):  # A-10
     check("'lethe why --last --store %s/" % DIR in r.err or "'lethe why --last --store $PWD/../other" in r.err or "/../other' tells more" in r.err, r)
 
 
+@each_way
+def the_loopback_of_a_region_is_its_own(sh):  # A-10, A-20: a program asks for localhost without the proxy, so that no denial tells of it
+    hint = "; %s is the region's own: --connect 127.0.0.1:9 reaches a server of the host ("
+    for host in ("localhost:9", "127.0.0.1:9", "[::1]:9"):
+        r = sh("lethe run --allow %s --exec sh -c 'exit 7'" % host)
+        check(r.code == 7 and hint % host in r.err, r)
+    for line in ("--allow localhost:9 --exec true", "--allow web.test:9 --exec false", "--exec false"):
+        r = sh("lethe run " + line)
+        check("region's own" not in r.err, line, r)
+
+
 # What is typed; the exit code; the field, the value, the rule, the fix.
 MISTAKES = [
     ("--memory lots --exec /bin/true", 125, ("--memory", '"lots"', "must be a size", "such as 64k, 128m or 1g")),
@@ -174,6 +185,9 @@ MISTAKES = [
     ("-v /var/tmp:/usr/x --exec /bin/true", 125, ("--volume", '"/usr/x"', "nothing is mounted below the system folder /usr", "name a place outside of the system folders")),
     ("--network bridge --exec /bin/true", 125, ("--network", '"bridge"', "must be none, loopback or host", "--allow HOST:PORT allows one host")),
     ("--allow api.test --exec /bin/true", 125, ("--allow", '"api.test"', "must be HOST:PORT", "for example api.example.org:443")),
+    ("--allow https://api.test:443 --exec /bin/true", 125, ("--allow", '"https://api.test:443"', "has a scheme: must be HOST:PORT", "for example api.example.org:443")),
+    ("--allow '*:443' --exec /bin/true", 125, ("--allow", '"*:443"', "all hosts are no list of names", "--network host")),
+    ("--route models --exec /bin/true", 125, ("--route", "models", '"routes" of a policy file', "--policy FILE")),
     ("--connect localhost:80 --exec /bin/true", 125, ("--connect", '"localhost:80"', "must be a numeric address", "names are not looked up")),
     ("-p 80:80 --exec /bin/true", 125, ("--publish", "127.0.0.1:80:80", "at ports from 1024 on", '"network": {"publish": [...]} of a policy file')),
     ("-e 'A B' --exec /bin/true", 125, ("-e", '"A B"', "has letters, digits and", "fix: -e NAME=VALUE")),
