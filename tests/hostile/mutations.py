@@ -1217,6 +1217,8 @@ MUTATIONS = [
     Mutation("objects: keys and schemas of a file have a bound (O-40)", [("supervisor/state/object/bundle.c", "if (n > OBJECT_BUNDLE_TEXTS_MAX)", "if (false)"),
              ("supervisor/state/object/bundle.c", "json_parse(text, n, OBJECT_BUNDLE_TEXTS_MAX,", "json_parse(text, n, OBJECT_BUNDLE_MAX,")],
              "large_heads", runner="state/object/test-object-bundle"),
+    Mutation("objects: a proposal waits for no event beyond its reads (O-47)", [("supervisor/state/object/select-next.c", "r = select_check_event(reads, json_object_get(v, \"event\"), why);", "")],
+             "rules", runner=OBJECT_SELECT),
     Mutation("objects: parts of a context have their form", [("supervisor/state/object/memory-first.c", "if (!up || !region_id_valid(up) ||", "if (false ||")],
              "what a context says has its form", cases="object-hostile.py"),
     Mutation("objects: an execution beyond the trust scope is refused (O-23)", [("supervisor/state/object/memory-apply.c", "if (!intent_scope_has(", "if (false && !intent_scope_has(")],

@@ -28,6 +28,18 @@ bool select_may(const ObjectMemory *m, const char *what) {
         return false;
 }
 
+/* An event of the ledger tells of slots, too, and of much that has no name in a trust scope. */
+static int select_check_event(const json_t *reads, const json_t *event, Diag *why) {
+        const char *type = json_text(json_object_get(event, "type"));
+
+        if (!type || json_text_is(reads, "*") ||
+            (strncmp(type, "slot.", 5) == 0 && json_text(json_object_get(json_object_get(event, "match"), "slot"))))
+                return 0;
+        return diag(why, OBJECT_E_SCOPE,
+                    "event \"%s\": where reads is a list, a result may wait for slot.* events that match a \"slot\" of "
+                    "the list", DIAG_QUOTED(type));
+}
+
 /* Each slot of a condition must be one that the object may read: waking up, or ending, tells its value. */
 static int select_check_reads(const json_t *reads, const json_t *v, Diag *why) {
         const json_t *slot = json_object_get(v, "slot"), *name;
@@ -42,6 +54,7 @@ static int select_check_reads(const json_t *reads, const json_t *v, Diag *why) {
         if (!may)
                 return diag(why, OBJECT_E_SCOPE, "slot \"%s\" is not among the reads of the trust scope",
                             DIAG_QUOTED(json_text(slot) ?: ""));
+        r = select_check_event(reads, json_object_get(v, "event"), why);
         json_object_foreach((json_t *)v, member, inner)
                 r = r ?: select_check_reads(reads, inner, why);
         json_array_foreach(v, i, inner)
