@@ -3,8 +3,10 @@
 
 usage: sentences.py LETHE TABLE [--json] [--list] [--check]
 
-A line of TABLE: a note, a tab, and "KIND OPERATION ROW", or "-" where nothing may change. Each note is promoted in a scope of its own, with the rows
-below open. A wrong commit is a change that is not the right one. --list prints each line that is not answered as the table says;
+A line of TABLE: a note, a tab, and "KIND OPERATION ROW", or "-" where nothing may change ("\\n" is a line feed).
+Each note is promoted in a scope of its own, with the rows below open. Lines "+", a tab and a row give other rows to the
+notes after them. A wrong commit is a change that is not the right one. --list prints each line
+that is not answered as the table says;
 --check is a test (TAP): at most 1 % of the sentences are wrong commits.
 """
 import argparse
@@ -25,14 +27,19 @@ ROWS = (
 
 
 def read(path):
+    rows, named = ROWS, False
     with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
             if line.startswith("#") or not line.strip():
                 continue
-            cells = line.rstrip("\n").split("\t")
+            cells = line.rstrip("\n").replace("\\n", "\n").split("\t")
+            if len(cells) == 2 and cells[0] == "+":
+                rows, named = (rows if named else ()) + (cells[1],), True
+                continue
             if len(cells) != 2 or not cells[0] or (cells[1] != "-" and len(cells[1].split()) != 3):
                 sys.exit("%s: line %d: a note, a tab, and \"KIND OPERATION ROW\" or \"-\"" % (path, number))
-            yield cells
+            named = False
+            yield rows, cells[0], cells[1]
 
 
 def measure(lethe, sentences):
@@ -42,14 +49,14 @@ def measure(lethe, sentences):
         def call(*argv):
             return subprocess.run([lethe, *argv], env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
 
-        for i, (note, right) in enumerate(sentences):
+        for i, (rows, note, right) in enumerate(sentences):
             scope = "s%d" % i
             call("scope", "create", scope)
             run = call("note", "begin", "--agent", "reader", "--scope", scope).strip()
-            for row in ROWS + (note,):
-                call("note", "add", run, row)
+            for row in rows + (note,):
+                call("note", "add", run, "--", row)
             said = [json.loads(line) for line in call("promote", run, "--json").splitlines()]
-            made, last = said[:len(ROWS)], said[len(ROWS)]
+            made, last = said[:len(rows)], said[len(rows)]
             if any(o["outcome"] != "committed" for o in made):
                 sys.exit("a row of this program is not accepted: %s" % made)
             got = " ".join((last["bucket"], last["operation"], last["id"])) if last["outcome"] == "committed" else "-"

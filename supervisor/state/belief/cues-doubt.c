@@ -49,7 +49,8 @@ static const char *const back_words[] = {
         "fails", "failed", "failing", "broke", "breaks", "broken", "unfortunately", "however", "but",
         "scratch", "strike", "nevermind", "mind", "ignore", "disregard", "disagrees", "disagree", "disputes",
         "denies", "contradicts", "false", "premature", "prematurely", "persists", "remains", "reproduced",
-        "reproducible", "worse", "incomplete", "insufficient", NULL,
+        "reproducible", "worse", "incomplete", "insufficient", "kidding", "joking", "joke", "thought", "hopefully",
+        "maybe", "perhaps", NULL,
 };
 static const char *const denial_words[] = {
         "no", "not", "never", "cannot", "isn't", "wasn't", "aren't", "weren't", "doesn't", "didn't", "don't",
@@ -140,8 +141,11 @@ bool sentence_is_partial(const Sentence *s, const CueMatch *m) {
         return sentence_has_any(s, from, s->n, partial_words);
 }
 
+#define SHORT 4 /* words of a sentence that has no subject of its own: "Wait, no." */
+
 bool sentence_takes_back(const Sentence *s) {
-        return sentence_has_any(s, 0, s->n, back_words) || (s->n > 0 && word_is(&s->words[0], "no")) ||
+        return sentence_has_any(s, 0, s->n, back_words) || (s->n <= SHORT && sentence_has_any(s, 0, s->n, denial_words)) ||
+               (s->n <= SHORT && s->question) || (s->n > 0 && word_is(&s->words[0], "no")) ||
                (sentence_has_any(s, 0, s->n, denial_words) && sentence_has_any(s, 0, s->n, same_words));
 }
 

@@ -78,9 +78,9 @@ bool word_is_part(const CueWord *w, const char *word, size_t n); /* compares the
 Piece sentence_piece(const Sentence *s, size_t from, size_t to);
 
 /* The numbers of a sentence's words that a cue matched: its subject, or the rest that is its subject, an id, and the end
- * of the cue's own words. 0: no such part. */
+ * of the cue's own words. 0: no such part; of rest_to: the end of the sentence. */
 typedef struct CueMatch {
-        size_t about_from, about_to, rest_from, id, last;
+        size_t about_from, about_to, rest_from, rest_to, id, last;
 } CueMatch;
 typedef enum Doubt {
         DOUBT_ALL = 1, /* a word of doubt in the statement spoils the cue */

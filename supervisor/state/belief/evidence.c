@@ -37,6 +37,15 @@ static int evidence_collect_slugs(const char *text, size_t n, ResolveEvidence *e
         return 0;
 }
 
+/* The words of the head; a word with "/" is a list of alternatives, and the last word. */
+static int evidence_read_head(Lexicon *l, const char *head, ResolveEvidence *e) {
+        const char *slash = strchr(head, '/'), *last = slash ? memrchr(head, ' ', (size_t)(slash - head)) : NULL;
+        size_t n = !slash ? strlen(head) : last ? (size_t)(last - head) : 0;
+        int r = n > 0 ? lexicon_read(l, head, n, LEXICON_ALL, &e->head, &e->n_head) : 0;
+
+        return r == 0 && slash ? lexicon_read(l, head + n, strlen(head + n), LEXICON_ALL, &e->needs, &e->n_needs) : r;
+}
+
 int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret) {
         _cleanup_evidence_ ResolveEvidence e = {.target = asked->target};
         size_t found = mentions_find(asked->text, asked->n_text, e.mentions);
@@ -56,7 +65,7 @@ int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret
                 r = asked->reference ? saying_reference(l, &e.saying, asked->reference, strlen(asked->reference))
                                      : saying_reference(l, &e.saying, clause, n_clause);
         if (r == 0 && asked->head)
-                r = lexicon_read(l, asked->head, strlen(asked->head), LEXICON_ALL, &e.head, &e.n_head);
+                r = evidence_read_head(l, asked->head, &e);
         json_array_foreach(asked->aliases, i, alias)
                 if (r == 0)
                         r = saying_alias(l, &e.saying, json_bytes(alias), json_string_length(alias));
@@ -77,6 +86,7 @@ int evidence_init(Lexicon *l, const ResolveQuestion *asked, ResolveEvidence *ret
 void evidence_deinit(ResolveEvidence *e) {
         saying_deinit(&e->saying);
         free(e->head);
+        free(e->needs);
         free(e->slugs);
         *e = (ResolveEvidence){0};
 }
@@ -218,21 +228,37 @@ static bool evidence_naming_has(const Naming *x, uint32_t term) {
         return x->lead != LEAD_NONE && x->lead_word == term;
 }
 
-/* Does the row know the noun that the note says has ended? "The dashboard of X is fixed" is not about X (G-66). */
-static bool evidence_row_has_head(const ResolveEvidence *e, const EvidenceRow *row) {
-        for (size_t i = 0; i < e->n_head; i++) {
-                bool has = evidence_naming_has(&row->naming, e->head[i]);
+static bool evidence_row_knows(const EvidenceRow *row, uint32_t term) {
+        bool has = evidence_naming_has(&row->naming, term);
 
-                for (size_t k = 0; k < row->n_memory && !has; k++)
-                        has = evidence_naming_has(&row->memory[k], e->head[i]);
-                if (!has)
+        for (size_t k = 0; k < row->n_memory && !has; k++)
+                has = evidence_naming_has(&row->memory[k], term);
+        return has;
+}
+
+static bool evidence_text_has(const EvidenceRow *row, uint32_t term) {
+        for (size_t i = 0; i < row->n_text; i++)
+                if (row->text[i] == term)
+                        return true;
+        return false;
+}
+
+/* Does the row know the words that the note says have ended? "The dashboard of X is fixed" is not about X (G-66). Words of
+ * every note are looked up in the row's text, because no naming has them. */
+static bool evidence_row_has_head(Lexicon *l, const ResolveEvidence *e, const EvidenceRow *row) {
+        bool has = e->n_needs == 0;
+
+        for (size_t i = 0; i < e->n_head; i++)
+                if (!evidence_row_knows(row, e->head[i]) &&
+                    (lexicon_tells(l, e->head[i]) || !evidence_text_has(row, e->head[i])))
                         return false;
-        }
-        return true;
+        for (size_t i = 0; i < e->n_needs && !has; i++)
+                has = evidence_row_knows(row, e->needs[i]) || evidence_text_has(row, e->needs[i]);
+        return has;
 }
 
 int evidence_weigh(Lexicon *l, const ResolveEvidence *e, const EvidenceRow *row, ResolveCandidate *ret) {
-        const bool meant = evidence_row_has_head(e, row), called = evidence_has_slug(e, row->id, false),
+        const bool meant = evidence_row_has_head(l, e, row), called = evidence_has_slug(e, row->id, false),
                    named = called || evidence_mentions(e, row, true);
         Likeness like;
         int r = likeness(l, &e->saying, &row->naming, row->memory, row->n_memory, &like);

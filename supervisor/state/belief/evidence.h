@@ -26,6 +26,8 @@ typedef struct ResolveEvidence {
         const char *target;      /* borrowed */
         uint32_t *head;          /* owned: terms of the request's head; none: any row may be meant */
         size_t n_head;
+        uint32_t *needs; /* owned: terms of the head's alternatives, "fail/flaky"; the row has one of them; or none */
+        size_t n_needs;
         Mention mentions[MENTIONS_MAX];
         size_t n_mentions;
         struct EvidenceSlug {
