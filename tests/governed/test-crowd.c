@@ -131,7 +131,7 @@ Test(crowd, many_wait) {
         for (unsigned k = 0; k < SORTS; k++) {
                 cr_log_info("%u pending: a commit %s takes %.0f us (%.0f us without them: %.2f times) and reads %u rows (%u, with a tenth of them %u)", n, names[k],
                             crowded[k].usec, none[k].usec, crowded[k].usec / none[k].usec, crowded[k].reads, none[k].reads, some[k].reads);
-                cr_expect_leq(crowded[k].attempts, k == BETWEEN ? WAIT_HAVING_MOST : 0, "a commit %s: %u attempts", names[k], crowded[k].attempts);
+                cr_expect_leq(crowded[k].attempts, k == BETWEEN ? SETTLE_ALIKE_MOST : 0, "a commit %s: %u attempts", names[k], crowded[k].attempts);
                 /* a few more rows of the index for each of its words, and none of what waits */
                 cr_expect_leq(crowded[k].reads, some[k].reads + 100, "a commit %s: %u rows, with a tenth of the items %u", names[k], crowded[k].reads,
                               some[k].reads);
@@ -146,6 +146,6 @@ Test(crowd, many_wait) {
                 }
         }
         cr_expect_eq(open, n, "each is there");
-        cr_expect_leq(tried, 2 * WAIT_HAVING_MOST, "%lu have had an attempt", tried);
+        cr_expect_leq(tried, 2 * SETTLE_ALIKE_MOST, "%lu have had an attempt", tried);
         pipe_holds(&p);
 }

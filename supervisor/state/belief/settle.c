@@ -73,6 +73,8 @@ typedef struct Settling {
         SettleRoot queue[SETTLE_ATTEMPTS_MAX + 1]; /* each attempt adds at most one row */
         uint64_t failed[SETTLE_ATTEMPTS_MAX];
         size_t n_queue, n_tried, n_failed, n_resolved;
+        const Touched *touched; /* borrowed: by the present row */
+        bool vain[WAIT_HAVING_MOST + TOUCHED_SHARING_MOST]; /* by item of `touched`: tried, and waits on */
 } Settling;
 
 static void settle_deinit(Settling *s) {
@@ -109,9 +111,20 @@ static int settle_concerns(Settling *s, const SettleRoot *root, const Wait *w, P
                                    s->by->policy);
 }
 
+/* Items that share the same terms with the row are mostly alike: after a few that wait on, the next wait on as well.
+ * A later commit tries them when the first are decided, or stuck. */
+static bool settle_is_vain(const Settling *s, size_t i) {
+        size_t n = 0;
+
+        for (size_t k = 0; k < i; k++)
+                n += s->vain[k] && s->touched->terms[k] == s->touched->terms[i];
+        return s->touched->terms[i] && n >= SETTLE_ALIKE_MOST;
+}
+
 /* Tries an item that the row touched, unless the item is overdue. The attempt counts when all rows were compared, or
  * when the item had the row as a candidate; an attempt that was held back does not count. */
-static int settle_one(Txn *t, Settling *s, const SettleRoot *root, uint64_t id, bool had) {
+static int settle_one(Txn *t, Settling *s, const SettleRoot *root, size_t i) {
+        uint64_t id = s->touched->ids[i];
         _cleanup_(settle_item_deinit) PendingItem k = {0};
         _cleanup_applied_ Applied done = {0};
         Wait w;
@@ -130,7 +143,7 @@ static int settle_one(Txn *t, Settling *s, const SettleRoot *root, uint64_t id, 
 
                 r = e < 0 ? e : r;
         }
-        if (r < 0 || (r == 0 && !had))
+        if (r < 0 || (r == 0 && !s->touched->had[i]))
                 return r == -EUCLEAN ? 0 : r;
         if (r > 0)
                 r = settle_apply(t, s->bucket, &w, &k, NULL, false, s->by, &done);
@@ -143,8 +156,10 @@ static int settle_one(Txn *t, Settling *s, const SettleRoot *root, uint64_t id, 
                 s->n_resolved++;
                 settle_forget(s, id);
                 settle_enqueue(s, &done);
-        } else if (done.outcome != NOTE_COMMITTED)
+        } else if (done.outcome != NOTE_COMMITTED) {
                 s->failed[s->n_failed++] = id;
+                s->vain[i] = true;
+        }
         return 0;
 }
 
@@ -165,8 +180,10 @@ int belief_settle(Txn *t, Bucket *b, Applied *root, const Trying *by, uint64_t *
                         r = 0;
                         continue;
                 }
+                s.touched = &touched;
+                memset(s.vain, 0, sizeof(s.vain));
                 for (size_t i = 0; r == 0 && i < touched.n && s.n_tried < SETTLE_ATTEMPTS_MAX; i++)
-                        r = settle_one(t, &s, &s.queue[q], touched.ids[i], touched.had[i]);
+                        r = settle_is_vain(&s, i) ? 0 : settle_one(t, &s, &s.queue[q], i);
         }
         if (r == 0 && s.n_failed > 0)
                 r = engine_wait_failed(t, by->who, by->region, s.failed, s.n_failed, root->seq);

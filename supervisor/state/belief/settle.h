@@ -5,6 +5,8 @@
 
 #define SETTLE_ATTEMPTS_MAX 64 /* of a root commit, with the attempts after replayed commits (G-47) */
 
+#define SETTLE_ALIKE_MOST 4 /* failed attempts after one commit, of items that share the same terms with its row */
+
 /* Tries the pending items that the committed row concerns, with the bucket of the commit, in the caller's transaction.
  * Takes done->was. *ret_resolved: the number of decided items. */
 int belief_settle(Txn *t, Bucket *b, Applied *done, const Trying *by, uint64_t *ret_resolved);

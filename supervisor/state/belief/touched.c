@@ -32,6 +32,8 @@ typedef struct TouchedSearch {
         bool weighed; /* the lexicon has weights for all terms of the row */
         TouchedGroup groups[TOUCHED_SHARING_MOST];
         size_t n_groups;
+        Touched *found; /* borrowed: the items that have the row as a candidate, to be completed */
+        size_t n_looked; /* items of `found` that lie behind the walk */
         struct {
                 uint64_t terms;
                 double most;
@@ -138,6 +140,15 @@ static void touched_keep(TouchedGroup *g, uint64_t id, uint16_t length) {
         g->length[at] = length;
 }
 
+static void touched_note_terms(TouchedSearch *k, uint64_t id, uint64_t terms) {
+        Touched *t = k->found;
+
+        while (k->n_looked < t->n && t->ids[k->n_looked] < id)
+                k->n_looked++;
+        if (k->n_looked < t->n && t->ids[k->n_looked] == id)
+                t->terms[k->n_looked] = terms;
+}
+
 /* The items come in the order of their numbers. */
 static int touched_look(void *user, const RankOverlap *o) {
         uint64_t terms = o->terms[INDEX_TEXT] | o->unread;
@@ -151,6 +162,7 @@ static int touched_look(void *user, const RankOverlap *o) {
         if (r < 0)
                 return r;
         k->weighed = true;
+        touched_note_terms(k, o->number, terms);
         while (at < k->n_groups && k->groups[at].terms != terms)
                 at++;
         if (at == k->n_groups) {
@@ -168,7 +180,7 @@ static int touched_look(void *user, const RankOverlap *o) {
         return 0;
 }
 
-static void touched_add(Touched *ret, uint64_t id, bool had) {
+static void touched_add(Touched *ret, uint64_t id, bool had, uint64_t terms) {
         size_t at = ret->n;
 
         for (size_t i = 0; i < ret->n; i++)
@@ -177,9 +189,11 @@ static void touched_add(Touched *ret, uint64_t id, bool had) {
         for (ret->n++; at > 0 && ret->ids[at - 1] > id; at--) {
                 ret->ids[at] = ret->ids[at - 1];
                 ret->had[at] = ret->had[at - 1];
+                ret->terms[at] = ret->terms[at - 1];
         }
         ret->ids[at] = id;
         ret->had[at] = had;
+        ret->terms[at] = terms;
 }
 
 /* Takes the items of the best groups first. */
@@ -188,7 +202,7 @@ static void touched_take(const TouchedSearch *k, Touched *ret) {
 
         for (size_t g = 0; g < k->n_groups; g++)
                 for (size_t i = 0; i < k->groups[g].n && left > 0; i++, left--)
-                        touched_add(ret, k->groups[g].ids[i], false);
+                        touched_add(ret, k->groups[g].ids[i], false, k->groups[g].terms);
 }
 
 static int touched_find_sharing(Bucket *b, Lexicon *l, TouchedSearch *k, const char *id, Touched *ret) {
@@ -205,6 +219,7 @@ static int touched_find_sharing(Bucket *b, Lexicon *l, TouchedSearch *k, const c
         r = touched_ask_names(k, b, id);
         if (r < 0 || k->n == 0)
                 return r;
+        k->found = ret;
         k->there = malloc(lexicon_terms(l));
         if (!k->there)
                 return -ENOMEM;
@@ -226,7 +241,7 @@ int touched_find(Bucket *b, const char *id, const BucketRow *was, const ResolveP
 
         *ret = (Touched){0};
         for (size_t i = 0; r == 0 && i < n; i++)
-                touched_add(ret, having[i], true);
+                touched_add(ret, having[i], true, 0);
         if (r == 0)
                 r = bucket_lexicon(b, &l);
         if (r > 0)
