@@ -1,25 +1,32 @@
-/* Runs: tests. Random histories of governed memory through the pipeline: rows that are reopened, items that wait, disputes that are settled in each way,
- * erasures. Then the tables are the fold of the ledger, to the byte, the audit holds, and no item changed another incarnation of a row than it could mean.
+/* Runs: tests. Random histories of governed memory through the pipeline: rows that are reopened, items that wait and expire, disputes that are settled in each
+ * way, rounds, erasures. Then the tables are the fold of the ledger, to the byte, the audit holds, no item changed another incarnation of a row than it could
+ * mean, none that had expired changed anything, and no proposal of another round became a value.
  * LETHE_HISTORIES: how many (6). */
 #include "audit/audit.h"
 #include "dispute/settle-dispute.h"
 #include "engine/erase-row.h"
 #include "engine/project.h"
 #include "engine/wait.h"
+#include "tests/governed/history-rounds.h"
 #include "tests/governed/pipeline.h"
 #include "record/event.h"
 
 #include <stdio.h>
 
 #define STEPS 160
+#define COMMITS_MOST 24 /* of the scope, in which an item of these histories may be decided */
 
 typedef struct Story {
         Pipe p;
         uint64_t state;
-        unsigned settled, erased, bound, dropped, reopened;
+        WaitLimits limits;
+        Rounds rounds;
+        unsigned settled, erased, bound, dropped, reopened, expired;
 } Story;
 
-static unsigned roll(Story *s, unsigned sides) {
+static unsigned roll(void *user, unsigned sides) {
+        Story *s = user;
+
         s->state ^= s->state << 13; /* xorshift64 */
         s->state ^= s->state >> 7;
         s->state ^= s->state << 17;
@@ -67,8 +74,10 @@ static void promote(Story *s) {
         bool of_store;
         Promoted now;
 
+        /* Seldom, all that waits is too old. */
+        s->limits.age_usec = roll(s, 16) ? WAIT_AGE_USEC : 0;
         cr_assert_eq(belief_promote(s->p.f.store, &(Promoting){.run = s->p.run.id, .batch = PROMOTE_BATCH_MAX, .policy = &RESOLVE_POLICY_DEFAULT,
-                                                               .who = PIPE_WHO}, &now, &of_store, &s->p.f.d), 0, "%s", s->p.f.d.text);
+                                                               .who = PIPE_WHO, .limits = &s->limits}, &now, &of_store, &s->p.f.d), 0, "%s", s->p.f.d.text);
 }
 
 /* What is refused changes nothing: the transaction is dropped. */
@@ -83,7 +92,7 @@ static void end(Story *s, Txn *t, int r, unsigned *done) {
 
 static void settle(Story *s) {
         static const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
-        const Trying by = {.policy = &policy, .who = PIPE_WHO};
+        const Trying by = {.policy = &policy, .who = PIPE_WHO, .limits = &s->limits};
         _cleanup_json_ json_t *found = NULL, *done = NULL;
         Txn *t = store_fixture_begin(&s->p.f, true);
         const json_t *pairs, *pair;
@@ -107,7 +116,7 @@ static void settle(Story *s) {
 
 static void keep(Story *s) {
         static const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
-        const Trying by = {.policy = &policy, .who = PIPE_WHO};
+        const Trying by = {.policy = &policy, .who = PIPE_WHO, .limits = &s->limits};
         _cleanup_json_ json_t *found = NULL, *done = NULL;
         Txn *t = store_fixture_begin(&s->p.f, true);
         const json_t *pair;
@@ -139,7 +148,7 @@ static void erase(Story *s) {
 
 static void decide(Story *s) {
         static const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
-        const Trying by = {.policy = &policy, .who = PIPE_WHO};
+        const Trying by = {.policy = &policy, .who = PIPE_WHO, .limits = &s->limits};
         Txn *t = store_fixture_begin(&s->p.f, true);
         _cleanup_applied_ Applied done = {0};
         uint64_t scope, seq;
@@ -194,6 +203,46 @@ static void incarnations(Story *s, Txn *t) {
         }
 }
 
+/* G-63: an item that has expired changes nothing, nor does one beyond the limit of commits; none expires within both limits. */
+static void expiries(Story *s, Txn *t) {
+        _cleanup_json_ json_t *since = json_object(), *expired = json_object();
+        uint64_t n, last, commits = 0, pending, then;
+        bool counts = false;
+
+        cr_assert_eq(ledger_state(t, &n, &last), 0);
+        for (uint64_t seq = 0; seq < n; seq++) {
+                _cleanup_json_ json_t *e = NULL;
+                const json_t *id;
+                char name[24];
+                size_t i;
+
+                cr_assert_eq(event_get(t, seq, &e), 0);
+                snprintf(name, sizeof(name), "%lu", seq);
+                if (strcmp(json_str(e, "type"), "note.pending") == 0) {
+                        counts = true;
+                        json_object_set_new(since, name, json_u64(commits));
+                }
+                json_array_foreach(json_object_get(e, "expired"), i, id) {
+                        cr_assert_eq(json_get_u64(id, &pending), 0);
+                        snprintf(name, sizeof(name), "%lu", pending);
+                        cr_assert_eq(json_get_u64(json_object_get(since, name), &then), 0, "event %lu: %s", seq, name);
+                        cr_expect(json_text_is(json_object_get(e, "limit"), "age") || commits - then > COMMITS_MOST, "event %lu: %s is not old", seq, name);
+                        cr_expect_null(json_object_get(expired, name), "event %lu: %s expires again", seq, name);
+                        json_object_set_new(expired, name, json_true());
+                        s->expired++;
+                }
+                if (strncmp(json_str(e, "type"), "canon.", 6) != 0)
+                        continue;
+                if (json_get_u64(json_object_get(e, "pending"), &pending) == 0) {
+                        snprintf(name, sizeof(name), "%lu", pending);
+                        cr_expect_null(json_object_get(expired, name), "event %lu is of item %s, which had expired", seq, name);
+                        cr_assert_eq(json_get_u64(json_object_get(since, name), &then), 0);
+                        cr_expect_leq(commits - then, COMMITS_MOST, "event %lu is of item %s, which is overdue", seq, name);
+                }
+                commits += counts;
+        }
+}
+
 static void holds(Story *s, uint64_t seed) {
         _cleanup_json_ json_t *found = NULL;
         Txn *t = store_fixture_begin(&s->p.f, true);
@@ -205,6 +254,8 @@ static void holds(Story *s, uint64_t seed) {
         cr_assert_eq(audit_state(t, &found, &d), 0, "%s", d.text);
         cr_expect(json_is_true(json_object_get(found, "intact")), "seed %lu: %s", seed, json_dumps(found, 0));
         incarnations(s, t);
+        expiries(s, t);
+        rounds_hold(&s->rounds, t);
         for (const Table *table = projected_tables; *table != TABLE_COUNT_; table++)
                 cr_assert_eq(table_del_prefix(t, *table, BYTES(NULL, 0)), 0);
         cr_assert_eq(engine_fold_rebuild(t, &fold, &d), 0, "%s", d.text);
@@ -213,15 +264,26 @@ static void holds(Story *s, uint64_t seed) {
         store_abort(t);
 }
 
-// G-29, G-30, G-62, G-69, M-65, M-66
+/* As pipe_init(), for a store with regions. */
+static void begin(Story *s) {
+        s->limits = (WaitLimits){.age_usec = WAIT_AGE_USEC, .commits = COMMITS_MOST};
+        store_fixture_init(&s->p.f, STORE_SUPERVISE);
+        s->p.run = pipe_begin(&s->p, "alice");
+        gather_define(&s->p.f, ROUND_SLOT, "quorum:2/3");
+        gather_define(&s->p.f, "b", NULL);
+        gather_define(&s->p.f, "plain", NULL);
+}
+
+// G-29, G-30, G-62, G-63, G-69, G-74, M-65, M-66
 Test(histories, are_folds_of_the_ledger) {
         const char *many = getenv("LETHE_HISTORIES");
-        unsigned histories = many ? (unsigned)atoi(many) : 6, settled = 0, erased = 0, decided = 0, reopened = 0;
+        unsigned histories = many ? (unsigned)atoi(many) : 6, settled = 0, erased = 0, decided = 0, reopened = 0, expired = 0, asked = 0,
+                 written = 0, discarded = 0, refused = 0;
 
         for (uint64_t seed = 1; seed <= histories; seed++) {
                 Story s = {.state = seed * UINT64_C(0x9e3779b97f4a7c15)};
 
-                pipe_init(&s.p);
+                begin(&s);
                 for (unsigned i = 0; i < STEPS; i++) {
                         note(&s);
                         if (roll(&s, 4) == 0)
@@ -234,15 +296,26 @@ Test(histories, are_folds_of_the_ledger) {
                                 erase(&s);
                         if (roll(&s, 12) == 0)
                                 decide(&s);
+                        if (roll(&s, 2) == 0)
+                                rounds_step(&s.p.f, &s.rounds, roll, &s);
                 }
+                rounds_end(&s.p.f, &s.rounds);
                 promote(&s);
                 holds(&s, seed);
                 settled += s.settled;
                 erased += s.erased;
                 decided += s.bound + s.dropped;
                 reopened += s.reopened;
+                expired += s.expired;
+                asked += s.rounds.asked;
+                written += s.rounds.written;
+                discarded += s.rounds.discarded;
+                refused += s.rounds.refused;
+                gather_audit(&s.p.f);
                 pipe_deinit(&s.p);
         }
-        cr_expect(settled > histories && erased > histories && decided > histories && reopened > 4 * histories, "%u %u %u %u", settled, erased, decided,
-                  reopened); /* the histories have what they are about */
+        /* the histories have what they are about */
+        cr_expect(settled > histories && erased > histories && decided > histories && reopened > 4 * histories && expired > histories, "%u %u %u %u %u", settled,
+                  erased, decided, reopened, expired);
+        cr_expect(asked > 4 * histories && written > 0 && discarded > histories && refused > histories, "%u %u %u %u", asked, written, discarded, refused);
 }
