@@ -111,6 +111,32 @@ static void commit_each(Pipe *p, unsigned stage, Cost ret[static SORTS]) {
         ret[BETWEEN] = commits(p, "issue disk_full_a: the disk of server one is full\ndetail: day ", ", ", 6);
 }
 
+// G-47, G-49: of items that are alike, a commit tries a few; the next have their turn when these are stuck
+Test(crowd, the_alike_take_turns) {
+        unsigned stuck = 0, tried = 0, untried = 0;
+        uint64_t id = 0;
+        _cleanup_pipe_ Pipe p;
+        Wait w;
+        Txn *t;
+
+        pipe_init(&p);
+        pipe_say(&p, "issue disk_full_a: the disk of server one is full", NULL);
+        pipe_say(&p, "issue disk_full_b: the disk of server two is full", NULL);
+        fill(&p, 32);
+        cr_expect_eq(commits(&p, "issue disk_full_a: the disk of server one is full\ndetail: day 9", ", 9", 1).attempts, SETTLE_ALIKE_MOST);
+        cr_expect_eq(commits(&p, "issue disk_full_a: the disk of server one is full\ndetail: day 9", ", 9", WAIT_ATTEMPTS_MAX).attempts, SETTLE_ALIKE_MOST);
+        t = store_fixture_begin(&p.f, false);
+        for (; wait_next(t, id, 0, 0, &w) == 0; id = w.id + 1) {
+                stuck += w.state == WAIT_STUCK;
+                tried += w.state == WAIT_OPEN && w.attempts > 0;
+                untried += w.state == WAIT_OPEN && w.attempts == 0;
+        }
+        store_abort(t);
+        cr_expect(stuck == SETTLE_ALIKE_MOST && tried == SETTLE_ALIKE_MOST && untried == 32 - 2 * SETTLE_ALIKE_MOST, "%u stuck, %u tried, %u not", stuck, tried,
+                  untried);
+        pipe_holds(&p);
+}
+
 // G-46, G-47, G-49: however many wait, a commit reads a bounded number of rows, and tries none that it does not concern; none is lost
 Test(crowd, many_wait) {
         static const char *const names[] = {"that has nothing to do with them", "of whose words half of them are", "about a row that half of them may mean"};

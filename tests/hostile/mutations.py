@@ -836,7 +836,7 @@ MUTATIONS = [
              "the_deciding_commit_comes_too_late", runner="governed/test-governed-expiry"),
     Mutation("pending: a crowd does not use up a commit",
              [("supervisor/state/belief/settle.c", "return s->touched->terms[i] && n >= SETTLE_ALIKE_MOST;", "return false;")],
-             "many_wait", runner="governed/test-governed-crowd"),
+             "the_alike_take_turns", runner="governed/test-governed-crowd"),
     Mutation("pending: an age that a clock cannot undo",
              [("supervisor/state/engine/wait-age.c", "MAX(clock_real_usec(), last)", "clock_real_usec()")],
              "a_clock_set_back_does_not_make_young", runner="governed/test-governed-expiry"),
