@@ -802,7 +802,7 @@ MUTATIONS = [
              "nothing changes without apply or approval", cases="../../state/memory/digest.py"),
     Mutation("notes: only with the grant", [(NOTE, "if (!d->grant->notes)", "if (0)")], "who did not ask has neither", cases="notes.py"),
     Mutation("shared belief: only with the grant", [(NOTE, "if (!d->grant->canon)", "if (0)")], "who did not ask has neither", cases="notes.py"),
-    Mutation("disputes: no name beyond the grant", [("supervisor/state/engine/claim.c", "if (!(classes &", "if (0 && !(classes &")],
+    Mutation("disputes: no name beyond the grant", [("supervisor/state/engine/claim-disputes.c", "if (!(classes &", "if (0 && !(classes &")],
              "a region sees no name that it may not read", before="opposite constraints are both kept and shown", cases="disputes.py"),
     Mutation("disputes: the opposite of a row does not replace the row", [("supervisor/state/belief/candidates.c", "!claims_opposed(&says, &row_says)", "true")],
              "the opposite is a row of its own", cases="disputes.py"),
