@@ -95,6 +95,57 @@ Test(expiry, beyond_the_commits_of_its_scope) {
         pipe_holds(&p);
 }
 
+static const json_t *expired_in_history(Pipe *p, const char *id, uint64_t pending, json_t **ret) {
+        _cleanup_txn_ Txn *t = store_fixture_begin(&p->f, false);
+        uint64_t scope, of;
+        const json_t *o;
+        size_t i;
+        Diag d;
+
+        cr_assert_eq(scope_get(t, SCOPE_DEFAULT, &scope), 0);
+        cr_assert_eq(belief_history(t, scope, KIND_ISSUE, id, ret, &d), 0, "%s", d.text);
+        json_array_foreach(*ret, i, o)
+                if (json_object_get(o, "expired") && json_get_u64(json_object_get(o, "pending"), &of) == 0 &&
+                    of == pending)
+                        return o;
+        return NULL;
+}
+
+// G-63: the history of each row that the item could be about has the item, in its place; the history of no other row
+Test(expiry, stands_in_the_history_of_its_rows) {
+        _cleanup_json_ json_t *one = NULL, *two = NULL, *other = NULL;
+        uint64_t id, seq, before = 0;
+        const json_t *o;
+        _cleanup_pipe_ Pipe p;
+        size_t i;
+
+        pipe_init(&p);
+        p.limits.commits = 3;
+        pipe_say(&p, "issue disk_full_a: the disk of server one is full", NULL);
+        pipe_say(&p, "issue disk_full_b: the disk of server two is full", NULL);
+        pipe_say(&p, ROW, NULL);
+        id = waits(&p, "resolved: the disk of a server");
+        commits(&p, 3);
+        cr_expect_null(expired_in_history(&p, "disk_full_a", id, &one), "it waits");
+        json_decref(TAKE_PTR(one));
+        commits(&p, 1);
+        pipe_say(&p, "issue disk_full_a: the disk of server one is full\ndetail: very", NULL);
+        o = expired_in_history(&p, "disk_full_a", id, &one);
+        cr_assert(o);
+        cr_expect_str_eq(pipe_word(json_object_get(o, "expired"), "limit"), "commits");
+        cr_expect_str_eq(pipe_word(o, "operation"), "resolve");
+        cr_expect_str_eq(pipe_word(o, "raw_input"), "resolved: the disk of a server");
+        cr_expect(json_is_false(json_object_get(o, "applied")));
+        json_array_foreach(one, i, o) {
+                cr_assert_eq(json_get_u64(json_object_get(o, "seq"), &seq), 0);
+                cr_expect_gt(seq, before);
+                before = seq;
+        }
+        cr_expect_eq(json_array_size(one), 3);
+        cr_expect(expired_in_history(&p, "disk_full_b", id, &two));
+        cr_expect_null(expired_in_history(&p, "late_row", id, &other));
+}
+
 // G-63: a commit that would decide the item makes it overdue: it is closed, not applied. The control has a commit less
 Test(expiry, the_deciding_commit_comes_too_late) {
         for (unsigned late = 0; late < 2; late++) {

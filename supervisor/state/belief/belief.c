@@ -2,6 +2,7 @@
 
 #include "record/event.h"
 #include "record/rows.h"
+#include "engine/wait.h"
 #include "engine/claim.h"
 #include "engine/dead-letter.h"
 
@@ -169,6 +170,51 @@ static int belief_change(Txn *t, uint64_t seq, Op op, json_t *list) {
                        : -ENOMEM;
 }
 
+/* Is the row the target of the item, or one of its candidates? */
+static bool belief_item_means(const json_t *body, const char *id) {
+        const json_t *candidates = json_object_get(body, "candidates");
+
+        for (size_t i = 0; i < json_array_size(candidates); i++)
+                if (json_text_is(json_object_get(json_array_get(candidates, i), "id"), id))
+                        return true;
+        return json_text_is(json_object_get(json_object_get(body, "request"), "target_id"), id);
+}
+
+/* An expired item in the place of its event (G-63). */
+static int belief_add_expired(Txn *t, const Wait *w, const char *id, json_t *list) {
+        static const char *const of_item[] = {"pending", "expired", "reason", "agent", "run"};
+        _cleanup_json_ json_t *item = NULL, *o = NULL;
+        size_t at = json_array_size(list);
+        uint64_t seq;
+        int r = wait_show(t, w, &item);
+
+        if (r < 0 || !belief_item_means(item, id))
+                return r == -EUCLEAN ? 0 : r;
+        o = json_pack("{s:o, s:s, s:b, s:O*, s:O*}", "seq", json_u64(w->last), "operation", op_name(w->op),
+                      "applied", 0, "time", json_object_get(json_object_get(item, "expired"), "time"), "raw_input",
+                      json_object_get(item, "note"));
+        if (!o || JSON_ROW_KEEP(o, item, of_item) < 0)
+                return -ENOMEM;
+        while (at > 0 && json_get_u64(json_object_get(json_array_get(list, at - 1), "seq"), &seq) == 0 && seq > w->last)
+                at--;
+        return json_array_insert(list, at, o) < 0 ? -ENOMEM : 0;
+}
+
+static int belief_add_all_expired(Txn *t, const RecordKey *key, json_t *list) {
+        uint64_t from = 0;
+        Wait w = {0};
+        int r;
+
+        while ((r = wait_next(t, from, key->scope, WAIT_EXPIRED, &w)) == 0 ||
+               (r == -EUCLEAN && w.id >= from && w.id > 0)) {
+                from = w.id + 1;
+                r = r == 0 && w.kind == key->kind ? belief_add_expired(t, &w, key->id, list) : 0;
+                if (r < 0)
+                        return r;
+        }
+        return r == -ENOENT ? 0 : r;
+}
+
 int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *list = json_array();
         _cleanup_change_walk_ ChangeWalk w = {0};
@@ -192,6 +238,9 @@ int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t *
                 return r;
         if (json_array_size(list) == 0)
                 return belief_none(bucket, id, reterr);
+        r = belief_add_all_expired(t, &key, list);
+        if (r < 0)
+                return r;
         *ret = TAKE_PTR(list);
         return 0;
 }

@@ -30,5 +30,6 @@ static inline int belief_get(Txn *t, uint64_t scope, Kind bucket, const char *id
         return belief_get_at(t, scope, bucket, id, PAST_NOW, ret, reterr);
 }
 /* Array of {"seq","time","operation","version","state","agent"?,"run"?,"who"|"region","note"?,"applied","raw_input"?,
- * "source_ref"?}, oldest first: the reason of each change (G-27). Returns 0, ENGINE_E_NO_RECORD, -errno. */
+ * "source_ref"?}, oldest first: the reason of each change (G-27). Expired items that could be about the row have
+ * "pending" and "expired" (G-63), and applied false. Returns 0, ENGINE_E_NO_RECORD, -errno. */
 int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t **ret, Diag *reterr);
