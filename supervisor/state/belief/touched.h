@@ -11,7 +11,8 @@
 typedef struct Touched {
         uint64_t ids[WAIT_HAVING_MOST + TOUCHED_SHARING_MOST]; /* oldest first */
         bool had[WAIT_HAVING_MOST + TOUCHED_SHARING_MOST];     /* the item had the row as a candidate */
-        uint64_t terms[WAIT_HAVING_MOST + TOUCHED_SHARING_MOST]; /* equal: the items share the same terms with the row; 0: none */
+        /* equal: the items share the same terms with the row; 0: none */
+        uint64_t terms[WAIT_HAVING_MOST + TOUCHED_SHARING_MOST];
         size_t n;
 } Touched;
 /* was: the old row, or NULL. Returns 0 or -errno. */
