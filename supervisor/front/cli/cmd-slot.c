@@ -4,10 +4,12 @@
 #include "base/size.h"
 #include "belief/slot-view.h"
 #include "cli/actions.h"
+#include "cli/slot-judge.h"
 #include "engine/arbitration.h"
 #include "engine/round.h"
 #include "engine/slot-erase.h"
 #include "schema/jsonschema.h"
+#include "invoke/advise.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -23,7 +25,7 @@ static const char help[] =
         "       lethe slot show NAME\n"
         "       lethe slot history NAME\n"
         "       lethe slot ask NAME --question ID [--deadline TIME]\n"
-        "       lethe slot decide NAME\n"
+        "       lethe slot decide NAME [--judge SKILL [--timeout TIME] [--policy FILE]]\n"
         "       lethe slot erase NAME [--version VERSION | --older] [--reason TEXT]\n"
         "       lethe slot watch NAME [--count N]\n\n"
         "Slots persist: named values, each typed by a JSON Schema, with every version kept.\n"
@@ -39,11 +41,18 @@ static const char help[] =
         "  priority:A,B/N    the earliest of skill A, else of B\n"
         "  quorum:K/N        the value of most regions, at least K\n"
         "  confidence:F/N    the value of the highest confidence, at least F\n"
+        "  judge/N           the value that a judge chooses (decide --judge); needs a round\n"
         "A quorum as JSON may compare a member of the values: {\"rule\":\"quorum\",\"of\":3,\"least\":2,\"by\":\"answer\"}.\n"
         "ask opens a round: from then on only regions count that begin in the round and end before the deadline\n"
-        "(a time from now: 10m). A verdict closes the round; the next ask closes an open round without a value.\n\n" HELP_STORE
+        "(a time from now: 10m). A verdict closes the round; the next ask closes an open round without a value.\n"
+        "decide --judge asks a skill, in a region of its own, which of the round's values is taken, if any. Under each\n"
+        "rule a judge may close an open round. A judge that fails or answers badly closes the round without a value.\n\n"
+        HELP_STORE
         "  --older           with erase: all versions but the newest\n"
         "  --reason TEXT     with erase: why, for the history\n"
+        "  --judge SKILL     with decide: a registered skill, or a skill's folder\n"
+        "  --timeout TIME    with --judge: the longest time for the answer (at most and by default " ADVISE_TIMEOUT ")\n"
+        "  --policy FILE     with --judge: the policy file (default: $LETHE_POLICY, else the usual places)\n"
         "  --json            JSON objects with all members\n"
         "  -h, --help        print the help\n";
 
@@ -84,7 +93,7 @@ static void slot_print_skill(const json_t *o) {
 
 /* Prints a verdict, and below each proposal with its result. */
 static void slot_print_verdict(const json_t *v) {
-        const json_t *list = json_object_get(v, "proposals");
+        const json_t *list = json_object_get(v, "proposals"), *judge = json_object_get(v, "judge");
         const char *who = cli_text(v, "who");
 
         printf("verdict %-6s seq %-8" PRIu64 " %s  %s, %zu proposal%s: ", slot_text(json_object_get(v, "rule"), "rule"),
@@ -94,6 +103,12 @@ static void slot_print_verdict(const json_t *v) {
                 printf("no value taken, %s\n", slot_text(v, "reason"));
         else
                 printf("version %" PRIu64 "\n", cli_u64(v, "version") + 1);
+        if (judge) {
+                printf("        judge %s", slot_text(judge, "region"));
+                action_show(json_object_get(judge, "skill"), "name", "  skill ");
+                action_show(judge, "fault", "  ");
+                putchar('\n');
+        }
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *p = json_array_get(list, i), *sure = json_object_get(p, "confidence");
 
@@ -240,19 +255,28 @@ static int slot_list(ActionArgs *a) {
 static int slot_decide(ActionArgs *a) {
         _cleanup_json_ json_t *verdict = NULL;
         uint64_t seq = 0;
-        int r = action_begin(a, true)
-                        ?: action_end(a, engine_slot_decide(a->t, action_who(), a->argv[0], &seq, &verdict, &a->d));
+        Diag why = {0};
+        int r;
 
+        if (!a->o.value['J'] && (a->o.value['T'] || a->o.value['P']))
+                return cli_usage("slot", "--%s is an option of the judge: give --judge SKILL, too",
+                                 a->o.value['T'] ? "timeout" : "policy");
+        r = a->o.value['J'] ? slot_judge(a, &seq, &verdict, &why)
+                            : action_begin(a, true) ?: action_end(a, engine_slot_decide(a->t, action_who(), a->argv[0],
+                                                                                        &seq, &verdict, &a->d));
         if (r != EXIT_OK)
                 return r;
-        if (json_object_set_new(verdict, "seq", json_u64(seq)) < 0 || (a->o.json && slot_rename_version(verdict) < 0))
+        if (json_object_set_new(verdict, "seq", json_u64(seq)) < 0 ||
+            (*why.text && json_object_set_new(verdict, "why", json_string(why.text)) < 0) ||
+            (a->o.json && slot_rename_version(verdict) < 0))
                 return cli_fail("slot", EXIT_NOT, "out of memory");
         if (a->o.json)
                 return cli_print("slot", EXIT_OK, TAKE_PTR(verdict));
-        if (json_is_null(json_object_get(verdict, "winner")))
-                printf("no value is taken for %s: %s (seq %" PRIu64 ")\n", a->argv[0],
-                       slot_text(verdict, "reason"), seq);
-        else
+        if (json_is_null(json_object_get(verdict, "winner"))) {
+                printf("no value is taken for %s: %s", a->argv[0], slot_text(verdict, "reason"));
+                action_show(verdict, "why", ", ");
+                printf(" (seq %" PRIu64 ")\n", seq);
+        } else
                 printf("%s is at version %" PRIu64 " (verdict at seq %" PRIu64 ")\n", a->argv[0],
                        cli_u64(verdict, "version") + 1, seq);
         return cli_done("slot", EXIT_OK);
@@ -406,7 +430,9 @@ int cmd_slot(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTION("schema", 'S'), OPTION("arbitrate", 'R'),
                                                 OPTION("expect", 'e'), OPTION("version", 'v'), OPTION("count", 'n'),
                                                 OPTION_FLAG("older", 'o'), OPTION("reason", 'w'),
-                                                OPTION("question", 'Q'), OPTION("deadline", 'D'), {0}};
+                                                OPTION("question", 'Q'), OPTION("deadline", 'D'),
+                                                OPTION("judge", 'J'), OPTION("timeout", 'T'), OPTION("policy", 'P'),
+                                                {0}};
         static const Action actions[] = {
                 {"define", "1 argument, NAME", 1, 1, "SR", slot_define, true},
                 {"put", "2 arguments, NAME and VALUE|-", 2, 2, "e", slot_put},
@@ -415,7 +441,7 @@ int cmd_slot(int argc, char **argv) {
                 {"show", "1 argument, NAME", 1, 1, "", slot_show},
                 {"history", "1 argument, NAME", 1, 1, "", slot_history},
                 {"ask", "1 argument, NAME", 1, 1, "QD", slot_ask},
-                {"decide", "1 argument, NAME", 1, 1, "", slot_decide},
+                {"decide", "1 argument, NAME", 1, 1, "JTP", slot_decide},
                 {"erase", "1 argument, NAME", 1, 1, "vow", slot_erase},
                 {"watch", "1 argument, NAME", 1, 1, "n", slot_watch},
         };

@@ -194,6 +194,10 @@ int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) 
         code = run_invocation(&o, a->store, store_dir(a->store), &grant, a->signals);
         a->recover = NULL;
         snprintf(a->region, sizeof(a->region), "%s", advise_text_of(receipt, "region"));
+        if (a->ret_skill) {
+                json_decref(*a->ret_skill);
+                *a->ret_skill = json_incref(json_object_get(receipt, "skill"));
+        }
         r = advise_judge(receipt, code, &s, reterr);
         return r == 0 ? one_line(s.fd[1], ret_line, reterr) : r;
 }

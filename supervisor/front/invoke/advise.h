@@ -27,6 +27,7 @@ typedef struct Advise {
         const char *run, *scope;
         uint64_t note;              /* the note of the question */
         char region[REGION_ID_MAX]; /* of the last question; empty: no question yet */
+        json_t **ret_skill; /* name and digest of the skill of the last question: {"name","digest"}, new reference; or NULL */
 } Advise;
 
 /* Before the first question: skill and grant can be had. Returns 0, or BELIEF_E_ADVISOR_REFUSED with a message. */

@@ -1,5 +1,7 @@
 #include "audit/fold-state.h"
 
+#include "record/event.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -110,6 +112,8 @@ int arbitration_discarded(Audit *a, const json_t *o, const char *name, const Fol
                 holds = f->asked && (!f->open || h->seq < f->asked);
         else if (strcmp(reason, "too_late") == 0)
                 holds = f->open && arbitration_is_over(a, f);
+        else if (strcmp(reason, "full") == 0)
+                holds = f->rule.kind == ARBITRATION_JUDGE && f->n >= f->rule.of;
         if (holds)
                 return 0;
         return audit_differs(a, "a proposal is discarded for a false reason", reason,
@@ -170,6 +174,61 @@ static int arbitration_hashes(Audit *a, const json_t *o, const FoldedArbitration
         return 0;
 }
 
+/* Of the verdict's proposal at place i. */
+static bool arbitration_is_seen(const json_t *o, size_t i) {
+        const char *word = json_str(json_array_get(json_object_get(o, "proposals"), i), "verdict");
+
+        return strcmp(word, arbitration_word(ARBITRATION_UNSEEN)) != 0 &&
+               strcmp(word, arbitration_word(ARBITRATION_STALE)) != 0;
+}
+
+/* The region of a judge began in the round, and has ended; name and digest are of the skill that ran there. */
+static int arbitration_check_judge(Audit *a, const json_t *o, const FoldedArbitration *f) {
+        const json_t *judge = json_object_get(o, "judge");
+        const FoldedRegion *r = map_get(&a->regions, json_str(judge, "region"));
+        _cleanup_json_ json_t *began = NULL;
+        int e;
+
+        if (!judge)
+                return f->rule.kind != ARBITRATION_JUDGE || strcmp(json_str(o, "reason"), "closed") == 0
+                               ? 0
+                               : audit_differs(a, "a verdict without a judge on a slot that a judge decides (G-74)",
+                                               "none", "judge");
+        if (!json_object_get(o, "who") || !f->open || !r || !r->ended || r->allocated < f->asked)
+                return audit_differs(a, "a judge's verdict without its region, round or asker (G-74)",
+                                     json_str(judge, "region"), "a region that began in the round, and has ended");
+        e = event_get(a->txn, r->allocated, &began);
+        if (e < 0)
+                return e;
+        if (!json_equal(json_object_get(began, "skill"), json_object_get(judge, "skill")))
+                return audit_differs(a, "the skill of a judge is not the skill of its region (G-74)", "another",
+                                     "the skill at %" PRIu64, r->allocated);
+        for (size_t i = 0; i < f->n; i++)
+                if (f->items[i].gathered > r->allocated && arbitration_is_seen(o, i))
+                        return audit_differs(a, "a judge has seen a proposal that was gathered later (G-74)",
+                                             audit_text("gathered at %" PRIu64, f->items[i].gathered).s,
+                                             "before the judge's region, at %" PRIu64, r->allocated);
+        return 0;
+}
+
+/* The judge's answer is one of the proposals that were gathered before the judge began, or none. */
+static void arbitration_judge_again(const json_t *o, const FoldedArbitration *f, uint64_t version,
+                                    const ArbitrationProposal *p, ArbitrationVerdict *ret) {
+        const json_t *judge = json_object_get(o, "judge");
+        size_t chosen = ARBITRATION_NOBODY;
+        bool seen[ARBITRATION_PROPOSALS_MAX];
+        uint64_t answer = 0;
+
+        json_get_u64(json_object_get(judge, "answer"), &answer);
+        for (size_t i = 0; i < f->n; i++) {
+                seen[i] = arbitration_is_seen(o, i);
+                if (p[i].seq == answer && !json_object_get(judge, "fault"))
+                        chosen = i;
+        }
+        arbitration_judge(version, p, seen, f->n, chosen,
+                          json_object_get(judge, "fault") ? ARBITRATION_JUDGE_FAILED : ARBITRATION_NO_CHOICE, ret);
+}
+
 /* Applies the rule again to the gathered proposals. *ret_winner: seq, or 0. */
 static int arbitration_decide_again(Audit *a, const json_t *o, const FoldedArbitration *f, uint64_t version,
                                     bool closed, uint64_t *ret_winner, const char **ret_reason) {
@@ -190,6 +249,8 @@ static int arbitration_decide_again(Audit *a, const json_t *o, const FoldedArbit
                 return r;
         if (closed)
                 arbitration_close(f->n, &v);
+        else if (json_object_get(o, "judge"))
+                arbitration_judge_again(o, f, version, p, &v);
         else
                 arbitration_decide(&f->rule, version, p, f->n, &v);
         *ret_winner = v.winner == ARBITRATION_NOBODY ? 0 : p[v.winner].seq;
@@ -240,7 +301,8 @@ int arbitration_decided(Audit *a, const json_t *o, const char *name, const SlotR
                                              audit_text("%zu, or a different proposal at place %zu",
                                                         json_array_size(list), i).s,
                                              "%zu, by seq", f->n);
-        r = arbitration_decide_again(a, o, f, version, closed, &winner, &reason);
+        r = arbitration_check_judge(a, o, f)
+                    ?: arbitration_decide_again(a, o, f, version, closed, &winner, &reason);
         if (r != 0)
                 return r;
         if ((json_is_null(said)               ? 0
@@ -307,7 +369,7 @@ int arbitration_check(Audit *a, uint64_t *ret_gathered) {
 
                 if (!f)
                         continue;
-                if (f->n >= f->rule.of)
+                if (f->n >= f->rule.of && f->rule.kind != ARBITRATION_JUDGE)
                         return audit_store_differs(a, "enough is gathered, and there is no verdict", "none",
                                                    "slot.arbitrated of %s", name);
                 qsort(f->items, f->n, sizeof(f->items[0]), arbitration_by_seq);

@@ -11,7 +11,7 @@
 static const char *const kinds[ARBITRATION_KINDS_] = {
         [ARBITRATION_FIRST] = "first",           [ARBITRATION_CAS] = "cas",
         [ARBITRATION_PRIORITY] = "priority",     [ARBITRATION_QUORUM] = "quorum",
-        [ARBITRATION_CONFIDENCE] = "confidence",
+        [ARBITRATION_CONFIDENCE] = "confidence", [ARBITRATION_JUDGE] = "judge",
 };
 /* The third member of each kind, after rule and of. */
 static const char *const members[ARBITRATION_KINDS_] = {
@@ -24,7 +24,7 @@ static ArbitrationKind rule_kind(const char *word, size_t n, Diag *reterr) {
         for (ArbitrationKind k = 0; k < ARBITRATION_KINDS_; k++)
                 if (strlen(kinds[k]) == n && memcmp(kinds[k], word, n) == 0)
                         return k;
-        RULE_REFUSE(reterr, "rule is to be first, cas, priority, quorum or confidence");
+        RULE_REFUSE(reterr, "rule is to be first, cas, priority, quorum, confidence or judge");
         return ARBITRATION_KINDS_;
 }
 
@@ -195,6 +195,7 @@ json_t *arbitration_rule_json(const ArbitrationRule *rule) {
                 return json_pack("{s:s, s:i, s:O}", "rule", word, "of", of, own, list);
         case ARBITRATION_FIRST:
         case ARBITRATION_CAS:
+        case ARBITRATION_JUDGE:
         case ARBITRATION_KINDS_:
                 break;
         }

@@ -20,6 +20,10 @@ static const char *const words[ARBITRATION_WORDS_] = {
         [ARBITRATION_NONE_LISTED] = "none_listed",
         [ARBITRATION_ALL_BELOW_FLOOR] = "all_below_floor",
         [ARBITRATION_CLOSED] = "closed",
+        [ARBITRATION_NOT_CHOSEN] = "not_chosen",
+        [ARBITRATION_UNSEEN] = "unseen",
+        [ARBITRATION_NO_CHOICE] = "no_choice",
+        [ARBITRATION_JUDGE_FAILED] = "judge_failed",
 };
 
 const char *arbitration_word(ArbitrationWord w) {
@@ -89,6 +93,9 @@ static void arbitration_rank(const ArbitrationRule *rule, uint64_t version, cons
                         if (!arbitration_is_confidence(p[i].confidence) || p[i].confidence < rule->floor)
                                 s[i].out = ARBITRATION_BELOW_FLOOR;
                         break;
+                case ARBITRATION_JUDGE:
+                        s[i].out = ARBITRATION_NOT_CHOSEN;
+                        break;
                 }
         }
 }
@@ -117,6 +124,7 @@ static ArbitrationWord arbitration_why_not(const ArbitrationRule *rule, const Ar
         switch (rule->kind) {
         case ARBITRATION_FIRST:
         case ARBITRATION_CAS:
+        case ARBITRATION_JUDGE:
         case ARBITRATION_KINDS_:
                 break;
         case ARBITRATION_PRIORITY:
@@ -138,7 +146,31 @@ static ArbitrationWord arbitration_why_nobody(const ArbitrationRule *rule, const
                 return ARBITRATION_ALL_STALE;
         return rule->kind == ARBITRATION_PRIORITY ? ARBITRATION_NONE_LISTED
                : rule->kind == ARBITRATION_QUORUM ? ARBITRATION_NO_QUORUM
+               : rule->kind == ARBITRATION_JUDGE  ? ARBITRATION_NO_CHOICE
                                                   : ARBITRATION_ALL_BELOW_FLOOR;
+}
+
+static bool arbitration_is_stale(const ArbitrationProposal *p, uint64_t version) {
+        return p->expect >= 0 && (uint64_t)p->expect != version;
+}
+
+void arbitration_judge(uint64_t version, const ArbitrationProposal *p, const bool *seen, size_t n, size_t chosen,
+                       ArbitrationWord none, ArbitrationVerdict *ret) {
+        bool stale = chosen != ARBITRATION_NOBODY && arbitration_is_stale(&p[chosen], version);
+
+        ret->winner = stale ? ARBITRATION_NOBODY : chosen;
+        ret->reason = stale                          ? ARBITRATION_STALE
+                      : chosen == ARBITRATION_NOBODY ? none
+                                                     : ARBITRATION_WON;
+        for (size_t i = 0; i < n; i++)
+                ret->each[i] = arbitration_is_stale(&p[i], version) ? ARBITRATION_STALE
+                               : !seen[i]                           ? ARBITRATION_UNSEEN
+                               : ret->winner == ARBITRATION_NOBODY  ? ret->reason == ARBITRATION_STALE
+                                                                              ? ARBITRATION_NOT_CHOSEN
+                                                                              : ret->reason
+                               : i == chosen                        ? ARBITRATION_WON
+                               : memcmp(p[i].hash, p[chosen].hash, HASH_BYTES) == 0 ? ARBITRATION_AGREED
+                                                                                    : ARBITRATION_NOT_CHOSEN;
 }
 
 void arbitration_close(size_t n, ArbitrationVerdict *ret) {

@@ -6,6 +6,7 @@
  *   priority     the proposal of the skill listed first in the rule; for one skill, the lowest sequence number
  *   quorum       the value of at least `least` regions; of several the value of most regions, then the lowest hash
  *   confidence   the highest confidence not below `floor`; for equal confidence the value with the lowest hash
+ *   judge        the proposal that a judge chose (judge.h); without a judge no verdict has a winner
  *
  * Each rule rejects a proposal with a wrong expected version (stale). Quorum and confidence choose a value, not a
  * region: the value's proposal with the lowest sequence number then wins. The speed of a region decides nothing
@@ -31,6 +32,7 @@ typedef enum ArbitrationKind {
         ARBITRATION_PRIORITY,
         ARBITRATION_QUORUM,
         ARBITRATION_CONFIDENCE,
+        ARBITRATION_JUDGE,
         ARBITRATION_KINDS_,
 } ArbitrationKind;
 
@@ -44,11 +46,11 @@ typedef struct ArbitrationRule {
         char skills[ARBITRATION_SKILLS_MAX][ARBITRATION_SKILL_MAX];
 } ArbitrationRule;
 /* {"rule":"first","of":2}, {"rule":"cas","of":2}, {"rule":"priority","of":3,"skills":["a","b"]},
- * {"rule":"quorum","of":3,"least":2,"by"?:"answer"}, {"rule":"confidence","of":3,"floor":0.6}; no other member. Returns
- * 0 or ARBITRATION_E_RULE. */
+ * {"rule":"quorum","of":3,"least":2,"by"?:"answer"}, {"rule":"confidence","of":3,"floor":0.6},
+ * {"rule":"judge","of":8}; no other member. Returns 0 or ARBITRATION_E_RULE. */
 int arbitration_rule_parse(const json_t *json, ArbitrationRule *ret, Diag *reterr);
-/* The same as text, or in short form: first/2, cas/2, priority:a,b/3, quorum:2/3, confidence:0.6/3. Returns 0,
- * ARBITRATION_E_RULE, -ENOMEM. */
+/* The same as text, or in short form: first/2, cas/2, priority:a,b/3, quorum:2/3, confidence:0.6/3,
+ * judge/8. Returns 0, ARBITRATION_E_RULE, -ENOMEM. */
 int arbitration_rule_parse_text(const char *text, ArbitrationRule *ret, Diag *reterr);
 /* The JSON form of arbitration_rule_parse(). New reference or NULL. */
 json_t *arbitration_rule_json(const ArbitrationRule *rule);
@@ -84,6 +86,11 @@ typedef enum ArbitrationWord {
         ARBITRATION_NONE_LISTED,
         ARBITRATION_ALL_BELOW_FLOOR,
         ARBITRATION_CLOSED,         /* the round ended before: a new question, or nothing gathered (round.h) */
+        /* verdicts of a judge */
+        ARBITRATION_NOT_CHOSEN,     /* the judge chose another value */
+        ARBITRATION_UNSEEN,         /* gathered after the judge got the question */
+        ARBITRATION_NO_CHOICE,      /* the judge chose none */
+        ARBITRATION_JUDGE_FAILED,   /* the judge gave no valid answer */
         ARBITRATION_WORDS_,
 } ArbitrationWord;
 const char *arbitration_word(ArbitrationWord w);
@@ -99,3 +106,7 @@ void arbitration_close(size_t n, ArbitrationVerdict *ret);
 /* version: of the slot, 0 for none. n: 1 to ARBITRATION_PROPOSALS_MAX. */
 void arbitration_decide(const ArbitrationRule *rule, uint64_t version, const ArbitrationProposal *p, size_t n,
                         ArbitrationVerdict *ret);
+/* The verdict of a judge. chosen: index of the chosen proposal, or ARBITRATION_NOBODY for the reason `none`. seen: of
+ * each proposal. A chosen proposal for another version than the slot's does not win (ARBITRATION_STALE). */
+void arbitration_judge(uint64_t version, const ArbitrationProposal *p, const bool *seen, size_t n, size_t chosen,
+                       ArbitrationWord none, ArbitrationVerdict *ret);

@@ -37,6 +37,16 @@ int quorum_may(Txn *t, const char *name, const SlotRow *row, Bytes value, int64_
         r = row->arbitrated ? quorum_rule(t, row, &rule) : 0;
         if (r < 0)
                 return r;
+        if (rule.kind == ARBITRATION_JUDGE) {
+                Round round;
+
+                r = round_get(t, name, &round);
+                if (r < 0)
+                        return r;
+                if (!round.open) /* round_may() names a round that was closed */
+                        return diag(reterr, ENGINE_E_RULE, "slot %s is decided by a judge, and no question is open",
+                                    name);
+        }
         if (confidence && rule.kind != ARBITRATION_CONFIDENCE)
                 return diag(reterr, ENGINE_E_RULE, "slot %s is not decided by confidence: write without a confidence",
                             name);
@@ -74,8 +84,9 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
         if (r < 0)
                 return r;
         if (refused) {
-                *ret_full = strcmp(refused, ROUND_TOO_LATE) == 0;
-                return quorum_discard(t, h, refused);
+                r = quorum_rule(t, row, &rule);
+                *ret_full = strcmp(refused, ROUND_TOO_LATE) == 0 && rule.kind != ARBITRATION_JUDGE;
+                return r ?: quorum_discard(t, h, refused);
         }
         r = quorum_rule(t, row, &rule) ?: region_json_get(t, h->region, &region);
         if (r != 0)
@@ -87,6 +98,8 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
         for (int i = 0; i < n; i++)
                 if (strcmp(rows[i].tree, tree) == 0)
                         return quorum_discard(t, h, "not_disjoint");
+        if (rule.kind == ARBITRATION_JUDGE && (unsigned)n >= rule.of)
+                return quorum_discard(t, h, QUORUM_FULL);
         skill = json_text(json_object_get(json_object_get(region, "skill"), "name"));
         if (!skill || strlen(skill) >= ARBITRATION_SKILL_MAX)
                 skill = "(long name)"; /* of a program; a rule names skills, and a verdict has limited room */
@@ -95,7 +108,7 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
                 json_decref(fields);
                 return -ENOMEM;
         }
-        *ret_full = (unsigned)n + 1 >= rule.of;
+        *ret_full = (unsigned)n + 1 >= rule.of && rule.kind != ARBITRATION_JUDGE;
         return fold_slot_append(t, &(Event){.type = "slot.gathered", .region = h->region, .fields = fields}, NULL);
 }
 
@@ -183,11 +196,34 @@ typedef struct Verdict {
         ArbitrationRule rule;
         Round round;
         bool close; /* no winner, whatever is gathered */
+        const JudgeQuestion *asked; /* with judge; borrowed */
+        const Judgement *judge; /* borrowed; NULL: the rule decides */
         Gathered *g;
 } Verdict;
 
 static void verdict_deinit(Verdict *v) {
         gathered_freep(&v->g);
+}
+
+static void quorum_by_judge(const Verdict *d, ArbitrationVerdict *ret) {
+        bool seen[ARBITRATION_PROPOSALS_MAX] = {false};
+        size_t chosen = ARBITRATION_NOBODY;
+
+        for (size_t i = 0; i < d->g->n; i++) {
+                for (size_t k = 0; k < d->asked->n_seen; k++)
+                        seen[i] |= d->asked->seen[k] == d->g->rows[i].seq;
+                if (seen[i] && d->judge->choice == d->g->rows[i].seq)
+                        chosen = i;
+        }
+        arbitration_judge(d->row.version, d->g->proposals, seen, d->g->n, chosen,
+                          d->judge->fault ? ARBITRATION_JUDGE_FAILED : ARBITRATION_NO_CHOICE, ret);
+}
+
+static json_t *quorum_judge_json(const Judgement *j) {
+        return j ? json_pack("{s:{s:s, s:s?}, s:s, s:o, s:s*}", "skill", "name", DIAG_QUOTED(j->skill), "digest",
+                             j->digest, "region", j->region, "answer",
+                             j->choice ? json_u64(j->choice) : json_null(), "fault", j->fault)
+                 : NULL;
 }
 
 static int quorum_record(Txn *t, const Verdict *d, uint64_t *ret_seq, json_t **ret) {
@@ -201,15 +237,18 @@ static int quorum_record(Txn *t, const Verdict *d, uint64_t *ret_seq, json_t **r
 
         if (d->close || g->n == 0)
                 arbitration_close(g->n, &v);
+        else if (d->judge)
+                quorum_by_judge(d, &v);
         else
                 arbitration_decide(&d->rule, row->version, g->proposals, g->n, &v);
         for (size_t i = 0; i < g->n; i++)
                 if (json_array_append_new(list, gathered_json(g, i, v.each[i])) < 0)
                         return -ENOMEM;
-        fields = json_pack("{s:s, s:o, s:o, s:O, s:o, s:s, s:o*}", "slot", name, "version", json_u64(row->version),
+        fields = json_pack("{s:s, s:o, s:o, s:O, s:o, s:s, s:o*, s:o*}", "slot", name, "version", json_u64(row->version),
                            "rule", arbitration_rule_json(&d->rule), "proposals", list, "winner",
                            v.winner == ARBITRATION_NOBODY ? json_null() : json_u64(g->rows[v.winner].seq), "reason",
-                           arbitration_word(v.reason), "round", d->round.open ? json_u64(d->round.asked) : NULL);
+                           arbitration_word(v.reason), "round", d->round.open ? json_u64(d->round.asked) : NULL,
+                           "judge", quorum_judge_json(d->judge));
         if (!fields || !hashes)
                 return -ENOMEM;
         r = fold_slot_append(t,
@@ -263,5 +302,17 @@ int quorum_decide(Txn *t, const char *name, const char *who, uint64_t *ret_seq, 
         if (r == 0 && d.g->n == 0 && !d.round.open)
                 return diag(reterr, ENGINE_E_NO_VALUE,
                             "slot %s: no proposal is gathered, so there is no decision", name);
+        if (r == 0 && d.rule.kind == ARBITRATION_JUDGE && d.g->n > 0)
+                return diag(reterr, ENGINE_E_RULE,
+                            "slot %s is decided by a judge: `lethe slot decide %s --judge SKILL`; the next question "
+                            "closes the round without a value", name, name);
         return r == 0 ? quorum_record(t, &d, ret_seq ? ret_seq : &seq, ret) : r;
+}
+
+int quorum_judge(Txn *t, const char *name, const char *who, const JudgeQuestion *q, const Judgement *j,
+                 uint64_t *ret_seq, json_t **ret) {
+        _cleanup_(verdict_deinit) Verdict d = {.name = name, .who = who, .asked = q, .judge = j};
+        int r = verdict_read(t, &d);
+
+        return r ?: quorum_record(t, &d, ret_seq, ret);
 }

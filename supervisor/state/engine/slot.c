@@ -162,24 +162,26 @@ int engine_slot_define_ruled(Txn *t, const char *who, const char *name, const js
         return slot_define(t, who, NULL, name, schema, true, same, ret_seq, reterr);
 }
 
+int slot_row_for_verdict(Txn *t, const char *name, SlotRow *ret, Diag *reterr) {
+        int r;
+
+        if (!slot_name_valid(name))
+                return slot_bad_name(name, reterr);
+        r = slot_row_get(t, name, ret);
+        if (r == -ENOENT)
+                return diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name);
+        return r < 0 || ret->arbitrated ? r
+                                        : diag(reterr, ENGINE_E_RULE,
+                                               "slot %s has no rule of arbitration: no proposal is gathered", name);
+}
+
 int engine_slot_decide(Txn *t, const char *who, const char *name, uint64_t *ret_seq, json_t **ret, Diag *reterr) {
         SlotRow row;
         Diag own;
         int r;
 
         reterr = reterr ? reterr : &own;
-        if (!slot_name_valid(name))
-                r = slot_bad_name(name, reterr);
-        else {
-                r = slot_row_get(t, name, &row);
-                if (r == -ENOENT)
-                        r = diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name);
-                else if (r == 0 && !row.arbitrated)
-                        r = diag(reterr, ENGINE_E_RULE,
-                                 "slot %s has no rule of arbitration: no proposal is gathered", name);
-        }
-        if (r == 0)
-                r = quorum_decide(t, name, who, ret_seq, ret, reterr);
+        r = slot_row_for_verdict(t, name, &row, reterr) ?: quorum_decide(t, name, who, ret_seq, ret, reterr);
         if (r > 0)
                 return engine_refuse(t, NULL, NULL, who, name, r, reterr);
         return r == 0 ? ledger_want_anchor(t) : r;

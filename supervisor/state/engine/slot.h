@@ -9,6 +9,10 @@
  * an erased value, whose version and event *ret still has. Returns 0, -EUCLEAN, -errno. */
 int slot_value_get(Txn *t, const char *name, SlotRow *ret, json_t **ret_value);
 
+/* The row of a slot with a rule of arbitration. Returns 0, ENGINE_E_BAD_NAME, ENGINE_E_UNDEFINED, ENGINE_E_RULE,
+ * -errno. */
+int slot_row_for_verdict(Txn *t, const char *name, SlotRow *ret, Diag *reterr);
+
 /* Returns ENGINE_E_BAD_NAME with the rule of names. */
 int slot_bad_name(const char *name, Diag *reterr);
 

@@ -2,14 +2,18 @@
 """Slots with a rule of arbitration, from outside: regions that compete for one slot at the same time, what they can learn of each other, what counts
 of them, and what is told of the verdict. TAP.
 
-usage: arbitrate.py LETHE
+usage: arbitrate.py LETHE root|user
 """
 import itertools
 import json
 import os
 import subprocess
+import sys
 
-from tap import DIR, ENV, LETHE, alone, case, check, lethe, log, main, python_skill, run, same
+from account import use
+
+use(sys.argv[2])
+from tap import DIR, ENV, LETHE, alone, case, check, lethe, log, main, python_skill, run, same, wait_for  # noqa: E402
 
 SCHEMA = os.path.join(DIR, "text.json")
 with open(SCHEMA, "w") as f:
@@ -331,6 +335,185 @@ def rounds():
     same([e["question"] for e in log("--type", "slot.asked")], ["colour", "size"])
     same((lethe("audit").code, lethe("verify").code), (0, 0))
     same(json.loads(lethe("rebuild", "--json").out)["differed"], 0)
+
+
+# G-74: a judge is a skill: it sees the round's values, chooses one of them or none, and brings nothing of its own
+JUDGE = """import json, sys
+line = sys.stdin.readline()
+q = json.loads(line)
+def of(value):
+    return next(p["proposal"] for p in q["proposals"] if p["value"] == value)
+def say(text):
+    sys.stdout.write(text + "\\n")
+"""
+
+
+def judge_skill(name, code, **manifest):
+    python_skill(name, JUDGE + code, **manifest)
+
+
+def judged(name, *argv, slot="judged"):
+    r = lethe("slot", "decide", slot, "--judge", name, "--json", *argv)
+    same(r.code, 0, r)
+    return json.loads(r.out)
+
+
+def open_round(question, *values, slot="judged"):
+    same(lethe("slot", "ask", slot, "--question", question).code, 0)
+    for value in values:
+        r = lethe("run", "for-judge", "--", "say(refused(%r, %r))" % (slot, value))
+        same(json.loads(r.out), None, r)
+
+
+@case
+def a_judge_chooses():
+    define("judged", "judge/3")
+    define("ruled", "quorum:3/3")
+    skill("for-judge", writes=["judged", "ruled"])
+    # What it was asked goes to its standard error, which nothing keeps: it answers with what it saw in a slot of its own test.
+    judge_skill("fair", "say(json.dumps({'proposal': of('green'), 'sha256': q['proposals'][of('green') - 1]['sha256']}))")
+    judge_skill("exact", """shown = [(p["value"], p["regions"], p["skills"], len(p["sha256"])) for p in q["proposals"]]
+good = (sorted(shown) == [("blue", 1, ["for-judge"], 64), ("green", 2, ["for-judge"], 64)]
+        and [p["sha256"] for p in q["proposals"]] == sorted(p["sha256"] for p in q["proposals"])
+        and sorted(q) == ["proposals", "question", "round", "slot", "version"] and (q["slot"], q["question"]) == ("judged", "q-one")
+        and line.count("\\n") == 1 and sys.stdin.read() == "")
+say(json.dumps({"proposal": of("blue") if good else "none"}))""")
+    r = lethe("run", "for-judge", "--", "say(refused('judged', 'early'))")
+    same(json.loads(r.out), "rule", r)
+    open_round("q-one", "green", "blue", "green")
+    shown = json.loads(lethe("slot", "show", "judged", "--json").out)
+    same((len(shown["gathered"]), shown["round"]["open"]), (3, True), "three of three, and the judge alone decides")
+    r = lethe("run", "for-judge", "--", "say(refused('judged', 'late'))")
+    same(len(show("judged")["gathered"]), 3, "no more than the rule says", r)
+    same([e["reason"] for e in log("--type", "slot.discarded") if e["slot"] == "judged"], ["full"])
+    r = lethe("slot", "decide", "judged")
+    check(r.code == 1 and b"decide judged --judge SKILL" in r.err, r)
+    check(show("judged")["round"]["open"], "a refused verdict closes nothing")
+    v = judged("exact")
+    same((value("judged"), v["reason"], v["judge"]["skill"]["name"]), ("blue", "won", "exact"), v)
+    same(sorted(p["verdict"] for p in v["proposals"]), ["not_chosen", "not_chosen", "won"])
+    same(v["judge"]["answer"], v["winner"])
+    began = [e for e in log("--region", v["judge"]["region"]) if e["type"] == "region.allocated"]
+    same((began[0]["skill"], began[0]["seq"] > show("judged")["round"]["seq"]), (v["judge"]["skill"], True))
+    check(b"judge " + v["judge"]["region"].encode() + b"  skill exact" in lethe("slot", "history", "judged").out)
+    # Under another rule a judge may close an open round.
+    open_round("q-two", "green", "blue", slot="ruled")
+    v = judged("fair", slot="ruled")
+    same((value("ruled"), v["reason"], v["rule"]["rule"]), ("green", "won", "quorum"), v)
+    clean()
+
+
+@case
+def a_judge_brings_nothing_of_its_own():  # G-74
+    # each answer, or none; the fault in the record; a part of what is told
+    bad = {
+        "new-text": ("say(json.dumps({'proposal': of('green'), 'value': 'mine'}))", "bad_answer", 'member \\"value\\"'),
+        "reason": ("say(json.dumps({'proposal': of('green'), 'reason': 'canary-word'}))", "bad_answer", 'member \\"reason\\"'),
+        "text": ("say('green')", "bad_answer", "not JSON"),
+        "beyond": ("say('{\"proposal\": 3}')", "bad_answer", "from 1 to 2"),
+        "zero": ("say('{\"proposal\": 0}')", "bad_answer", "from 1 to 2"),
+        "huge": ("say('{\"proposal\": 9223372036854775807}')", "bad_answer", "from 1 to 2"),
+        "real": ("say('{\"proposal\": 1.0}')", "bad_answer", "from 1 to 2"),
+        "forged": ("say(json.dumps({'proposal': 1, 'sha256': '0' * 64}))", "bad_answer", "sha256 is not that"),
+        "twice": ("say('{\"proposal\": 1, \"proposal\": 2}')", "bad_answer", "not JSON"),
+        "deep": ("say('{\"proposal\": ' + '[' * 5000 + ']' * 5000 + '}')", "bad_answer", "not JSON"),
+        "nul": ("say('{\"proposal\": 1}\\0')", "advisor_lines", "NUL"),
+        "lines": ("say('{\"proposal\": 1}\\n{\"proposal\": 2}')", "advisor_lines", "more than one line"),
+        "silent": ("pass", "advisor_lines", "answered nothing"),
+        "fails": ("say('{\"proposal\": 1}')\nsys.exit(3)", "advisor_exit", "exit code 3"),
+        "killed": ("import os\nos.kill(os.getpid(), 9)", "advisor_exit", ""),
+        "flood": ("say('x' * 300000)", "advisor_too_long", ""),
+        "slow": ("import time\ntime.sleep(600)", "advisor_timeout", "in time"),
+    }
+    for n, (name, (code, fault, says)) in enumerate(bad.items()):
+        judge_skill("judge-" + name, code)
+        open_round("bad-%d" % n, "green", "red")
+        v = judged("judge-" + name, *(("--timeout", "2s") if name == "slow" else ()))
+        same((v["winner"], v["reason"], v["judge"]["fault"]), (None, "judge_failed", fault), name, v)
+        check(says in json.dumps(v["why"]), name, v["why"])
+        same((value("judged"), show("judged")["round"]["open"]), ("blue", False), name)
+    check(b"canary-word" not in lethe("log", "--json").out, "a judge's words are in no record")
+    # "none" is an answer.
+    judge_skill("judge-none", "say(json.dumps({'proposal': 'none'}))")
+    open_round("none", "green", "red")
+    v = judged("judge-none")
+    same((v["winner"], v["reason"], "fault" in v["judge"], v["judge"]["answer"]), (None, "no_choice", False, None), v)
+    # It has no right to write: neither to the slot that it judges nor anywhere else.
+    judge_skill("judge-writes", """import lethe
+try:
+    lethe.write("judged", "mine")
+    say("written")
+except lethe.LetheError as e:
+    say(json.dumps({"proposal": of("green" if e.code == "not_granted" else "red")}))""", writes=["judged"])
+    open_round("writes", "green", "red")
+    judged("judge-writes")
+    same(value("judged"), "green")
+    clean()
+
+
+@case
+def a_judge_and_the_time_that_it_takes():  # G-74
+    def asked(*argv):
+        r = lethe("slot", "decide", "judged", *argv)
+        return r.code, r.err.decode()
+
+    # Nothing to judge, nobody to judge, and options alone: each leaves the round as it is.
+    code, err = asked("--judge", "fair")
+    check(code == 1 and "no round is open" in err, err)
+    open_round("empty")
+    code, err = asked("--judge", "fair")
+    check(code == 1 and "no valid proposal" in err, err)
+    open_round("left", "green", "red")
+    for argv, says, want in ((("--judge", "no-such-skill"), "no-such-skill", 1), (("--timeout", "2s"), "give --judge SKILL", 2),
+                             (("--policy", "/nowhere"), "give --judge SKILL", 2), (("--judge", "fair", "--timeout", "soon"), "soon", 2)):
+        code, err = asked(*argv)
+        check(code == want and says in err, argv, code, err)
+    check(show("judged")["round"]["open"])
+    clean()
+
+
+@case
+def what_came_meanwhile_is_not_judged():  # G-74
+    # The judge waits until the scope has the record `go`, which is written after what comes meanwhile.
+    judge_skill("waits", """import lethe, time
+while True:
+    try:
+        lethe.memory_load("knowledge_projections", "go-" + q["question"])
+        break
+    except lethe.LetheError as e:
+        if e.code not in ("no_record", "no_scope"):
+            raise
+    time.sleep(0.02)
+say(json.dumps({"proposal": of("green")}))""", memory=[{"scope": "default", "read": ["knowledge_projections"]}])
+
+    def meanwhile(question, fn, values=("green", "red")):
+        open_round(question, *values)
+        before = len(log("--type", "region.allocated"))
+        p = subprocess.Popen([LETHE, "slot", "decide", "judged", "--judge", "waits", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(ENV))
+        wait_for(lambda: len(log("--type", "region.allocated")) > before, "the judge's region")
+        fn()
+        r = lethe("memory", "save", "knowledge_projections", '{"title":"go","text":"go"}', "--id", "go-" + question)
+        same(r.code, 0, r)
+        out, err = p.communicate(timeout=120)
+        return p.returncode, out, err
+
+    code, out, err = meanwhile("meanwhile", lambda: lethe("run", "for-judge", "--", "say(refused('judged', 'blue'))"))
+    same(code, 0, err)
+    same(([p["verdict"] for p in json.loads(out)["proposals"]], value("judged")), (["won", "not_chosen", "unseen"], "green"))
+    # A new question, before the judge has answered: its answer is not for this one.
+    code, out, err = meanwhile("closed-early", lambda: same(lethe("slot", "ask", "judged", "--question", "next").code, 0))
+    check(code == 1 and b"was closed while the judge ran" in err, code, out, err)
+    same((show("judged")["round"]["question"], show("judged")["round"]["open"]), ("next", True))
+    # A signal ends the judge, and the round goes on.
+    open_round("cancelled", "green")
+    before = len(log("--type", "region.allocated"))
+    p = subprocess.Popen([LETHE, "slot", "decide", "judged", "--judge", "waits"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(ENV))
+    wait_for(lambda: len(log("--type", "region.allocated")) > before, "the judge's region")
+    p.terminate()
+    out, err = p.communicate(timeout=120)
+    check(p.returncode == 143 and b"the round stays open" in err, p.returncode, err)
+    check(show("judged")["round"]["open"])
+    clean()
 
 
 main()
