@@ -129,6 +129,11 @@ int lethe_note_add(Lethe *l, const char *text, const char *role, uint64_t *ret_n
 
 int lethe_canon_read(Lethe *l, const char *bucket, const char *id, const char *state, const char *after, unsigned limit,
                      const char **ret_answer) {
+        return lethe_canon_read_past(l, bucket, id, state, after, limit, NULL, ret_answer);
+}
+
+int lethe_canon_read_past(Lethe *l, const char *bucket, const char *id, const char *state, const char *after,
+                          unsigned limit, const char *at, const char **ret_answer) {
         static const char *const keys[] = {"bucket", "id", "state", "after"};
         const char *const said[] = {bucket, id, state, after};
         Params p = {.l = l};
@@ -137,6 +142,7 @@ int lethe_canon_read(Lethe *l, const char *bucket, const char *id, const char *s
                 params_text(&p, keys[i], said[i]);
         if (limit)
                 params_number(&p, "limit", limit);
+        params_text(&p, "at", at);
         return params_ask(&p, "canon.read", ret_answer);
 }
 

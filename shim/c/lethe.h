@@ -89,6 +89,9 @@ int lethe_note_add(Lethe *l, const char *text, const char *role, uint64_t *ret_n
  * before. limit: the most rows, 0: 100. */
 int lethe_canon_read(Lethe *l, const char *bucket, const char *id, const char *state, const char *after, unsigned limit,
                      const char **ret_answer);
+/* The same as of `at`, the number of an event or a time as a text; the rows' content may be "erased" since. */
+int lethe_canon_read_past(Lethe *l, const char *bucket, const char *id, const char *state, const char *after,
+                          unsigned limit, const char *at, const char **ret_answer);
 
 /* Typed memory (schema/memory.md) of the scopes and families that the manifest asks for. kind: "memory_substrate",
  * "knowledge_projections", "skill_artifacts". scope NULL: the first scope of the manifest. Answers are JSON text. */
@@ -131,6 +134,7 @@ int lethe_memory_refs(Lethe *l, const char *kind, const char *id, const char *sc
 typedef struct LetheContext {
         const char *scope, *query;
         unsigned lane, bytes; /* 0: 10 records of a lane; 32768 bytes */
+        const char *at;       /* as of an event or a time, without a query; NULL: now */
 } LetheContext;
 int lethe_context_read(Lethe *l, const LetheContext *ask, const char **ret_answer);
 /* {"kernel","scope","version","rules":[…],"next"?}. kernel: "agent" or "world"; section and after may be NULL; limit 0:

@@ -14,6 +14,7 @@ int lethe_context_read(Lethe *l, const LetheContext *ask, const char **ret_answe
         params_text(&p, "query", ask ? ask->query : NULL);
         params_whole(&p, "lane", ask && ask->lane ? (int64_t)ask->lane : -1);
         params_whole(&p, "bytes", ask && ask->bytes ? (int64_t)ask->bytes : -1);
+        params_text(&p, "at", ask ? ask->at : NULL);
         return params_ask(&p, "context.read", ret_answer);
 }
 

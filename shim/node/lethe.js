@@ -333,16 +333,16 @@ module.exports = {
         /* Adds a note of this region's own; its number, from 1. role: "agent" (default), or "tool_result" for what a tool printed. Nobody else sees
          * it before it was promoted. */
         noteAdd: (text, role) => member(call("note.add", role === undefined || role === null ? { text } : { text, role }), "note"),
-        /* { rows, next? }: shared belief as it is now. { bucket, id, state, after, limit }, each may be missing. id: one row (with bucket and nothing
-         * else); after: `next` of the answer before. */
-        canonRead({ bucket, id, state, after, limit } = {}) {
-                const result = call("canon.read", said({ bucket, id, state, after, limit }));
+        /* { rows, next? }: shared belief as it is now, or as of `at`. { bucket, id, state, after, limit, at }, each may be missing. id: one row (with bucket,
+         * and at); after: `next` of the answer before. */
+        canonRead({ bucket, id, state, after, limit, at } = {}) {
+                const result = call("canon.read", said({ bucket, id, state, after, limit, at }));
                 member(result, "rows");
                 return result;
         },
-        /* What holds now, for the beginning of a turn: { scope, kernels, core, belief, advisory, withheld, cut }. { scope, query, lane, bytes }, each may be
+        /* What holds now, for the beginning of a turn: { scope, kernels, core, belief, advisory, withheld, cut }. { scope, query, lane, bytes, at }, each may be
          * missing. withheld: the parts without a grant; cut: those that have more than there is room for. */
-        contextRead: ({ scope, query, lane, bytes } = {}) => call("context.read", said({ scope, query, lane, bytes })),
+        contextRead: ({ scope, query, lane, bytes, at } = {}) => call("context.read", said({ scope, query, lane, bytes, at })),
         /* { scope, kernel, version, rules, next? }: rules and typed statements of "agent" or "world". */
         kernelRead: (kernel, { section, after, limit } = {}) => call("kernel.read", said({ kernel, section, after, limit })),
         /* { run, notes, next? }: the notes of this region's run, those of the turns before among them, and what became of each. */

@@ -335,17 +335,18 @@ def note_add(text, role=None):
     return _member(_pipe.call("note.add", params), "note")
 
 
-def canon_read(bucket=None, id=None, state=None, after=None, limit=None):
-    """Belief(rows, next): shared belief as it is now, as dictionaries. id: one row (with bucket and nothing else). next: to be given as `after` for the
+def canon_read(bucket=None, id=None, state=None, after=None, limit=None, at=None):
+    """Belief(rows, next): shared belief as it is now, or as of `at` (as in memory_load), as dictionaries. id: one row (with bucket, and at). next: to be given as `after` for the
     rows that follow, None when there are none."""
-    result = _pipe.call("canon.read", _said(bucket=bucket, id=id, state=state, after=after, limit=limit))
+    result = _pipe.call("canon.read", _said(bucket=bucket, id=id, state=state, after=after, limit=limit, at=at))
     return Belief(_member(result, "rows"), result.get("next"))
 
 
-def context_read(scope=None, query=None, lane=None, bytes=None):
+def context_read(scope=None, query=None, lane=None, bytes=None, at=None):
     """What holds now, for the beginning of a turn; a dictionary: scope, kernels, core, belief, advisory, withheld, cut. query: fills the lanes; lane: records
-    of each; bytes: the most of all. withheld: the parts without a grant; cut: those that have more than there is room for."""
-    return _pipe.call("context.read", _said(scope=scope, query=query, lane=lane, bytes=bytes))
+    of each; bytes: the most of all. withheld: the parts without a grant; cut: those that have more than there is room for. at: as of an
+    earlier moment (as in memory_load), without a query."""
+    return _pipe.call("context.read", _said(scope=scope, query=query, lane=lane, bytes=bytes, at=at))
 
 
 def kernel_read(kernel, section=None, after=None, limit=None):

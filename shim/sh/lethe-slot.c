@@ -20,10 +20,10 @@ const char command_help[] =
         "       lethe-slot list                            name, access (r, w, rw), version; a line for each slot\n"
         "       lethe-slot note [TEXT|-] [--role ROLE]     a note of the region; prints the number. ROLE: agent (default)\n"
         "                                                  or tool_result\n"
-        "       lethe-slot canon [BUCKET [ID]] [--state STATE] [--after PLACE] [--limit N]\n"
+        "       lethe-slot canon [BUCKET [ID]] [--state STATE] [--after PLACE] [--limit N] [--at MOMENT]\n"
         "                                                  shared belief as JSON: {\"rows\":[...]}, and \"next\" when more rows\n"
         "                                                  remain: the PLACE for --after\n"
-        "       lethe-slot context [--scope SCOPE] [--query QUERY] [--lane N] [--bytes N]\n"
+        "       lethe-slot context [--scope SCOPE] [--query QUERY] [--lane N] [--bytes N] [--at MOMENT]\n"
         "                                                  what holds now: kernels, shared belief, lanes of memory; as JSON\n"
         "       lethe-slot kernel agent|world [--section NAME] [--after ID] [--limit N]\n"
         "       lethe-slot notes [--after N] [--limit N]   the notes of this run, and what became of them; as JSON\n"
@@ -125,8 +125,8 @@ static int slot_do_note(Lethe *l, const CommandArgs *a) {
 
 static int slot_do_canon(Lethe *l, const CommandArgs *a) {
         const char *answer = NULL;
-        int r = lethe_canon_read(l, a->n > 1 ? a->words[1] : NULL, a->n > 2 ? a->words[2] : NULL, a->state, a->after,
-                                 (unsigned)a->limit, &answer);
+        int r = lethe_canon_read_past(l, a->n > 1 ? a->words[1] : NULL, a->n > 2 ? a->words[2] : NULL, a->state,
+                                      a->after, (unsigned)a->limit, a->at, &answer);
 
         return command_line(l, r, answer);
 }

@@ -21,7 +21,7 @@ int own_do_context(Lethe *l, const CommandArgs *a) {
         const char *answer = NULL;
         int r = lethe_context_read(l,
                                    &(LetheContext){.scope = a->scope, .query = a->query, .lane = (unsigned)a->lane,
-                                                   .bytes = (unsigned)a->bytes},
+                                                   .bytes = (unsigned)a->bytes, .at = a->at},
                                    &answer);
 
         return command_line(l, r, answer);

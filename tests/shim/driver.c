@@ -87,7 +87,10 @@ static int do_own(Lethe *l, const char *op, json_t *call) {
         for (size_t i = 0; i < 5; i++)
                 n[i] = json_integer_value(json_array_get(call, i));
         if (strcmp(op, "context") == 0)
-                r = lethe_context_read(l, &(LetheContext){.scope = a[1], .query = a[2], .lane = (unsigned)n[3], .bytes = (unsigned)n[4]}, &text);
+                r = lethe_context_read(l,
+                                       &(LetheContext){.scope = a[1], .query = a[2], .lane = (unsigned)n[3], .bytes = (unsigned)n[4],
+                                                       .at = text_or_null(call, 5)},
+                                       &text);
         else if (strcmp(op, "kernel") == 0)
                 r = lethe_kernel_read(l, a[1], a[2], a[3], (unsigned)n[4], &text);
         else if (strcmp(op, "notes") == 0)
@@ -168,8 +171,11 @@ static void do_call(Lethe *l, json_t *call) {
 
                 outcome(l, r, "{\"note\":%llu}", (unsigned long long)version);
         } else if (strcmp(op, "canon") == 0) {
-                int r = lethe_canon_read(l, text_or_null(call, 1), text_or_null(call, 2), text_or_null(call, 3), text_or_null(call, 4),
-                                         (unsigned)json_integer_value(json_array_get(call, 5)), &text);
+                int r = json_array_size(call) > 6
+                                ? lethe_canon_read_past(l, text_or_null(call, 1), text_or_null(call, 2), text_or_null(call, 3), text_or_null(call, 4),
+                                                        (unsigned)json_integer_value(json_array_get(call, 5)), text_or_null(call, 6), &text)
+                                : lethe_canon_read(l, text_or_null(call, 1), text_or_null(call, 2), text_or_null(call, 3), text_or_null(call, 4),
+                                                   (unsigned)json_integer_value(json_array_get(call, 5)), &text);
 
                 outcome(l, r, "%s", text);
         } else if (do_own(l, op, call)) {

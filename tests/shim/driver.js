@@ -33,7 +33,7 @@ function call(op, ...args) {
         case "note":
                 return { note: lethe.noteAdd(...args) };
         case "context":
-                return lethe.contextRead({ scope: args[0], query: args[1], lane: args[2], bytes: args[3] });
+                return lethe.contextRead({ scope: args[0], query: args[1], lane: args[2], bytes: args[3], at: args[4] });
         case "kernel":
                 return lethe.kernelRead(args[0], { section: args[1], after: args[2], limit: args[3] });
         case "notes":
@@ -45,7 +45,7 @@ function call(op, ...args) {
         case "refs":
                 return lethe.memoryRefs(...args);
         case "canon":
-                return lethe.canonRead({ bucket: args[0], id: args[1], state: args[2], after: args[3], limit: args[4] });
+                return lethe.canonRead({ bucket: args[0], id: args[1], state: args[2], after: args[3], limit: args[4], at: args[5] });
         case "save":
                 return lethe.memorySave({ kind: args[0], payload: args[1], id: args[2], type: args[3], refs: args[4], expect: args[5], scope: args[6] });
         case "load":

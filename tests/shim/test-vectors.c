@@ -246,7 +246,7 @@ static bool memory_argv(json_t *call, const char **argv, char *owned[4]) {
                    {"delete", "delete", {NULL, "", "", "--reason", "--scope"}},
                    {"view", "view", {NULL, "", "", "--scope"}},
                    {"refs", "refs", {NULL, "", "", "--scope"}},
-                   {"context", NULL, {NULL, "--scope", "--query", "--lane", "--bytes"}},
+                   {"context", NULL, {NULL, "--scope", "--query", "--lane", "--bytes", "--at"}},
                    {"kernel", NULL, {NULL, "", "--section", "--after", "--limit"}},
                    {"notes", NULL, {NULL, "--after", "--limit"}},
                    {"pending", NULL, {NULL, "--after", "--limit"}}};
@@ -318,7 +318,7 @@ static bool slot_argv(json_t *call, const char **argv, char *owned[4]) {
                 return true;
         }
         if (strcmp(op, "note") == 0 || strcmp(op, "canon") == 0) {
-                static const char *const of_note[] = {"", "", "--role"}, *const of_canon[] = {"", "", "", "--state", "--after", "--limit"};
+                static const char *const of_note[] = {"", "", "--role"}, *const of_canon[] = {"", "", "", "--state", "--after", "--limit", "--at"};
                 const char *const *names = *op == 'n' ? of_note : of_canon;
 
                 for (size_t i = 1; i < json_array_size(call); i++) {

@@ -80,7 +80,8 @@ int cmd_context(int argc, char **argv) {
                 OPTION("bytes", 'B'), OPTION("at", 'M'),    {0}};
         ActionArgs a = {.verb = "context", .action = "context", .o = {.help = help, .no_arguments = true}};
         uint64_t lane = CONTEXT_LANE_STANDARD, bytes = 0;
-        ContextAsk ask = {.tiers = CONTEXT_ALL, .bytes = SIZE_MAX, .look = SIZE_MAX};
+        ContextAsk ask = {.tiers = CONTEXT_ALL, .bytes = SIZE_MAX, .look = SIZE_MAX,
+                          .upto = PAST_NOW};
         json_t *found = NULL;
         int r;
 

@@ -2,8 +2,10 @@
  * region's, or the session's for a turn (G-1, G-2, G-75); reads see current shared belief, only rows (G-51). Only promotion writes shared state (G-8). */
 #include "dispatch/memory-target.h"
 
+#include "base/clock.h"
 #include "belief/belief.h"
 #include "engine/note.h"
+#include "engine/past.h"
 #include "engine/scope.h"
 #include "region/region-key.h"
 
@@ -89,16 +91,17 @@ int dispatch_do_note_add(Dispatch *d, json_t *params, json_t **ret_result, Diag 
 }
 
 /* Reads the parameters, as far as possible without the store. */
-static int canon_take_params(json_t *params, BeliefAsk *ret, const char **ret_id, Diag *reterr) {
+static int canon_take_params(json_t *params, BeliefAsk *ret, const char **ret_id, const char **ret_at, Diag *reterr) {
         const char *bucket = NULL, *id = NULL, *state = NULL, *after = NULL;
         json_t *limit = NULL;
         int r;
 
-        if (json_take(params, "{s?:s, s?:s, s?:s, s?:s, s?:o}", "bucket", &bucket, "id", &id, "state", &state, "after",
-                      &after, "limit", &limit) < 0)
+        *ret_at = NULL;
+        if (json_take(params, "{s?:s, s?:s, s?:s, s?:s, s?:o, s?:s}", "bucket", &bucket, "id", &id, "state", &state,
+                      "after", &after, "limit", &limit, "at", ret_at) < 0)
                 return dispatch_bad_params(params, "{bucket?: string, id?: string, state?: string, after?: string, "
-                                           "limit?: integer}", reterr);
-        *ret = (BeliefAsk){.bytes = BELIEF_ROWS_BYTES, .after = after};
+                                           "limit?: integer, at?: string}", reterr);
+        *ret = (BeliefAsk){.bytes = BELIEF_ROWS_BYTES, .after = after, .upto = PAST_NOW};
         r = dispatch_take_limit(limit, BELIEF_ROWS_STANDARD, BELIEF_ROWS_MAX, &ret->limit, reterr);
         if (r != 0)
                 return r;
@@ -109,7 +112,7 @@ static int canon_take_params(json_t *params, BeliefAsk *ret, const char **ret_id
                 return diag(reterr, RPC_E_INVALID_PARAMS,
                             "state is to be open, resolved, active, invalidated or superseded");
         if (id && (!bucket || state || after || limit))
-                return diag(reterr, RPC_E_INVALID_PARAMS, "id goes with bucket, and with nothing else");
+                return diag(reterr, RPC_E_INVALID_PARAMS, "id goes with bucket and at, and with nothing else");
         *ret_id = id;
         return 0;
 }
@@ -130,7 +133,7 @@ static int canon_look(Dispatch *d, Txn *t, const BeliefAsk *ask, const char *id,
                 return r;
         if (!id)
                 return belief_page(t, scope, ask, ret_rows, next, reterr);
-        r = belief_get(t, scope, ask->bucket, id, &row, reterr);
+        r = belief_get_at(t, scope, ask->bucket, id, ask->upto, &row, reterr);
         if (r == 0 && !(*ret_rows = json_pack("[o]", row)))
                 r = -ENOMEM;
         return r;
@@ -140,9 +143,9 @@ int dispatch_do_canon_read(Dispatch *d, json_t *params, json_t **ret_result, Dia
         _cleanup_json_ json_t *rows = NULL;
         _cleanup_txn_ Txn *t = NULL;
         char next[BELIEF_PLACE_MAX] = "";
-        const char *id = NULL;
+        const char *id = NULL, *at;
         BeliefAsk ask;
-        int r = canon_take_params(params, &ask, &id, reterr);
+        int r = canon_take_params(params, &ask, &id, &at, reterr);
 
         if (r != 0)
                 return r;
@@ -156,7 +159,8 @@ int dispatch_do_canon_read(Dispatch *d, json_t *params, json_t **ret_result, Dia
         r = store_begin(d->store, false, &t, reterr);
         if (r != 0)
                 return RPC_E_INTERNAL;
-        r = canon_look(d, t, &ask, id, &rows, next, reterr);
+        r = (at ? past_moment(t, at, clock_real_usec(), &ask.upto, reterr) : 0)
+                    ?: canon_look(d, t, &ask, id, &rows, next, reterr);
         if (r == ENGINE_E_BAD_NAME)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "after is to be what \"next\" of an answer said");
         if (r != 0)

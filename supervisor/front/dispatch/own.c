@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "belief/own-notes.h"
 #include "engine/claim.h"
+#include "engine/past.h"
 #include "engine/scope.h"
 #include "memory/context.h"
 #include "memory/records.h"
@@ -55,18 +56,20 @@ int dispatch_keep_disputes(const Dispatch *d, const char *scope, json_t *rows) {
         return r;
 }
 
-static int context_take_params(const Dispatch *d, json_t *params, ContextAsk *ret, Diag *reterr) {
+/* *ret_at: the moment, as said, or NULL. */
+static int context_take_params(const Dispatch *d, json_t *params, ContextAsk *ret, const char **ret_at, Diag *reterr) {
         const Grant *g = d->grant;
         json_t *lane = NULL, *bytes = NULL;
         size_t n;
         int r;
 
+        *ret_at = NULL;
         *ret = (ContextAsk){.scope = g->canon ?: g->kernels ?: g->n_memory > 0 ? g->memory[0].scope : SCOPE_DEFAULT,
-                            .look = CONTEXT_LOOK_ROWS, .now_usec = clock_real_usec()};
-        if (json_take(params, "{s?:s, s?:s, s?:o, s?:o}", "scope", &ret->scope, "query", &ret->query, "lane", &lane,
-                      "bytes", &bytes) < 0)
-                return dispatch_bad_params(params, "{scope?: string, query?: string, lane?: integer, bytes?: integer}",
-                                           reterr);
+                            .look = CONTEXT_LOOK_ROWS, .now_usec = clock_real_usec(), .upto = PAST_NOW};
+        if (json_take(params, "{s?:s, s?:s, s?:o, s?:o, s?:s}", "scope", &ret->scope, "query", &ret->query, "lane", &lane,
+                      "bytes", &bytes, "at", ret_at) < 0)
+                return dispatch_bad_params(params, "{scope?: string, query?: string, lane?: integer, bytes?: integer, "
+                                           "at?: string}", reterr);
         r = own_take_number(lane, "lane", 1, CONTEXT_LANE_STANDARD, CONTEXT_LANE_MAX, &n, reterr)
                         ?: own_take_number(bytes, "bytes", CONTEXT_BYTES_MIN, CONTEXT_BYTES_STANDARD, CONTEXT_BYTES_MAX,
                                            &ret->bytes, reterr);
@@ -115,8 +118,9 @@ static int own_failed(int r, const char *what, Diag *reterr) {
 int dispatch_do_context_read(Dispatch *d, json_t *params, json_t **ret_result, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         json_t *o = NULL;
+        const char *at;
         ContextAsk ask;
-        int r = context_take_params(d, params, &ask, reterr);
+        int r = context_take_params(d, params, &ask, &at, reterr);
 
         if (r != 0)
                 return r;
@@ -128,7 +132,7 @@ int dispatch_do_context_read(Dispatch *d, json_t *params, json_t **ret_result, D
         r = dispatch_memory_look(d, &t, reterr);
         if (r != 0)
                 return r;
-        r = memory_context(t, &ask, &o, reterr);
+        r = (at ? past_moment(t, at, ask.now_usec, &ask.upto, reterr) : 0) ?: memory_context(t, &ask, &o, reterr);
         if (r == ENGINE_E_NO_SCOPE && strcmp(ask.scope, SCOPE_DEFAULT) == 0) /* no write was committed yet */
                 r = memory_context_empty(&ask, &o, reterr);
         if (r != 0)

@@ -7,6 +7,7 @@
 #include "engine/dead-letter.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ typedef struct BeliefPage {
         const BeliefAsk *ask;
         json_t *list;
         size_t bytes, left; /* left: rows that may be read */
+        size_t look;        /* of an earlier moment: records that may be looked at */
         RecordKey last;
         bool full;
 } BeliefPage;
@@ -69,7 +71,7 @@ static int belief_page_add(Txn *t, BeliefPage *p, const Record *rec) {
         }
         p->left--;
         if (!p->ask->state || rec->state == p->ask->state) {
-                r = belief_row(t, rec, !p->ask->upto || p->ask->upto == PAST_NOW, &row);
+                r = belief_row(t, rec, p->ask->upto == PAST_NOW, &row);
                 if (r < 0)
                         return r;
                 n = p->ask->bytes == SIZE_MAX ? 0 : json_dumpb(row, NULL, 0, JSON_COMPACT);
@@ -88,7 +90,7 @@ static int belief_page_add(Txn *t, BeliefPage *p, const Record *rec) {
 static int belief_gather(Txn *t, uint64_t scope, BeliefPage *p, json_t **ret, Diag *reterr) {
         _cleanup_json_ json_t *list = json_array();
         RecordKey after = {.scope = scope};
-        const uint64_t upto = p->ask->upto ? p->ask->upto : PAST_NOW; /* event 0 makes no row */
+        const uint64_t upto = p->ask->upto;
         int r = list ? 0 : -ENOMEM;
 
         p->list = list;
@@ -101,9 +103,16 @@ static int belief_gather(Txn *t, uint64_t scope, BeliefPage *p, json_t **ret, Di
                 if (kind_class(*k) != CLASS_CANON || (p->ask->bucket && *k != p->ask->bucket) || *k < after.kind)
                         continue;
                 r = *k == after.kind ? past_walk_after(t, &after, upto, &w) : past_walk(t, scope, *k, upto, &w);
+                w.look = p->look;
                 while (r == 0 && !p->full && (r = past_walk_next(&w, &rec)) == 0)
                         r = belief_page_add(t, p, &rec);
                 r = r == -ENOENT ? 0 : r;
+                p->look = w.look;
+                if (r < 0 || p->full || upto == PAST_NOW)
+                        continue;
+                if (*w.last.id)
+                        p->last = w.last;
+                p->full = w.cut;
         }
         if (r == 0)
                 *ret = TAKE_PTR(list);
@@ -112,7 +121,7 @@ static int belief_gather(Txn *t, uint64_t scope, BeliefPage *p, json_t **ret, Di
 
 int belief_page(Txn *t, uint64_t scope, const BeliefAsk *ask, json_t **ret, char next[static BELIEF_PLACE_MAX],
                 Diag *reterr) {
-        BeliefPage p = {.ask = ask, .left = LOOKED_AT_MAX};
+        BeliefPage p = {.ask = ask, .left = LOOKED_AT_MAX, .look = LOOKED_AT_MAX};
         int r = belief_gather(t, scope, &p, ret, reterr);
 
         *next = 0;
@@ -123,14 +132,18 @@ int belief_page(Txn *t, uint64_t scope, const BeliefAsk *ask, json_t **ret, char
 
 int belief_list_at(Txn *t, uint64_t scope, Kind bucket, RecordState state, uint64_t upto, json_t **ret) {
         const BeliefAsk ask = {.bucket = bucket, .state = state, .upto = upto, .limit = SIZE_MAX, .bytes = SIZE_MAX};
-        BeliefPage p = {.ask = &ask, .left = SIZE_MAX};
+        BeliefPage p = {.ask = &ask, .left = SIZE_MAX, .look = SIZE_MAX};
 
         return belief_gather(t, scope, &p, ret, NULL);
 }
 
-static int belief_none(Kind bucket, const char *id, Diag *reterr) {
-        return diag(reterr, ENGINE_E_NO_RECORD, "there is no \"%s\" among the %s of this scope",
-                    DIAG_QUOTED(id), kind_name(bucket));
+static int belief_none(Kind bucket, const char *id, uint64_t upto, Diag *reterr) {
+        char then[48] = "";
+
+        if (upto != PAST_NOW)
+                snprintf(then, sizeof(then), " as of event %" PRIu64, upto);
+        return diag(reterr, ENGINE_E_NO_RECORD, "there is no \"%s\" among the %s of this scope%s", DIAG_QUOTED(id),
+                    kind_name(bucket), then);
 }
 
 int belief_get_at(Txn *t, uint64_t scope, Kind bucket, const char *id, uint64_t upto, json_t **ret, Diag *reterr) {
@@ -139,10 +152,12 @@ int belief_get_at(Txn *t, uint64_t scope, Kind bucket, const char *id, uint64_t 
         int r;
 
         if (!record_id_valid(bucket, id))
-                return belief_none(bucket, id, reterr);
+                return belief_none(bucket, id, upto, reterr);
         key = record_key_of(scope, bucket, id);
         r = past_record(t, &key, upto, &rec);
-        return r == -ENOENT ? belief_none(bucket, id, reterr) : r < 0 ? r : belief_row(t, &rec, upto == PAST_NOW, ret);
+        return r == -ENOENT ? belief_none(bucket, id, upto, reterr)
+               : r < 0      ? r
+                            : belief_row(t, &rec, upto == PAST_NOW, ret);
 }
 
 /* op: OP_NONE for an unapplied change, which has no row in the history yet: the event's type names the operation. */
@@ -224,7 +239,7 @@ int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t *
         int r;
 
         if (!record_id_valid(bucket, id))
-                return belief_none(bucket, id, reterr);
+                return belief_none(bucket, id, PAST_NOW, reterr);
         key = record_key_of(scope, bucket, id);
         r = list ? change_walk(t, &key, &w) : -ENOMEM;
         while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0)
@@ -237,7 +252,7 @@ int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t *
         if (r < 0 && r != -ENOENT)
                 return r;
         if (json_array_size(list) == 0)
-                return belief_none(bucket, id, reterr);
+                return belief_none(bucket, id, PAST_NOW, reterr);
         r = belief_add_all_expired(t, &key, list);
         if (r < 0)
                 return r;

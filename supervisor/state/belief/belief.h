@@ -15,7 +15,7 @@ static inline int belief_list(Txn *t, uint64_t scope, Kind bucket, RecordState s
 typedef struct BeliefAsk {
         Kind bucket;
         RecordState state;
-        uint64_t upto;       /* 0: PAST_NOW */
+        uint64_t upto;       /* PAST_NOW: the present rows */
         const char *after;   /* the end of the previous part, "BUCKET/ID"; NULL: from the first row on */
         size_t limit, bytes; /* rows; bytes of the rows' JSON. The first row is given whatever its size */
 } BeliefAsk;

@@ -27,6 +27,12 @@ int past_moment(Txn *t, const char *text, uint64_t now_usec, uint64_t *ret_seq, 
                 return diag(reterr, ENGINE_E_BAD_QUERY,
                             "at: \"%s\" is neither the number of an event nor a time such as 2026-11-21T10:29 or 7d",
                             DIAG_QUOTED(text));
+        if (usec > MAX(now_usec, last)) {
+                char now[CLOCK_TEXT_MAX];
+
+                return diag(reterr, ENGINE_E_BAD_QUERY, "at: \"%s\" is in the future: the time is %s",
+                            DIAG_QUOTED(text), clock_format(now_usec, now));
+        }
         r = event_since(t, size, usec + 1, &n);
         if (r == 0 && n == 0)
                 return diag(reterr, ENGINE_E_BAD_QUERY, "at: \"%s\" is before the first event", DIAG_QUOTED(text));
@@ -98,12 +104,12 @@ int past_version(Txn *t, const RecordKey *k, uint64_t version, uint64_t *ret_seq
 }
 
 int past_walk(Txn *t, uint64_t scope, Kind kind, uint64_t upto, PastWalk *ret) {
-        *ret = (PastWalk){.txn = t, .upto = upto, .last = {.scope = scope, .kind = kind}};
+        *ret = (PastWalk){.txn = t, .upto = upto, .last = {.scope = scope, .kind = kind}, .look = SIZE_MAX};
         return upto == PAST_NOW ? record_walk(t, scope, kind, &ret->now) : 0;
 }
 
 int past_walk_after(Txn *t, const RecordKey *k, uint64_t upto, PastWalk *ret) {
-        *ret = (PastWalk){.txn = t, .upto = upto, .last = *k};
+        *ret = (PastWalk){.txn = t, .upto = upto, .last = *k, .look = SIZE_MAX};
         return upto == PAST_NOW ? record_walk_after(t, k, &ret->now) : 0;
 }
 
@@ -113,9 +119,14 @@ int past_walk_next(PastWalk *w, Record *ret) {
         if (w->upto == PAST_NOW)
                 return record_walk_next(&w->now, ret);
         do {
+                if (w->look == 0) {
+                        w->cut = true;
+                        return -ENOENT;
+                }
                 r = change_next_record(w->txn, &w->last);
                 if (r < 0)
                         return r;
+                w->look -= w->look != SIZE_MAX;
                 record_deinit(ret);
                 r = past_record(w->txn, &w->last, w->upto, ret);
         } while (r == -ENOENT); /* made later, or deleted before */

@@ -9,7 +9,8 @@
 #define PAST_NOW UINT64_MAX /* no moment: the present rows */
 
 /* The last event of a moment, written as the number of an event, or as a time (clock_parse_moment()): the last event up
- * to then. Returns 0, ENGINE_E_BAD_QUERY (neither, or before the first event), -errno. */
+ * to then. Returns 0, ENGINE_E_BAD_QUERY (neither, before the first event, or in the future: an answer about a time to
+ * come could change), -errno. */
 int past_moment(Txn *t, const char *text, uint64_t now_usec, uint64_t *ret_seq, Diag *reterr);
 /* The record after event `upto`. Returns 0, -ENOENT (no such record then), -EUCLEAN, -errno. */
 int past_record(Txn *t, const RecordKey *k, uint64_t upto, Record *ret);
@@ -17,11 +18,14 @@ int past_record(Txn *t, const RecordKey *k, uint64_t upto, Record *ret);
  * or the version (then *ret_newest is 0, or set), -errno. */
 int past_version(Txn *t, const RecordKey *k, uint64_t version, uint64_t *ret_seq, uint64_t *ret_newest);
 
-/* All records of a scope and kind as of event `upto`, by id, also those deleted since. PAST_NOW: record_walk(). */
+/* All records of a scope and kind as of event `upto`, by id, also those deleted since. PAST_NOW: record_walk(). The
+ * caller may lower `look`. */
 typedef struct PastWalk {
         Txn *txn;
         uint64_t upto;
         RecordKey last;  /* the walk goes on behind; id "": at the begin */
+        size_t look;     /* records that may still be looked at, also those that were not there then; not of PAST_NOW */
+        bool cut;        /* the walk ended at `look`, behind `last` */
         RecordWalk now;
 } PastWalk;
 int past_walk(Txn *t, uint64_t scope, Kind kind, uint64_t upto, PastWalk *ret);

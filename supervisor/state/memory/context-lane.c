@@ -92,14 +92,15 @@ static int lane_past(Context *c, Kind kind, json_t **ret, bool *ret_cut) {
         _cleanup_past_walk_ PastWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
         _cleanup_json_ json_t *list = json_array(), *sorted = NULL;
-        size_t looked = 0;
-        int r = list ? past_walk(c->t, c->scope, kind, context_upto(c), &w) : -ENOMEM;
+        int r = list ? past_walk(c->t, c->scope, kind, c->ask->upto, &w) : -ENOMEM;
 
-        while (r == 0 && !(*ret_cut = looked++ == c->ask->look) && (r = past_walk_next(&w, &rec)) == 0)
+        w.look = c->ask->look;
+        while (r == 0 && (r = past_walk_next(&w, &rec)) == 0)
                 if (rec.state == RECORD_ACTIVE)
                         r = lane_past_row(c, &rec, list);
         if (r < 0 && r != -ENOENT)
                 return r;
+        *ret_cut = w.cut;
         sorted = json_sorted(list, lane_by_creation);
         while (sorted && json_array_size(sorted) > c->ask->lane)
                 json_array_remove(sorted, 0);
@@ -130,7 +131,7 @@ static int lane_add(Context *c, Kind kind, json_t *row, json_t *records, size_t 
         _cleanup_json_ json_t *record = NULL, *o = NULL;
         int r;
 
-        if (c->ask->upto) {
+        if (context_is_past(c->ask)) {
                 json_object_del(row, "created");
                 return context_take(records, row, room);
         }
@@ -162,7 +163,7 @@ static int lane_one(Context *c, Kind kind, const MemoryQuery *q, json_t *lanes) 
         bool cut = false;
         int r = !records       ? -ENOMEM
                 : q            ? lane_found(c, kind, q, &rows, &cut)
-                : c->ask->upto ? lane_past(c, kind, &rows, &cut)
+                : context_is_past(c->ask) ? lane_past(c, kind, &rows, &cut)
                                : lane_newest(c, kind, &rows, &cut);
 
         /* The best of a search, and the newest of a list, which stand last, come before others into the room. */
@@ -209,7 +210,7 @@ int context_lanes(Context *c, json_t *lanes) {
         _cleanup_query_ MemoryQuery q = QUERY_NULL;
         int r;
 
-        if (c->ask->query && c->ask->upto)
+        if (c->ask->query && context_is_past(c->ask))
                 return diag(c->reterr, ENGINE_E_BAD_QUERY,
                             "a context of an earlier moment has no search: the index has the present words alone");
         r = c->ask->query ? lane_query(c->ask, &q, c->reterr) : 0;

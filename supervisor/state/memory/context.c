@@ -61,9 +61,9 @@ static int context_core(Context *c, json_t *versions, json_t *core) {
                 json_t *rule;
                 size_t i;
 
-                if (c->ask->upto)
+                if (context_is_past(c->ask))
                         r = ruleset_version_at(c->t, c->ask->scope, kernels[k].kind, c->ask->upto, &version, c->reterr);
-                if (r == 0 && (!c->ask->upto || version > 0)) /* 0: the scope is younger */
+                if (r == 0 && (!context_is_past(c->ask) || version > 0)) /* 0: the scope is younger */
                         r = ruleset_rules(c->t, c->ask->scope, kernels[k].kind, version, &rules, NULL, &version,
                                           c->reterr);
                 if (r == 0 && json_object_set_new(versions, kernels[k].name, json_u64(version)) < 0)
@@ -75,8 +75,9 @@ static int context_core(Context *c, json_t *versions, json_t *core) {
                                 continue;
                         o = context_rule(kernels[k].name, rule);
                         r = !o             ? -ENOMEM
-                            : c->ask->upto ? 0
-                                           : disputes_put_rule(c->t, &key, json_str(rule, "id"), o);
+                            : context_is_past(c->ask)
+                                    ? 0
+                                    : disputes_put_rule(c->t, &key, json_str(rule, "id"), o);
                         r = r ?: disputes_keep(o, context_classes(c->ask));
                         if (r < 0)
                                 continue;
@@ -97,7 +98,7 @@ static int context_row(const Context *c, const Record *rec, json_t **ret) {
         _cleanup_json_ json_t *payload = NULL;
         int r = record_payload(c->t, rec, &payload);
 
-        if (r == -ENOENT && !c->ask->upto)
+        if (r == -ENOENT && !context_is_past(c->ask))
                 return -EUCLEAN;
         if (r < 0 && r != -ENOENT)
                 return r;
@@ -105,7 +106,7 @@ static int context_row(const Context *c, const Record *rec, json_t **ret) {
                          json_u64(rec->version), "seq", json_u64(rec->last));
         if (!*ret || context_put_content(*ret, payload) < 0)
                 return -ENOMEM;
-        if (c->ask->upto) /* claims are of the records as they are now */
+        if (context_is_past(c->ask)) /* claims are of the records as they are now */
                 return 0;
         return disputes_put(c->t, rec, *ret) ?: disputes_keep(*ret, context_classes(c->ask));
 }
@@ -138,8 +139,9 @@ static int context_walk(Context *c, Kind kind, json_t **list, size_t *room, bool
         _cleanup_past_walk_ PastWalk w = {0};
         _cleanup_record_ Record rec = RECORD_NULL;
         size_t looked = 0;
-        int r = past_walk(c->t, c->scope, kind, context_upto(c), &w);
+        int r = past_walk(c->t, c->scope, kind, c->ask->upto, &w);
 
+        w.look = c->ask->look;
         while (r == 0 && !*ret_cut && (r = past_walk_next(&w, &rec)) == 0) {
                 _cleanup_json_ json_t *row = NULL;
 
@@ -155,6 +157,7 @@ static int context_walk(Context *c, Kind kind, json_t **list, size_t *room, bool
                         r = MIN(r, 0);
                 }
         }
+        *ret_cut |= w.cut;
         return r;
 }
 
@@ -247,7 +250,7 @@ int memory_context(Txn *t, const ContextAsk *ask, json_t **ret, Diag *reterr) {
         Context c = {.t = t, .ask = ask, .left = ask->bytes, .cut = json_object_get(o, "cut"), .reterr = reterr};
         int r = o ? scope_find(t, ask->scope, &c.scope, reterr) : -ENOMEM;
 
-        if (r == 0 && ask->upto && json_object_set_new(o, "at", json_u64(ask->upto)) < 0)
+        if (r == 0 && context_is_past(ask) && json_object_set_new(o, "at", json_u64(ask->upto)) < 0)
                 r = -ENOMEM;
         if (r == 0 && ask->tiers & 1U << CONTEXT_CORE)
                 r = context_core(&c, json_object_get(o, "kernels"), json_object_get(o, "core"));

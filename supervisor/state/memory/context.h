@@ -27,7 +27,8 @@ typedef struct ContextAsk {
         size_t bytes;      /* of the JSON of all rules, rows and records together; SIZE_MAX: no limit */
         size_t look;       /* rows of a bucket, and records of a lane, that may be read; SIZE_MAX: no limit */
         uint64_t now_usec;
-        uint64_t upto;     /* the context after this event, of the rows of then; no query (M-64). 0: the present one */
+        uint64_t upto;     /* the context after this event, of the rows of then; no query (M-64). PAST_NOW: the
+                            * present one */
 } ContextAsk;
 
 /* {"scope","kernels":{"agent":version,"world":version},"core":[{"kernel","id","statement"} or {"kernel","id","section",
@@ -50,8 +51,8 @@ typedef struct Context {
         json_t *cut;
         Diag *reterr;
 } Context;
-static inline uint64_t context_upto(const Context *c) {
-        return c->ask->upto ? c->ask->upto : PAST_NOW;
+static inline bool context_is_past(const ContextAsk *ask) {
+        return ask->upto != PAST_NOW;
 }
 /* payload NULL: erased. Returns 0 or -1. */
 static inline int context_put_content(json_t *o, json_t *payload) {

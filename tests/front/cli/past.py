@@ -168,6 +168,77 @@ print(get(M, "shared", version=3), get(M, "shared", version=2), get(M, "shared")
 
 
 @case
+def a_region_reads_belief_and_context_of_a_moment():  # M-64, G-73, I-77
+    call("scope", "create", "crew")
+    r = call("note", "begin", "--agent", "scribe", "--scope", "crew")["run"]
+    moments = []
+    for text in ("issue pump: the pump leaks", "issue pump: the pump leaks at the valve", "decision new_pump: a new pump is bought", "resolve pump: sealed"):
+        same((lethe("note", "add", r, text).code, lethe("promote", r).code), (0, 0))
+        moments.append(last())
+    python_skill("historian", """import json, lethe
+from lethe import canon_read, context_read
+def refused(fn, *a, **kw):
+    try:
+        return fn(*a, **kw)
+    except lethe.LetheError as e:
+        return e.code
+def rows(**kw):
+    return [(x["id"], x["state"], x["version"]) for x in canon_read(**kw).rows]
+m = %r
+print(json.dumps([[rows(at=str(x)) for x in m], canon_read("issues", "pump", at=str(m[0])).rows[0]["payload"], canon_read("issues", "pump").rows[0]["version"],
+    rows(at="0"), rows(at="1"), rows(limit=1, at=str(m[2])), canon_read(limit=1, at=str(m[2])).next, rows(after=canon_read(limit=1, at=str(m[2])).next, at=str(m[2])),
+    [refused(canon_read, at=x) for x in ("", "soon", "-1", "99999999", "2001-01-01", "2999-01-01", "18446744073709551616", "7d\\0")],
+    refused(canon_read, "decisions", "new_pump", at=str(m[1])), refused(canon_read, at=3), refused(context_read, at=3), refused(context_read, scope="default", at="1"),
+    refused(context_read, query="pump", at=str(m[0])), context_read(at=str(m[1]))["belief"], context_read(at="0")["belief"], context_read(at=str(m[1]))["at"], "at" in context_read()]))
+""" % moments, canon={"scope": "crew"})
+    r = run("historian")
+    got = json.loads(r.out)
+    open1, open2, bought, done = ["pump", "open", 1], ["pump", "open", 2], ["new_pump", "active", 1], ["pump", "resolved", 3]
+    by_bucket = sorted([open2, bought], key=lambda x: x[0] != call("canon", "list", "--scope", "crew")["rows"][0]["id"])
+    same(got[0][:2], [[open1], [open2]], r)
+    same([sorted(x) for x in got[0][2:]], [sorted([open2, bought]), sorted([done, bought])])
+    same(got[1:5], [{"title": "the pump leaks"}, 3, [], []])
+    same((got[5], got[7]), (by_bucket[:1], by_bucket[1:]), "a page, and the next, of the same moment")
+    check(got[6].endswith("/" + by_bucket[0][0]), got[6])
+    same(got[8], ["bad_query"] * 7 + ["invalid_params"])
+    same(got[9:14], ["no_record", "invalid_params", "invalid_params", "not_granted", "bad_query"])
+    same([(k, [x["payload"] for x in v]) for k, v in got[14].items()], [("issues", [{"title": "the pump leaks at the valve"}])])
+    same(got[15:], [{}, moments[1], False])
+    # What a region learned of an earlier version is recorded as that version.
+    read = [e for e in log("--type", "belief.read") if e.get("region") == r.receipt["region"]]
+    same([e["read"] for e in read], [{"crew": {"decisions": {"new_pump": [1]}, "issues": {"pump": [1, 2, 3]}}}])
+    # Each shim says the moment; the text of an erased row is gone from the past, too.
+    python_skill("old-shell", """import os, subprocess, sys
+pipe = [int(os.environ[x]) for x in ("LETHE_IN", "LETHE_OUT")]
+sys.stdout.write(subprocess.run(["/lethe/bin/lethe-slot", *sys.argv[1:]], pass_fds=pipe, stdout=subprocess.PIPE, text=True).stdout)
+""", canon={"scope": "crew"})
+    same(json.loads(run("old-shell", "--", "canon", "issues", "pump", "--at", str(moments[1])).out)["rows"][0]["version"], 2)
+    call("canon", "erase", "issues", "pump", "--scope", "crew")
+    there = json.loads(run("old-shell", "--", "canon", "--at", str(moments[1])).out)["rows"]
+    same([("payload" in x, x.get("erased")) for x in there], [(False, True)])
+    there = json.loads(run("old-shell", "--", "context", "--at", str(moments[1])).out)
+    check("valve" not in json.dumps(there) and there["belief"]["issues"][0]["erased"] is True, there)
+    holds()
+
+
+@case
+def moments_that_are_none():  # M-64
+    # event 0 is a moment, too: before all rows, and not now
+    for argv in (("canon", "list"), ("context",)):
+        said = call(*argv, "--scope", "crew", "--at", "0")
+        same(said.get("rows", []) or list(said.get("belief", {})), [], argv)
+    same(call("context", "--scope", "crew", "--at", "0")["at"], 0)
+    for moment, says in (("99999999", "there is no event 99999999: the newest is"), ("18446744073709551616", "the newest is"), ("2999-01-01", "is in the future: the time is 2"),
+                         ("2001-01-01", "before the first event"), ("2026-02-30", "neither the number of an event nor a time such as"), ("tomorrow", "nor a time such as"),
+                         ("", "nor a time such as"), ("-1", "nor a time such as"), ("1e3", "nor a time such as"), ("2026-11-28T25:00", "nor a time such as")):
+        for argv in (("canon", "list"), ("canon", "show", "issues", "pump"), ("context",), ("memory", "load", "memory", "x")):
+            r = lethe(*argv, "--scope", "crew", "--at", moment)
+            check(r.code == 1 and says in r.err.decode() and "bad_query" in r.err.decode(), argv, moment, r)
+    r = lethe("canon", "show", "decisions", "new_pump", "--scope", "crew", "--at", "1")
+    check(b"of this scope as of event 1 (no_record)" in r.err, r)
+
+
+@case
 def a_search_finds_the_present_words_alone():  # M-64
     save("word", "formerly Wolverhampton")
     save("word", "Birmingham")

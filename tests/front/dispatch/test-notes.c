@@ -190,6 +190,65 @@ Test(notes, belief_comes_in_parts) {
         dispatch_fixture_region_end(&d, true);
 }
 
+/* Rows that are made in a single transaction, by number. */
+static void rows(DispatchFixture *d, const char *prefix, unsigned n) {
+        Txn *t = store_fixture_begin(&d->f, true);
+
+        for (unsigned i = 0; i < n; i++) {
+                _cleanup_json_ json_t *payload = json_pack("{s:s}", "title", "later");
+                Mutation m = {.who = "uid:0", .scope = "default", .kind = KIND_ISSUE, .op = OP_UPSERT, .payload = payload, .expect = MUTATION_ANY};
+                char id[32];
+                Mutated done;
+
+                snprintf(id, sizeof(id), "%s_%05u", prefix, i);
+                m.id = id;
+                cr_assert_eq(engine_mutate(t, &m, &done, &d->f.d), 0, "%s", d->f.d.text);
+        }
+        store_fixture_commit(&d->f, t);
+}
+
+// M-64: rows that came after the moment are passed over, and so many for an answer: the supervisor's work is bounded
+Test(notes, a_moment_before_many_rows) {
+        static const char *const want[] = {"a_00000", "z_00000"};
+        _cleanup_dispatch_fixture_ DispatchFixture d;
+        _cleanup_free_ char *line = NULL;
+        _cleanup_json_ json_t *context = NULL;
+        uint64_t size;
+        Txn *t;
+
+        dispatch_fixture_init(&d);
+        scope(&d, "default");
+        rows(&d, "a", 1);
+        rows(&d, "z", 1);
+        t = store_fixture_begin(&d.f, false);
+        cr_assert_eq(ledger_state(t, &size, NULL), 0);
+        store_abort(t);
+        rows(&d, "m", 4100);
+        dispatch_fixture_region(&d);
+        dispatch_expect(&d, DISPATCH_HELLO, NULL);
+        for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+                _cleanup_json_ json_t *o = NULL;
+                _cleanup_free_ char *after = line;
+
+                line = NULL;
+                cr_assert_gt(asprintf(&line, REQUEST("canon.read", "{\"bucket\":\"issues\",\"at\":\"%lu\"%s%s%s}"), (unsigned long)size - 1,
+                                      i ? ",\"after\":\"" : "", i ? after : "", i ? "\"" : ""), 0);
+                o = dispatch_result_of(&d, line);
+                cr_assert_eq(json_array_size(json_object_get(o, "rows")), 1, "%s", line);
+                cr_expect_str_eq(json_string_value(json_object_get(json_array_get(json_object_get(o, "rows"), 0), "id")), want[i]);
+                free(line);
+                line = NULL;
+                if (json_object_get(o, "next"))
+                        line = strdup(json_string_value(json_object_get(o, "next")));
+                cr_expect_eq(!line, i == 1, "page %zu", i);
+        }
+        cr_assert_gt(asprintf(&line, REQUEST("context.read", "{\"at\":\"%lu\"}"), (unsigned long)size - 1), 0);
+        context = dispatch_result_of(&d, line);
+        cr_expect_eq(json_array_size(json_object_get(json_object_get(context, "belief"), "issues")), 1);
+        cr_expect_str_eq(json_string_value(json_array_get(json_object_get(context, "cut"), 0)), "issues");
+        dispatch_fixture_region_end(&d, true);
+}
+
 // A scope that went while the region lived
 Test(notes, a_scope_that_went) {
         _cleanup_dispatch_fixture_ DispatchFixture d;
