@@ -13,30 +13,6 @@
 #define CHUNK 65536
 #define TAIL 4000 /* bytes of standard error in the answer of a failed call */
 
-/* The answer of a call: text for the model, and a value where the tool has one. Takes `structured`. */
-static json_t *call_result(const char *text, size_t n, json_t *structured, bool failed, const char *region) {
-        _cleanup_buf_ Buf plain = {};
-
-        if (buf_add_plain(&plain, text, n) < 0) {
-                json_decref(structured);
-                return NULL;
-        }
-        return json_pack("{s:[{s:s, s:s%}], s:o*, s:o*, s:o*}", "content", "type", "text", "text", plain.data ?: "",
-                         plain.n, "structuredContent", structured, "isError", failed ? json_true() : NULL, "_meta",
-                         region && *region ? json_pack("{s:s}", "lethe/region", region) : NULL);
-}
-
-static json_t *call_failed(const char *region, const char *fmt, ...) _printf_(2, 3);
-static json_t *call_failed(const char *region, const char *fmt, ...) {
-        Diag d = {};
-        va_list ap;
-
-        va_start(ap, fmt);
-        vsnprintf(d.text, sizeof(d.text), fmt, ap);
-        va_end(ap);
-        return call_result(d.text, strlen(d.text), NULL, true, region);
-}
-
 static void call_free(McpServer *m, McpCall *c) {
         McpCall **at = &m->calls;
 
@@ -57,6 +33,11 @@ static void call_free(McpServer *m, McpCall *c) {
         json_decref(c->id);
         json_decref(c->token);
         json_decref(c->failed);
+        json_decref(c->arguments);
+        json_decref(c->answers);
+        json_decref(c->state);
+        json_decref(c->asked);
+        free(c->uri);
         free(c);
 }
 
@@ -65,12 +46,25 @@ void mcp_calls_free(McpServer *m) {
                 call_free(m, m->calls);
 }
 
+static int call_error(McpServer *m, const McpCall *c, int code, json_t *data, const json_t *text) {
+        Diag d = {};
+
+        diag(&d, 0, "%.900s", json_text(text) ?: "failed");
+        return mcp_error(m, c->id, code, data, &d);
+}
+
 /* Answers, unless the client cancelled, and forgets the call. Takes the result; NULL: out of memory. */
 static int call_end(McpServer *m, McpCall *c, json_t *result) {
         int e = result ? 0 : -ENOMEM;
 
         if (c->cancelled)
                 json_decref(result);
+        else if (result && c->tool->as != MCP_AS_TOOL && json_is_true(json_object_get(result, "isError"))) {
+                e = call_error(m, c, MCP_E_INTERNAL, NULL,
+                               json_object_get(json_array_get(json_object_get(result, "content"), 0), "text"));
+                json_decref(result);
+        } else if (result && c->tool->as == MCP_AS_RESOURCE)
+                e = mcp_answer(m, c->id, c->modern, mcp_cached(result, c->modern));
         else if (result)
                 e = mcp_answer(m, c->id, c->modern, result);
         call_free(m, c);
@@ -86,6 +80,8 @@ static McpCall *call_new(McpServer *m, const McpRequest *q, const McpTool *tool)
                        .token = json_incref((json_t *)q->token),
                        .tool = tool,
                        .modern = q->modern,
+                       .can = q->can,
+                       .logs = q->logs,
                        .out = -1,
                        .err = -1,
                        .progress = -1,
@@ -125,6 +121,7 @@ static json_t *call_options(const json_t *arguments) {
 /* The request of a run: of a program with its arguments, or of a skill with the tool's arguments as JSON. */
 static json_t *call_run_params(const McpCall *c, const json_t *arguments) {
         const json_t *args = json_object_get(arguments, "args"), *input = json_object_get(arguments, "stdin");
+        _cleanup_json_ json_t *input_of = NULL;
         _cleanup_buf_ Buf line = {};
         char *text;
         int e;
@@ -133,12 +130,13 @@ static json_t *call_run_params(const McpCall *c, const json_t *arguments) {
                 return json_pack("{s:O, s:O*, s:O*, s:o, s:b, s:b}", "exec", json_object_get(arguments, "program"),
                                  "args", args, "stdin", input, "options", call_options(arguments), "quiet", true,
                                  "progress", c->token != NULL);
-        text = json_dumps(arguments, JSON_COMPACT);
+        input_of = c->tool->asks ? mcp_ask_input(c, arguments) : json_incref((json_t *)arguments);
+        text = input_of ? json_dumps(input_of, JSON_COMPACT) : NULL;
         e = text ? buf_add(&line, text, strlen(text)) ?: buf_add(&line, "\n", 1) : -ENOMEM;
         free(text);
         return e < 0 ? NULL
-                     : json_pack("{s:s, s:s%, s:b, s:b}", "skill", c->tool->name, "stdin", line.data, line.n, "quiet",
-                                 true, "progress", c->token != NULL);
+                     : json_pack("{s:s, s:s%, s:b, s:b}", "skill", c->tool->skill, "stdin", line.data, line.n, "quiet",
+                                 true, "progress", c->token || c->logs);
 }
 
 static int call_run(McpServer *m, McpCall *c, const json_t *arguments, Diag *reterr) {
@@ -171,6 +169,7 @@ static int call_command(McpServer *m, McpCall *c, const json_t *arguments, Diag 
 }
 
 int mcp_call(McpServer *m, const McpRequest *q, const McpTool *tool, json_t *arguments, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *answers = NULL, *state = NULL;
         McpCall *c;
         Diag d = {};
         int e;
@@ -181,17 +180,50 @@ int mcp_call(McpServer *m, const McpRequest *q, const McpTool *tool, json_t *arg
         e = tool->input ? jsonschema_validate(tool->input, arguments, &d) : 0;
         if (e < 0)
                 return e;
+        if (e > 0 && tool->as != MCP_AS_TOOL)
+                return diag(reterr, MCP_E_PARAMS, "arguments: %.900s", d.text);
+        if (m->n_calls >= MCP_CALLS_MAX && tool->as != MCP_AS_TOOL)
+                return diag(reterr, MCP_E_INTERNAL, "%d calls are at work already: ask again when one has ended",
+                            MCP_CALLS_MAX);
         if (e > 0 || m->n_calls >= MCP_CALLS_MAX) {
-                *ret = e > 0 ? call_failed(NULL, "arguments: %.900s", d.text)
-                             : call_failed(NULL, "%d calls are at work already: call again when one has ended",
-                                           MCP_CALLS_MAX);
+                *ret = e > 0 ? mcp_failed(NULL, "arguments: %.900s", d.text)
+                             : mcp_failed(NULL, "%d calls are at work already: call again when one has ended",
+                                          MCP_CALLS_MAX);
                 return *ret ? 0 : -ENOMEM;
         }
+        e = mcp_ask_resume(m, q, tool, arguments, &answers, &state, reterr);
+        if (e != 0)
+                return e;
         c = call_new(m, q, tool);
         if (!c)
                 return -ENOMEM;
+        c->answers = TAKE_PTR(answers);
+        c->state = TAKE_PTR(state);
+        c->arguments = tool->asks ? json_incref(arguments) : NULL;
+        if (tool->as == MCP_AS_RESOURCE && !(c->uri = strdup(json_str(q->params, "uri"))))
+                return -ENOMEM;
         e = tool->builtin && tool->builtin->argv ? call_command(m, c, arguments, &d) : call_run(m, c, arguments, &d);
-        return e > 0 ? call_end(m, c, call_failed(NULL, "%s", d.text)) : e;
+        return e > 0 ? call_end(m, c, mcp_failed(NULL, "%s", d.text)) : e;
+}
+
+int mcp_call_again(McpServer *m, McpCall *c) {
+        Diag d = {};
+        int e;
+
+        json_decref(c->asked);
+        c->asked = NULL;
+        e = call_run(m, c, c->arguments, &d);
+        return e > 0 ? call_end(m, c, mcp_failed(NULL, "%s", d.text)) : e;
+}
+
+void mcp_calls_unanswered(McpServer *m) {
+        McpCall *next;
+
+        for (McpCall *c = m->calls; c; c = next) {
+                next = c->next;
+                if (c->asked)
+                        call_free(m, c);
+        }
 }
 
 static void call_cancel(McpServer *m, McpCall *c) {
@@ -204,14 +236,19 @@ static void call_cancel(McpServer *m, McpCall *c) {
 
 void mcp_cancel(McpServer *m, const json_t *id) {
         for (McpCall *c = m->calls; c; c = c->next)
-                if (json_equal(c->id, id) && !c->cancelled)
+                if (json_equal(c->id, id) && !c->cancelled) {
                         call_cancel(m, c);
+                        if (c->asked) /* nothing of the call is at work */
+                                call_free(m, c);
+                        return;
+                }
 }
 
 void mcp_cancel_all(McpServer *m) {
         for (McpCall *c = m->calls; c; c = c->next)
                 if (!c->cancelled)
                         call_cancel(m, c);
+        mcp_calls_unanswered(m);
 }
 
 /* The last bytes of a text, from the begin of a character on. */
@@ -225,36 +262,20 @@ static const char *call_tail(const json_t *text, size_t *ret_n) {
         return s + from;
 }
 
-/* The answer of a run that ended with 0: what the skill said as its result, else its standard output. */
-static json_t *call_ran(const McpCall *c, const json_t *result, const char *region) {
-        const json_t *out = json_object_get(result, "stdout");
-        json_t *value = json_object_get(json_object_get(result, "receipt"), "result");
-        _cleanup_json_ json_t *parsed = NULL;
-        _cleanup_free_ char *text = NULL;
-        Diag d = {};
-        size_t n = 0;
-        int e;
+static int call_ran_over(McpServer *m, McpCall *c, const json_t *result, const char *region) {
+        int e = 0;
+        json_t *answer = c->cancelled ? json_object() : mcp_ran(m, c, result, region, &e);
 
-        if (!value && c->tool->output) {
-                e = json_parse(json_bytes(out) ?: "", json_string_length(out), SERVE_ANSWER_MAX, MCP_DEPTH_MAX, &parsed,
-                               &d);
-                if (e > 0)
-                        return call_failed(
-                                region,
-                                "the skill ended well, and its output is not one JSON value as its manifest's "
-                                "\"output\" says: %.600s",
-                                d.text);
-                value = parsed;
+        if (e == MCP_WAITS || e < 0)
+                return e < 0 ? e : 0;
+        if (c->lacks && c->modern && !c->cancelled) {
+                e = call_error(m, c, MCP_E_CAPABILITY, mcp_ask_lacks(c),
+                               json_object_get(json_array_get(json_object_get(answer, "content"), 0), "text"));
+                json_decref(answer);
+                call_free(m, c);
+                return e;
         }
-        if (value && c->tool->output && jsonschema_validate(c->tool->output, value, &d) != 0)
-                return call_failed(
-                        region, "the skill ended well, and its result does not fit its manifest's \"output\": %.600s",
-                        d.text);
-        if (!value)
-                return call_result(json_bytes(out) ?: "", json_string_length(out), NULL, false, region);
-        text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        n = text ? strlen(text) : 0;
-        return call_result(text ?: "", n, json_is_object(value) ? json_incref(value) : NULL, false, region);
+        return call_end(m, c, answer);
 }
 
 /* The reasons of `lethe why` go behind the text of a failed run. */
@@ -277,7 +298,7 @@ static int call_run_failed(McpServer *m, McpCall *c, const json_t *result, const
         int e;
 
         if (refusal)
-                return call_end(m, c, call_failed(NULL, "refused: %.900s", json_str(refusal, "message")));
+                return call_end(m, c, mcp_failed(NULL, "refused: %.900s", json_str(refusal, "message")));
         e = buf_printf(&text,
                        "The tool failed: its process ended with exit code %" JSON_INTEGER_FORMAT " (outcome: %s).",
                        json_integer_value(json_object_get(result, "exit_code")),
@@ -288,7 +309,7 @@ static int call_run_failed(McpServer *m, McpCall *c, const json_t *result, const
                 e = buf_add_str(&text, "\nstandard output:\n") ?: buf_add(&text, output, n_out);
         if (e < 0)
                 return e;
-        c->failed = call_result(text.data, text.n, NULL, true, region);
+        c->failed = mcp_result(text.data, text.n, NULL, true, region);
         if (!c->failed)
                 return -ENOMEM;
         if (*region && !c->cancelled && call_ask_why(m, c, region) == 0)
@@ -300,9 +321,14 @@ static int call_run_failed(McpServer *m, McpCall *c, const json_t *result, const
 static int call_progress(McpServer *m, McpCall *c, const json_t *params) {
         const json_t *done = json_object_get(params, "done");
         const double at = json_number_value(done);
+        int e = 0;
 
-        if (!c->token || c->cancelled || !json_is_number(done) || !(at > c->progress))
-                return 0;
+        if (c->logs && !c->cancelled && json_is_string(json_object_get(params, "message")))
+                e = mcp_notify(m, "notifications/message",
+                               json_pack("{s:s, s:s, s:O}", "level", "info", "logger", c->tool->name, "data",
+                                         json_object_get(params, "message")));
+        if (e < 0 || !c->token || c->cancelled || !json_is_number(done) || !(at > c->progress))
+                return e;
         c->progress = at;
         return mcp_notify(m, "notifications/progress",
                           json_pack("{s:O, s:O, s:O*, s:O*}", "progressToken", c->token, "progress", done, "total",
@@ -323,10 +349,10 @@ int mcp_call_heard(McpServer *m, const json_t *message) {
         if (params)
                 return call_progress(m, c, params);
         if (error)
-                return call_end(m, c, call_failed(NULL, "the tool did not run: %.900s", json_str(error, "message")));
+                return call_end(m, c, mcp_failed(NULL, "the tool did not run: %.900s", json_str(error, "message")));
         if (json_integer_value(json_object_get(result, "exit_code")) != 0 || json_object_get(result, "refusal"))
                 return call_run_failed(m, c, result, region);
-        return call_end(m, c, call_ran(c, result, region));
+        return call_ran_over(m, c, result, region);
 }
 
 int mcp_call_lost(McpServer *m) {
@@ -341,8 +367,8 @@ int mcp_call_lost(McpServer *m) {
                 next = c->next;
                 if (c->run)
                         e = call_end(m, c,
-                                     call_failed(NULL, "lethe serve ended before the answer: what the tool kept is "
-                                                       "recorded, `lethe log` shows it"));
+                                     mcp_failed(NULL, "lethe serve ended before the answer: what the tool kept is "
+                                                      "recorded, `lethe log` shows it"));
         }
         return e;
 }
@@ -367,19 +393,18 @@ static int call_command_over(McpServer *m, McpCall *c) {
         }
         if (c->out_cut)
                 return call_end(m, c,
-                                call_failed(NULL, "the answer has more than %d bytes: ask for less", MCP_TEXT_MAX));
+                                mcp_failed(NULL, "the answer has more than %d bytes: ask for less", MCP_TEXT_MAX));
         if (c->out_text.n > 0)
                 json_parse(c->out_text.data, c->out_text.n, MCP_TEXT_MAX, MCP_DEPTH_MAX, &value, NULL);
         if (code == 0)
                 return call_end(m, c,
-                                call_result(c->out_text.data ?: "", c->out_text.n,
-                                            json_is_object(value) ? TAKE_PTR(value) : NULL, false, NULL));
+                                mcp_result(c->out_text.data ?: "", c->out_text.n,
+                                           json_is_object(value) ? TAKE_PTR(value) : NULL, false, NULL));
         /* a command with --json tells its error on standard output, and other words on standard error */
         if (c->err_text.n > 0)
-                return call_end(m, c, call_result(c->err_text.data, c->err_text.n, NULL, true, NULL));
+                return call_end(m, c, mcp_result(c->err_text.data, c->err_text.n, NULL, true, NULL));
         return call_end(
-                m, c,
-                call_result(c->out_text.data ?: "failed", c->out_text.data ? c->out_text.n : 6, NULL, true, NULL));
+                m, c, mcp_result(c->out_text.data ?: "failed", c->out_text.data ? c->out_text.n : 6, NULL, true, NULL));
 }
 
 /* Reads a pipe of a command. Returns 0 or -errno. */

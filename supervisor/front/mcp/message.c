@@ -9,6 +9,7 @@
 #define MODERN "2026-07-28"
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define META_LEVEL "io.modelcontextprotocol/logLevel"
 #define META_SERVER "io.modelcontextprotocol/serverInfo"
 #define SKILLS "io.modelcontextprotocol/skills"
 #define ID_MAX 256
@@ -40,7 +41,8 @@ int mcp_answer(McpServer *m, const json_t *id, bool modern, json_t *result) {
                 if (!meta && json_object_set_new(result, "_meta", meta = json_object()) < 0)
                         meta = NULL;
                 if (!meta || json_object_set_new(meta, META_SERVER, mcp_server_info()) < 0 ||
-                    json_object_set_new(result, "resultType", json_string("complete")) < 0) {
+                    (!json_object_get(result, "resultType") &&
+                     json_object_set_new(result, "resultType", json_string("complete")) < 0)) {
                         json_decref(result);
                         return -ENOMEM;
                 }
@@ -58,12 +60,19 @@ int mcp_notify(McpServer *m, const char *method, json_t *params) {
         return mcp_send(m, json_pack("{s:s, s:s, s:o}", "jsonrpc", "2.0", "method", method, "params", params));
 }
 
-static json_t *mcp_capabilities(void) {
-        return json_pack("{s:{}, s:{}, s:{s:{}}}", "tools", "resources", "extensions", SKILLS);
+int mcp_send_request(McpServer *m, const char *id, const char *method, const json_t *params) {
+        return mcp_send(
+                m, json_pack("{s:s, s:s, s:s, s:O}", "jsonrpc", "2.0", "id", id, "method", method, "params", params));
+}
+
+/* Messages of skills go to clients of the newer revision without a word of the server's capabilities. */
+static json_t *mcp_capabilities(bool modern) {
+        return json_pack("{s:{}, s:{}, s:{}, s:{}, s:{s:{}}, s:o*}", "tools", "resources", "prompts", "completions",
+                         "extensions", SKILLS, "logging", modern ? NULL : json_object());
 }
 
 /* A list is good until the next question: the registry may change at any time. */
-static json_t *mcp_cached(json_t *o, bool modern) {
+json_t *mcp_cached(json_t *o, bool modern) {
         if (o && modern &&
             (json_object_set_new(o, "ttlMs", json_integer(TTL_MSEC)) < 0 ||
              json_object_set_new(o, "cacheScope", json_string("private")) < 0)) {
@@ -71,6 +80,18 @@ static json_t *mcp_cached(json_t *o, bool modern) {
                 return NULL;
         }
         return o;
+}
+
+#define LEVEL_INFO 1
+/* Place among the levels, which rise. Returns -1: none. */
+static int mcp_level(const json_t *v) {
+        static const char *const levels[] = {"debug", "info", "notice", "warning",
+                                             "error", "critical", "alert",  "emergency"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
+                if (json_text_is(v, levels[i]))
+                        return (int)i;
+        return -1;
 }
 
 static int do_initialize(McpServer *m, const McpRequest *q, json_t **ret, Diag *reterr) {
@@ -83,15 +104,16 @@ static int do_initialize(McpServer *m, const McpRequest *q, json_t **ret, Diag *
                 if (strcmp(asked, legacy_versions[i]) == 0)
                         answer = legacy_versions[i];
         m->legacy = true;
+        m->can = mcp_client_can(json_object_get(q->params, "capabilities"));
         snprintf(m->client, sizeof(m->client), "%.64s", client ?: "");
-        *ret = json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", answer, "capabilities", mcp_capabilities(),
+        *ret = json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", answer, "capabilities", mcp_capabilities(false),
                          "serverInfo", mcp_server_info(), "instructions", instructions);
         return 0;
 }
 
 static int do_discover(McpServer *m, const McpRequest *q, json_t **ret, Diag *reterr) {
         *ret = mcp_cached(json_pack("{s:[s], s:o, s:s}", "supportedVersions", MODERN, "capabilities",
-                                    mcp_capabilities(), "instructions", instructions),
+                                    mcp_capabilities(true), "instructions", instructions),
                           true);
         return 0;
 }
@@ -110,7 +132,7 @@ static int do_tools_list(McpServer *m, const McpRequest *q, json_t **ret, Diag *
                 return e < 0 ? e : MCP_E_INTERNAL;
         }
         for (size_t i = 0; list && i < m->tools.n; i++)
-                if (json_array_append(list, m->tools.rows[i].shown) < 0)
+                if (m->tools.rows[i].as == MCP_AS_TOOL && json_array_append(list, m->tools.rows[i].shown) < 0)
                         return -ENOMEM;
         *ret = mcp_cached(json_pack("{s:o}", "tools", list), q->modern);
         return 0;
@@ -136,12 +158,33 @@ static int do_tools_call(McpServer *m, const McpRequest *q, json_t **ret, Diag *
 static int do_resources_list(McpServer *m, const McpRequest *q, json_t **ret, Diag *reterr) {
         int e = mcp_skills_resources(m, ret, reterr);
 
+        e = e ?: mcp_offered_resources(m, json_object_get(*ret, "resources"), reterr);
         *ret = mcp_cached(*ret, q->modern);
         return e;
 }
 
 static int do_templates_list(McpServer *m, const McpRequest *q, json_t **ret, Diag *reterr) {
-        *ret = mcp_cached(json_pack("{s:[]}", "resourceTemplates"), q->modern);
+        int e = mcp_templates_list(m, ret, reterr);
+
+        *ret = mcp_cached(*ret, q->modern);
+        return e;
+}
+
+static int do_prompts_list(McpServer *m, const McpRequest *q, json_t **ret, Diag *reterr) {
+        int e = mcp_prompts_list(m, ret, reterr);
+
+        *ret = mcp_cached(*ret, q->modern);
+        return e;
+}
+
+static int do_set_level(McpServer *m, const McpRequest *q, json_t **ret, Diag *reterr) {
+        const int level = mcp_level(json_object_get(q->params, "level"));
+
+        if (level < 0)
+                return diag(reterr, MCP_E_PARAMS,
+                            "level: must be debug, info, notice, warning, error, critical, alert or emergency");
+        m->logs = level <= LEVEL_INFO;
+        *ret = json_object();
         return 0;
 }
 
@@ -152,8 +195,13 @@ static int mcp_uri(const McpRequest *q, const char **ret, Diag *reterr) {
 
 static int do_resources_read(McpServer *m, const McpRequest *q, json_t **ret, Diag *reterr) {
         const char *uri;
-        int e = mcp_uri(q, &uri, reterr) ?: mcp_skills_read(m, uri, ret, reterr);
+        int e = mcp_uri(q, &uri, reterr);
 
+        if (e == 0 && strncmp(uri, "skill://", 8) != 0) {
+                e = mcp_offered_read(m, q, uri, ret, reterr);
+                return e == MCP_E_RESOURCE && q->modern ? MCP_E_PARAMS : e;
+        }
+        e = e ?: mcp_skills_read(m, uri, ret, reterr);
         *ret = mcp_cached(*ret, q->modern);
         return e == MCP_E_RESOURCE && q->modern ? MCP_E_PARAMS : e;
 }
@@ -179,8 +227,12 @@ static const struct {
         unsigned eras;
         int (*fn)(McpServer *m, const McpRequest *q, json_t **ret, Diag *reterr);
 } methods[] = {
+        {"completion/complete", BOTH, mcp_complete},
         {"initialize", OLD, do_initialize},
+        {"logging/setLevel", OLD, do_set_level},
         {"ping", OLD, do_ping},
+        {"prompts/get", BOTH, mcp_prompts_get},
+        {"prompts/list", BOTH, do_prompts_list},
         {"resources/list", BOTH, do_resources_list},
         {"resources/read", BOTH, do_resources_read},
         {"resources/templates/list", BOTH, do_templates_list},
@@ -198,8 +250,13 @@ static int mcp_era(const McpServer *m, const char *method, McpRequest *q, json_t
         q->token = json_object_get(meta, "progressToken");
         if (q->token && !json_is_string(q->token) && !json_is_integer(q->token))
                 return diag(reterr, MCP_E_PARAMS, "_meta.progressToken: must be a string or an integer");
+        q->can = m->can;
+        q->logs = m->logs;
         if (version) {
                 q->modern = true;
+                q->can = mcp_client_can(json_object_get(meta, META_CAPABILITIES));
+                q->logs = mcp_level(json_object_get(meta, META_LEVEL)) >= 0 &&
+                          mcp_level(json_object_get(meta, META_LEVEL)) <= LEVEL_INFO;
                 if (!json_is_string(version))
                         return diag(reterr, MCP_E_PARAMS, "_meta[\"" META_VERSION "\"]: must be a string");
                 if (!json_text_is(version, MODERN)) {
@@ -234,6 +291,8 @@ static int mcp_dispatch(McpServer *m, const char *method, McpRequest *q) {
                 e = methods[i].fn(m, q, &result, &d);
         if (e < 0)
                 return e;
+        if (e > 0 && !data && strcmp(method, "resources/read") == 0)
+                data = json_pack("{s:O*}", "uri", json_object_get(q->params, "uri"));
         if (e > 0)
                 return mcp_error(m, q->id, e, TAKE_PTR(data), &d);
         return result ? mcp_answer(m, q->id, q->modern, TAKE_PTR(result)) : 0;
@@ -260,7 +319,7 @@ static int mcp_take_object(McpServer *m, json_t *o) {
 
         if (json_is_object(o) && !json_object_get(o, "method") && id &&
             (json_object_get(o, "result") || json_object_get(o, "error")))
-                return 0; /* an answer, and nothing was asked */
+                return mcp_ask_heard(m, o);
         if (!json_is_object(o))
                 diag(&d, 0, "a message is an object on a line of its own; batches are not taken");
         else if (!json_text_is(json_object_get(o, "jsonrpc"), "2.0"))

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <sodium.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -164,12 +165,15 @@ int mcp_serve(const McpOptions *o, int signals) {
         Diag d = {};
         int e = 0;
 
+        randombytes_buf(m.key, sizeof(m.key));
         line_reader_init(&m.in, MCP_LINE_MAX);
         line_reader_init(&m.answers, SERVE_ANSWER_MAX);
         line_queue_init(&m.out, OUT_MAX);
         line_queue_init(&m.asks, SIZE_MAX);
         while (e == 0) {
                 e = mcp_take_lines(&m) ?: mcp_send_daemon(&m);
+                if (m.in_over)
+                        mcp_calls_unanswered(&m);
                 if (e == 0 && mcp_is_over(&m))
                         break;
                 if (e == 0)
@@ -182,6 +186,7 @@ int mcp_serve(const McpOptions *o, int signals) {
         line_reader_deinit(&m.answers);
         line_queue_deinit(&m.out);
         line_queue_deinit(&m.asks);
+        sodium_memzero(m.key, sizeof(m.key));
         closep(&m.daemon); /* the daemon cancels what is left */
         if (e == -EPIPE)
                 return 0; /* the client is gone: all calls were cancelled */

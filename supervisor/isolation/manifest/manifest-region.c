@@ -302,5 +302,7 @@ void manifest_read_region(Doc *d, const Node *j, const SkillFolder *folder, Mani
                 m->input = manifest_schema(d, MEMBER(j, "input"), folder);
         if (MEMBER(j, "output")->v)
                 m->output = manifest_schema(d, MEMBER(j, "output"), folder);
+        if (MEMBER(j, "mcp")->v)
+                manifest_read_mcp(d, MEMBER(j, "mcp"), &m->mcp);
         manifest_read_warm(d, MEMBER(j, "warm"), m);
 }

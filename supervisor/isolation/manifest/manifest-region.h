@@ -19,6 +19,9 @@ json_t *manifest_schema(Doc *d, const Node *v, const SkillFolder *folder);
 /* "cognition" of "session": {"role"?,"compressor"?,"k"}, new reference, or NULL with a fault. */
 json_t *manifest_cognition(Doc *d, const Node *v, const SkillFolder *folder);
 
+/* "mcp": as Manifest.mcp. */
+void manifest_read_mcp(Doc *d, const Node *v, json_t **ret);
+
 /* Reads the fields about the life and end of a region: teardown, lineage, key_scope, sections, session, resources, release,
  * sub_skills, notes, canon, memory, gates. To be called after the entries and reads are read. */
 void manifest_read_region(Doc *d, const Node *j, const SkillFolder *folder, Manifest *m);

@@ -47,6 +47,7 @@ void manifest_deinit(Manifest *m) {
         json_decref(m->gates);
         json_decref(m->input);
         json_decref(m->output);
+        json_decref(m->mcp);
         *m = (Manifest){0};
 }
 
@@ -209,7 +210,7 @@ static void manifest_read_fields(Doc *d, const Node *j, const SkillFolder *folde
                                "network", "environment", "proc", "terminals", "min_tier", "on_denial", "report", "cancel_bound", "grace",
                                "teardown", "lineage", "key_scope", "sections", "resources", "release", "sub_skills",
                                "notes", "canon", "kernels", "memory", "gates", "warm", "embodiment", "commit",
-                               "session", "input", "output"));
+                               "session", "input", "output", "mcp"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         manifest_read_entries(d, MEMBER(j, "entry"), m);
         doc_budgets(d, MEMBER(j, "budgets"), &m->budget);

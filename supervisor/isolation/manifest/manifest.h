@@ -75,6 +75,8 @@ typedef struct Manifest {
         char **routes;       /* requested routes, NULL-terminated; NULL: none */
         char **preload;      /* of "warm" */
         json_t *input, *output; /* JSON Schemas of what a call of the skill as a tool takes and gives, or NULL */
+        /* {"as": McpAs, "content", "asks": 1 << index in manifest_mcp_asks, "name"?, "uri"?, "type"?}; NULL: a tool */
+        json_t *mcp;
         json_t *gates;       /* array of {"slot", "schema": JSON Schema}, or NULL */
 } Manifest;
 
@@ -85,6 +87,10 @@ static inline const ManifestEntry *manifest_entry(const Manifest *m, const char 
                         return &m->entries[i];
         return NULL;
 }
+
+/* What a skill is for a client of the Model Context Protocol; the order is that of the words in the manifest. */
+typedef enum McpAs { MCP_AS_TOOL, MCP_AS_PROMPT, MCP_AS_RESOURCE } McpAs;
+extern const char *const manifest_mcp_asks[]; /* ended by NULL */
 
 void manifest_deinit(Manifest *m);
 /* The manifest of a skill without lethe.json. */

@@ -17,11 +17,10 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, ask_daemon, case, check, lethe, log, main, processes_below, python_skill, same, wait_for  # noqa: E402
+from mcpclient import META, MODERN, Client, text  # noqa: E402
+from tap import DIR, ENV, ask_daemon, case, check, lethe, log, main, processes_below, python_skill, same, wait_for  # noqa: E402
 
 os.chmod(DIR, 0o755)
-MODERN = "2026-07-28"
-META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
 LAB = """import json, os, sys, time
 import lethe
 q = json.load(sys.stdin)
@@ -48,70 +47,6 @@ python_skill("lab", LAB, output={"type": "object", "required": ["sum"], "propert
 python_skill("plain", "import sys; print('got ' + sys.stdin.read().strip())")
 
 
-class Client:
-    """A client on pipes. Its requests are numbered from 1 on, unless they have an id."""
-
-    def __init__(self, *argv, era="old", **kw):
-        self.p = subprocess.Popen([LETHE, "mcp", *argv], env=dict(ENV, **kw), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.n, self.era, self.err = 0, era, b""
-        self.heard = []  # what is no answer to the request that was waited for
-        self.reader = threading.Thread(target=self._drain, daemon=True)
-        self.reader.start()
-        if era == "old":
-            self.first = self.ask("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "test", "version": "1"})
-            self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def _drain(self):
-        self.err = self.p.stderr.read()
-
-    def raw(self, data):
-        self.p.stdin.write(data)
-        self.p.stdin.flush()
-
-    def send(self, message):
-        self.raw(json.dumps(message).encode() + b"\n")
-
-    def begin(self, method, meta=None, **params):
-        self.n += 1
-        meta = dict(META if self.era == "new" else {}, **(meta or {}))
-        if meta:
-            params["_meta"] = meta
-        self.send({"jsonrpc": "2.0", "id": self.n, "method": method, "params": params})
-        return self.n
-
-    def read(self):
-        line = self.p.stdout.readline()
-        check(line.endswith(b"\n"), "no message", line, self.err)
-        message = json.loads(line)
-        same(message["jsonrpc"], "2.0")
-        return message
-
-    def answer(self, number):
-        while True:
-            for m in self.heard:
-                if m.get("id") == number and "method" not in m:
-                    self.heard.remove(m)
-                    return m
-            self.heard.append(self.read())
-
-    def ask(self, method, **params):
-        return self.answer(self.begin(method, **params))
-
-    def call(self, tool, /, meta=None, **arguments):
-        return self.answer(self.begin("tools/call", meta=meta, name=tool, arguments=arguments))["result"]
-
-    def end(self):
-        self.p.stdin.close()
-        rest = self.p.stdout.read()
-        code = self.p.wait(120)
-        self.reader.join(10)
-        return code, [json.loads(line) for line in rest.splitlines()]
-
-
-def text(result):
-    return "".join(c["text"] for c in result["content"])
-
-
 def ended():
     return {e["region"]: e for e in log("--type", "invocation.ended")}
 
@@ -127,10 +62,10 @@ def with_policy(**mcp):
 def the_old_era_begins_with_initialize():  # A-40
     c = Client()
     first = c.first["result"]
-    same((first["protocolVersion"], first["serverInfo"]["name"], sorted(first["capabilities"])), ("2025-11-25", "lethe", ["extensions", "resources", "tools"]))
+    same((first["protocolVersion"], first["serverInfo"]["name"], sorted(first["capabilities"])), ("2025-11-25", "lethe", ["completions", "extensions", "logging", "prompts", "resources", "tools"]))
     same(c.ask("ping")["result"], {})
     check("resultType" not in c.ask("tools/list")["result"], "of the new era")
-    for method in ("server/discover", "logging/setLevel", "resources/subscribe", "nothing"):
+    for method in ("server/discover", "resources/subscribe", "nothing"):
         same(c.ask(method)["error"]["code"], -32601, method)
     same(c.end(), (0, []))
     for asked, got in (("2025-06-18", "2025-06-18"), ("2024-11-05", "2024-11-05"), ("1999-01-01", "2025-11-25")):
