@@ -1384,6 +1384,25 @@ MUTATIONS = [
              ("supervisor/state/engine/digest-pass.c", "if (r == 0 && p->stay_usec > 0) {", "if (0) {")], "a record stays archived for its stay", cases="schedule.py"),
     Mutation("schedule: a routine needs its skill's digest (M-67)", [("supervisor/isolation/policy/policy-upkeep.c", "(!skill || !skill->digest))", "0)")],
              "other routines are admitted by the policy alone", cases="schedule.py"),
+    # --- mcp: servers and skills of others
+    Mutation("mcp: a listing with hidden characters is hidden (A-46)", [("supervisor/front/mcp/wrap-filter.c", "if (wrap_is_visible(tool))", "if (1)")],
+             "a server: a name that turns round,a server: a description in invisible tags,a server: a schema with an escape", cases="../../hostile/mcp.py"),
+    Mutation("mcp: a name stands once in a list (A-46)", [("supervisor/front/mcp/wrap-filter.c", "|| json_object_get(seen, name) ||", "||")],
+             "a server: a tool twice in a list", cases="../../hostile/mcp.py"),
+    Mutation("mcp: an answer that nobody asked for is dropped (A-46)", [("supervisor/front/mcp/wrap-filter.c", """answered a request that nobody made: dropped", w->options->name);
+                return 0;""", """answered a request that nobody made: dropped", w->options->name);
+                return wrap_pass(&w->to_client, line, n);""")],
+             "a server: an answer to nobody,a server: a second answer", cases="../../hostile/mcp.py"),
+    Mutation("mcp: a state is sealed (A-45)", [("supervisor/front/mcp/ask.c", "if (sodium_memcmp(mac, bytes, sizeof(mac)) == 0 &&", "if (1 &&")],
+             "a skill asks a client of the new era which keeps the state", cases="../mcp/skills.py"),
+    Mutation("mcp: a state is of its arguments (A-45)", [("supervisor/front/mcp/ask.c", "crypto_auth_hmacsha512256_update(&s, (const uint8_t *)digest, HASH_HEX_MAX);", "(void)digest;")],
+             "a skill asks a client of the new era which keeps the state", cases="../mcp/skills.py"),
+    Mutation("mcp: a skill asks what its manifest names (A-45)", [("supervisor/front/mcp/ask.c", "!(c->tool->asks & 1U << kinds[i].bit)", "0")],
+             "a skill asks only what its manifest names", cases="../mcp/skills.py"),
+    Mutation("mcp: text of content is visible (A-45)", [("supervisor/front/mcp/content.c", "if (!control && !utf8_is_mark(c))", "if (1)")],
+             "content of a tool passes when it is content", cases="../mcp/skills.py"),
+    Mutation("mcp: no skill takes another's name (A-45)", [("supervisor/front/mcp/tools.c", "        mcp_drop_taken(&t);\n", "")],
+             "no skill takes the name of another", cases="../mcp/skills.py"),
     # --- objects: what an entry, a skill's proposal, a child and an input cannot do
     Mutation("objects: a kept fold is of the head in the row", [("supervisor/state/object/kept.c", "memcmp(k->memory.head, head, ENTRY_HASH_BYTES) == 0", "true")],
              "a_head_has_its_own_fold", runner="state/object/test-object-kept"),

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "engine/engine.h"
 #include "manifest/vocabulary.h"
 #include "schema/jsonschema.h"
@@ -217,12 +218,52 @@ static json_t *wrap_offer(const json_t *tool, const char *digest) {
                          json_object_get(tool, "description"));
 }
 
+/* Whether all text of a listing is visible: a control character, or a mark that hides text or turns it round, can show
+ * the operator other words than the model reads. */
+static bool wrap_is_visible(const json_t *v) {
+        const char *key, *s = json_bytes(v);
+        const json_t *item;
+        size_t i;
+
+        for (size_t at = 0, n = json_string_length(v), step; s && at < n; at += step) {
+                const unsigned c = utf8_decode((const unsigned char *)s + at, n - at, &step);
+
+                if ((c < ' ' && c != '\n' && c != '\r' && c != '\t') || (c >= 0x7f && c < 0xa0) || utf8_is_mark(c))
+                        return false;
+        }
+        for (i = 0; i < json_array_size(v); i++)
+                if (!wrap_is_visible(json_array_get(v, i)))
+                        return false;
+        json_object_foreach((json_t *)v, key, item) {
+                _cleanup_json_ json_t *name = json_string(key);
+
+                if (!wrap_is_visible(name) || !wrap_is_visible(item))
+                        return false;
+        }
+        return true;
+}
+
+/* Whether a tool can have a place in a list: not when the name is bad or in the list already, or a text hides
+ * characters. */
+static bool wrap_is_listed(Wrap *w, const json_t *tool, json_t *seen) {
+        const char *name = json_str(tool, "name");
+
+        if (!*name || strlen(name) > TOOL_NAME_MAX || json_object_get(seen, name) ||
+            json_object_set_new(seen, name, json_true()) < 0)
+                return false;
+        if (wrap_is_visible(tool))
+                return true;
+        log_warning("mcp wrap: the tool %s of %s is hidden: the listing has control or invisible characters",
+                    DIAG_QUOTED(name), w->options->name);
+        return false;
+}
+
 /* Decides about a listed tool: 1 shown, 0 hidden. value: the approvals; a first list approves all tools in it. */
 static int wrap_judge_tool(Wrap *w, const json_t *tool, json_t *value, bool first) {
         const char *name = json_str(tool, "name");
         json_t *tools = json_object_get(value, "tools"), *offered = json_object_get(value, "offered");
         char digest[80];
-        int e = *name && strlen(name) <= TOOL_NAME_MAX ? approved_digest(tool, digest) : -EINVAL;
+        int e = approved_digest(tool, digest);
 
         if (e == -ENOMEM)
                 return e;
@@ -267,19 +308,19 @@ static int wrap_keep(Wrap *w, json_t *value) {
 /* Takes from the list what is not approved. A list in pages approves with the first answer: tools of later pages are
  * new. */
 static int wrap_filter_list(Wrap *w, json_t *result) {
-        _cleanup_json_ json_t *shown = json_array(), *value = NULL;
+        _cleanup_json_ json_t *shown = json_array(), *seen = json_object(), *value = NULL;
         int e = wrap_read_again(w);
         const bool first = !w->approved;
         json_t *tool;
         size_t i;
 
         value = first ? json_pack("{s:{}, s:{}}", "tools", "offered") : json_deep_copy(w->approved);
-        if (e == 0 && (!shown || !value))
+        if (e == 0 && (!shown || !seen || !value))
                 e = -ENOMEM;
         json_array_foreach(json_object_get(result, "tools"), i, tool) {
                 if (e < 0 || i >= WRAP_TOOLS_MAX)
                         break;
-                e = wrap_judge_tool(w, tool, value, first);
+                e = wrap_is_listed(w, tool, seen) ? wrap_judge_tool(w, tool, value, first) : 0;
                 if (e > 0 && json_array_append(shown, tool) < 0)
                         e = -ENOMEM;
         }

@@ -77,6 +77,8 @@ static int wrap_take(WrapLoop *l, LineReader *r, bool over, int (*take)(Wrap *w,
                         kind = line_reader_finish(r, &line, &n);
                 if (kind == LINE_NONE)
                         break;
+                if (kind == LINE_WHOLE && n > 0 && line[n - 1] == '\r')
+                        n--;
                 if (kind == LINE_TOO_LONG)
                         log_warning("mcp wrap: a message of more than %d bytes was dropped", WRAP_LINE_MAX);
                 else if (n > 0)
