@@ -16,6 +16,7 @@ import time
 import bench_bound
 import bench_input
 import bench_map
+import bench_mcp
 import bench_object
 import bench_proxy
 import bench_plot
@@ -530,7 +531,7 @@ def standard_input(args, work):
 
 objects.__name__ = "object"
 standard_input.__name__ = "input"
-PARTS = (launch, languages, session, map_lines, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition, objects, bench_proxy.proxy, standard_input)
+PARTS = (launch, languages, session, map_lines, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending, cognition, objects, bench_proxy.proxy, standard_input, bench_mcp.mcp)
 
 
 def main():

@@ -80,6 +80,12 @@ static int wrap_option(WrapCommand *c, const char *name, const char *value) {
                 return wrap_size(name, value, &c->o.arguments_max);
         if (strcmp(name, "--max-result") == 0)
                 return wrap_size(name, value, &c->o.result_max);
+        if (strcmp(name, "--record") == 0) {
+                c->o.soon = strcmp(value, "soon") == 0;
+                return c->o.soon || strcmp(value, "before") == 0
+                               ? EXIT_OK
+                               : cli_usage(VERB, "--record: \"%s\" must be \"before\" or \"soon\"", value);
+        }
         if (strcmp(name, "--store") == 0)
                 c->o.store = value;
         return -1;

@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 
 #define OUT_MAX (1024 * 1024)   /* bytes that wait for one side, beyond which the other is not read */
+#define SOON_USEC 100000
+#define SOON_EVENTS 4096
 #define END_USEC 5000000        /* from the end of the client to SIGTERM */
 #define PIPE_ROOM (1024 * 1024) /* best effort */
 
@@ -25,6 +27,7 @@ typedef struct WrapLoop {
         int to, from; /* pipes of the server's standard input and output; -1: closed */
         bool client_over, plain;
         int signo;
+        uint64_t commit_usec; /* when events are due; 0: none waits */
         uint64_t end_usec; /* of the patience with a server without client; 0: not begun */
 } WrapLoop;
 
@@ -87,11 +90,22 @@ static int wrap_take(WrapLoop *l, LineReader *r, bool over, int (*take)(Wrap *w,
         return e;
 }
 
-/* Events of calls are durable before the client has the answers. */
+/* Events of calls are durable before the client has the answers; with "soon", SOON_USEC after the first at the latest.
+ */
 static int wrap_commit(WrapLoop *l) {
+        const uint64_t now = clock_mono_usec();
         Diag d = {};
-        int e = wrap_record(&l->w, &d);
+        int e;
 
+        if (json_array_size(l->w.events) == 0)
+                return 0;
+        if (l->w.options->soon && l->from >= 0 && json_array_size(l->w.events) < SOON_EVENTS) {
+                l->commit_usec = l->commit_usec ?: now + SOON_USEC;
+                if (now < l->commit_usec)
+                        return 0;
+        }
+        l->commit_usec = 0;
+        e = wrap_record(&l->w, &d);
         if (e > 0)
                 log_error("mcp wrap: calls cannot be recorded: %s", d.text);
         return e > 0 ? -EIO : e;
@@ -127,12 +141,12 @@ static int wrap_write(int fd, LineQueue *q, bool all) {
 
 /* Without client: calls at work have a time to end, then the server gets the end of its input, and later SIGTERM. */
 static int wrap_wait_msec(WrapLoop *l) {
+        const uint64_t now = clock_mono_usec();
+        const int commit = l->commit_usec == 0 ? -1 : l->commit_usec <= now ? 0 : (int)((l->commit_usec - now) / 1000 + 1);
         const char *bytes;
-        uint64_t now;
 
         if (!l->client_over || l->from < 0)
-                return -1;
-        now = clock_mono_usec();
+                return commit;
         if (l->end_usec == 0)
                 l->end_usec = now + END_USEC;
         if (l->to >= 0 &&
@@ -145,7 +159,7 @@ static int wrap_wait_msec(WrapLoop *l) {
                 kill(l->w.child, SIGTERM);
                 l->end_usec = now + END_USEC;
         }
-        return (int)((l->end_usec - now) / 1000 + 1);
+        return commit >= 0 ? MIN(commit, (int)((l->end_usec - now) / 1000 + 1)) : (int)((l->end_usec - now) / 1000 + 1);
 }
 
 static void wrap_signal(WrapLoop *l, int signals) {
@@ -191,7 +205,7 @@ static int wrap_step(WrapLoop *l, int signals) {
                 e = wrap_read_server(l);
         if (e == 0 && p[0].revents)
                 e = wrap_read_client(l);
-        return e;
+        return e ?: wrap_commit(l);
 }
 
 /* Sends what is left of a server that has ended, and waits for the end of the region. */
@@ -259,7 +273,8 @@ int wrap_serve(const WrapOptions *o, int signals) {
         e = wrap_start(&l);
         while (e == 0 && l.from >= 0)
                 e = wrap_step(&l, signals);
-        e = wrap_finish(&l, e);
+        closep(&l.from);
+        e = wrap_finish(&l, e ?: wrap_commit(&l));
         wrap_deinit(&l.w);
         return e;
 }

@@ -16,6 +16,7 @@ typedef struct WrapOptions {
         const char *store;         /* path */
         const char *name;          /* of the server: the slot of approvals is mcp/NAME */
         char *const *tools, *const *hidden; /* names, ended by NULL; tools NULL: all but the hidden */
+        bool soon;                 /* events become durable soon after the answers, not before */
         uint64_t arguments_max, result_max; /* bytes of JSON of a call */
         char *const *argv;         /* the command with the server in a region; argv[0] is the program's name */
 } WrapOptions;

@@ -198,6 +198,24 @@ def a_server_works_as_bare_and_each_call_is_an_event():  # A-46
 
 
 @case
+def events_may_be_durable_soon_after_the_answers():
+    c = Client("plain", "--record", "soon")
+    c.tools()
+    for n in range(40):
+        same(words(c.call("n%d" % n)), "n%d" % n)
+    wait_for(lambda: len(calls(c.name)) == 40, "the events, while the session goes on")
+    for n in range(3):
+        c.call("n%d" % n)
+    same((c.end(), len(calls(c.name))), ((0, []), 43))
+    c = Client("plain", "--record", "soon")
+    c.tools()
+    c.call("x")
+    c.call("kill")
+    c.end()
+    same([x["outcome"] for x in calls(c.name)], ["ok", "lost"])
+
+
+@case
 def the_server_has_a_region_and_not_the_host():
     c = Client()
     c.tools()
@@ -401,7 +419,7 @@ def a_client_that_breaks_the_protocol_is_answered():  # A-46
 @case
 def mistakes_at_the_command_line():  # A-46 A-47
     for argv, word in (([], "command is missing"), (["--name", "x"], "command is missing"), (["--", "true"], "--name is missing"), (["--name", "X", "--", "true"], '"X"'),
-                       (["--name", "x", "--max-result", "much", "--", "true"], "much"), (["--name", "x", "--max-result", "1g", "--", "true"], "1g")):
+                       (["--name", "x", "--max-result", "much", "--", "true"], "much"), (["--name", "x", "--max-result", "1g", "--", "true"], "1g"), (["--name", "x", "--record", "never", "--", "true"], "never")):
         r = lethe("mcp", "wrap", *argv)
         check(r.code == 2 and word.encode() in r.err, argv, r)
     for client in ("claude-desktop", "claude-code", "cursor", "windsurf", "vscode", "zed"):
