@@ -17,6 +17,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@
 #include <sys/syscall.h>
 
 #define ASKED "LETHE_WARM" /* set by the bootstrap: its next fork() returns in regions */
+#define HOLE_MOST (64U * 1024)
+#define HOLE_LEAST 16U
 #define WORDS_FD 5         /* arguments and environment for the program's process, in place of the status socket */
 
 pid_t warm_libc_fork(void);
@@ -138,10 +141,25 @@ static void warm_work(bool forked) {
         init_run(&w);
 }
 
+/* Fills the holes of the C library's heap: a region then takes new pages, and copies no page for the list of a hole. */
+static void warm_fill_holes(void) {
+        const struct mallinfo2 info = mallinfo2();
+        const char *top = (char *)sbrk(0) - info.keepcost;
+
+        for (size_t n = HOLE_MOST; n >= HOLE_LEAST; n -= HOLE_LEAST) {
+                char *p;
+
+                while ((p = malloc(n)) && p < top)
+                        ;
+                free(p);
+        }
+}
+
 static void __attribute__((noreturn)) warm_serve(void) {
         const StatusRecord ready = {.kind = STATUS_READY};
 
         prctl(PR_SET_NAME, "lethe-warm");
+        warm_fill_holes();
         if (warm_alone_begin(&signals) != 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || report(&ready, -1) < 0)
                 _exit(127);
         zygote_of_view(warm_alone_still, warm_work);

@@ -95,6 +95,7 @@ static char *template_folders(const char *interpreter) {
 
 /* The defaults of a skill's interpreter: an interpreter with different values is executed in the region. */
 static const char *const template_env[] = {"PATH=" REGION_LETHE_DIR "/bin:" REGION_PATH, "LANG=C.UTF-8",
+                                           "LD_BIND_NOW=1", /* before the fork, not in each region */
                                            "LD_PRELOAD=" REGION_LETHE_DIR "/warm/liblethe-warm.so"};
 
 static const LaunchLimit template_limits[] = {

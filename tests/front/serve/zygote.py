@@ -89,7 +89,7 @@ def it_is_confined_itself():
         check(not any(m[4].startswith(("/skill", "/work", "/tmp")) for m in mounts), mounts)
         same([], [line for line in read(f"/proc/{interpreter}/maps").splitlines() if line.split()[1][3] == "s" and "w" in line.split()[1]])
         variables = open(f"/proc/{interpreter}/environ", "rb").read().split(b"\0")
-        same(sorted(v.split(b"=")[0] for v in variables if v), [b"LANG", b"LD_PRELOAD", b"PATH"])
+        same(sorted(v.split(b"=")[0] for v in variables if v), [b"LANG", b"LD_BIND_NOW", b"LD_PRELOAD", b"PATH"])
         words = open(f"/proc/{interpreter}/cmdline", "rb").read().split(b"\0")
         same(words[:5], [b"/usr/bin/python3", b"-I", b"-S", b"-B", b"/lethe/warm/warm.py"])
 
