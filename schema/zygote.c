@@ -14,19 +14,21 @@
 #define FLAGS_MAY \
         (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET)
 
-bool zygote_take(int control) {
+bool zygote_take(int control, int free) {
         if (control != ZYGOTE_FD_OWN && dup3(control, ZYGOTE_FD_OWN, O_CLOEXEC) < 0)
                 return false;
         return syscall(SYS_close_range, 0, ZYGOTE_FD_OWN - 1, 0) == 0 &&
-               syscall(SYS_close_range, ZYGOTE_FD_FREE, ~0U, 0) == 0;
+               syscall(SYS_close_range, free, ~0U, 0) == 0;
 }
 
-/* The lowest numbers are free, and the kernel assigns them in order: each descriptor is at its place at once. */
-static int zygote_check_order(const ZygoteOrder *o, ssize_t n, struct msghdr *m) {
+/* The lowest numbers are free, and the kernel assigns them in order: each descriptor is at its place at once. A special
+ * zygote makes nothing but regions. */
+static int zygote_check_order(const ZygoteOrder *o, bool special, ssize_t n, struct msghdr *m) {
         unsigned n_fds = 0;
 
         if (n != sizeof(*o) || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) || o->version != ZYGOTE_VERSION ||
-            (o->flags & ~(uint64_t)FLAGS_MAY && (o->flags != ZYGOTE_AGAIN || o->n_fds != 1 || o->owner)))
+            (o->flags & ~(uint64_t)FLAGS_MAY && (o->flags != ZYGOTE_AGAIN || o->n_fds != 1 || o->owner || special)) ||
+            (special && o->owner))
                 return EPROTO;
         for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
                 for (size_t i = 0; c->cmsg_type == SCM_RIGHTS && CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++) {
@@ -82,7 +84,7 @@ static void zygote_begin_again(void) {
                 _exit(127);
 }
 
-unsigned zygote_serve(int (*may)(void), uint64_t *ret_flags) {
+unsigned zygote_serve(const ZygoteWay *way_or_null, uint64_t *ret_flags) {
         static union {
                 struct cmsghdr head;
                 char space[CMSG_SPACE(ZYGOTE_FDS_MAX * sizeof(int))];
@@ -102,11 +104,12 @@ unsigned zygote_serve(int (*may)(void), uint64_t *ret_flags) {
                 while (n < 0 && errno == EINTR);
                 if (n <= 0)
                         return 0;
-                error = zygote_check_order(&o, n, &m);
-                if (error == 0 && may)
-                        error = may();
+                error = zygote_check_order(&o, way_or_null, n, &m);
+                if (error == 0 && way_or_null)
+                        error = way_or_null->may();
                 if (error == 0) {
-                        pid = zygote_clone(o.flags & FLAGS_MAY, o.owner, &pidfd);
+                        pid = way_or_null ? way_or_null->make(o.flags & FLAGS_MAY, &pidfd)
+                                          : zygote_clone(o.flags & FLAGS_MAY, o.owner, &pidfd);
                         if (pid == 0 && o.flags == ZYGOTE_AGAIN) {
                                 zygote_begin_again();
                                 continue;

@@ -30,6 +30,7 @@ enum {
         ZYGOTE_FD_OWN = 256, /* first of a zygote's own descriptors: its end of the socket */
         /* of a zygote for workers: the program; of a template: its own /proc, for the children's id maps and limits */
         ZYGOTE_FD_KEPT,
+        ZYGOTE_FD_FIRST, /* of a warm interpreter: lethe-worker, for the first processes of regions */
         ZYGOTE_FD_FREE,
 };
 
@@ -73,9 +74,16 @@ typedef struct BinderRequest {
 
 /* Runs: worker, guard. Sends a packet, with a descriptor unless fd is -1. Returns 0 or -errno. */
 int packet_send(int to, const void *packet, size_t n, int fd);
-/* Runs: worker, guard. Moves the socket to the zygote's number. Returns false when impossible. */
-bool zygote_take(int control);
+/* Runs: worker, guard. Moves the socket to the zygote's number, and closes all but the zygote's own descriptors below
+ * `free`. Returns false when impossible. */
+bool zygote_take(int control, int free);
+
+typedef struct ZygoteWay {
+        /* Called before each clone: a result other than 0 is the answer's error. */
+        int (*may)(void);
+        /* Makes the process of an order, a sibling. Returns as fork(), with a pidfd in the caller. */
+        long (*make)(uint64_t flags, int *ret_pidfd);
+} ZygoteWay;
 /* Serves until the socket ends, then returns 0. In each new process, returns the number of descriptors sent for it,
- * with the order's flags; all other descriptors are still open there. may: called before each clone, a result other
- * than 0 is the answer's error; NULL: no check. */
-unsigned zygote_serve(int (*may)(void), uint64_t *ret_flags);
+ * with the order's flags; all other descriptors are still open there. NULL: a plain clone without a check. */
+unsigned zygote_serve(const ZygoteWay *way_or_null, uint64_t *ret_flags);

@@ -178,7 +178,7 @@ static void init_tell_executed(Worker *w) {
         const StatusRecord r = {.kind = STATUS_EXECUTED};
 
         w->executed = -1;
-        if (!w->progress->reported && (w->started >= 0 || w->progress->step == STEP_EXEC))
+        if (w->progress->tell && !w->progress->reported && (w->started >= 0 || w->progress->step == STEP_EXEC))
                 report(&r, -1);
 }
 
@@ -189,7 +189,8 @@ void init_run(Worker *w) {
 
         sigemptyset(&none);
         while (!init_reap(w, &status, &usage)) {
-                struct pollfd p[] = {{.fd = LAUNCH_FD_LIFELINE}, {.fd = w->executed}}; /* only writers' ends are reported */
+                /* of pipes, only writers' ends are reported */
+                struct pollfd p[] = {{.fd = LAUNCH_FD_LIFELINE}, {.fd = w->executed, .events = POLLIN}};
 
                 if (ppoll(p, 2, NULL, &none) <= 0)
                         continue;

@@ -118,27 +118,52 @@ static int landlock_add_host(Worker *w, int ruleset, uint64_t handled) {
         return e;
 }
 
+/* Leaves out what the kernel lacks. Returns the descriptor of a ruleset without a rule, or -errno. */
+static int landlock_make(LandlockRuleset *set, int *ret_abi) {
+        int fd;
+
+        *ret_abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LL_CREATE_VERSION);
+        if (*ret_abi < 0)
+                return -errno;
+        set->fs &= landlock_fs_rights(*ret_abi);
+        set->net &= *ret_abi >= 4 ? LL_BIND_TCP | LL_CONNECT_TCP : 0;
+        set->scoped &= *ret_abi >= 6 ? LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL : 0;
+        fd = (int)syscall(SYS_landlock_create_ruleset, set, *ret_abi >= 6 ? 24 : *ret_abi >= 4 ? 16 : 8, 0);
+        return fd < 0 ? -errno : fd;
+}
+
+static int landlock_enter(LandlockRuleset set) {
+        int abi;
+        _autoclose_ int fd = landlock_make(&set, &abi);
+
+        if (fd == -ENOMSG) /* the kernel has none of these rights */
+                return 0;
+        return fd < 0 ? fd : syscall(SYS_landlock_restrict_self, fd, 0) < 0 ? -errno : 0;
+}
+
+int landlock_scope(void) {
+        return landlock_enter((LandlockRuleset){.scoped = UINT64_MAX});
+}
+
+int landlock_nothing(void) {
+        return landlock_enter((LandlockRuleset){.fs = UINT64_MAX, .net = UINT64_MAX});
+}
+
 int step_landlock(Worker *w) {
-        LandlockRuleset set = {0};
+        LandlockRuleset set = {.fs = UINT64_MAX,
+                               .net = w->spec.flags & (LAUNCH_NET_HOST | LAUNCH_LOOPBACK) ? 0 : UINT64_MAX,
+                               .scoped = w->apart ? 0 : UINT64_MAX};
         _autoclose_ int fd = -1;
         int abi, e;
 
         /* In tier namespaces both processes are confined, before the fork; in tier landlock only the program. */
         if ((w->spec.tier == 2) != (w->program < 0))
                 return 0;
-        abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LL_CREATE_VERSION);
-        if (abi < 0)
-                return -errno;
-        set.fs = landlock_fs_rights(abi);
-        if (abi >= 4 && !(w->spec.flags & (LAUNCH_NET_HOST | LAUNCH_LOOPBACK)))
-                set.net = LL_BIND_TCP | LL_CONNECT_TCP;
-        if (abi >= 6)
-                set.scoped = LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL;
-        else if (w->spec.tier == 1)
-                return -EOPNOTSUPP; /* without a PID namespace only Landlock keeps signals from the host's processes */
-        fd = (int)syscall(SYS_landlock_create_ruleset, &set, abi >= 6 ? 24 : abi >= 4 ? 16 : 8, 0);
+        fd = landlock_make(&set, &abi);
         if (fd < 0)
-                return -errno;
+                return fd;
+        if (abi < 6 && w->spec.tier == 1)
+                return -EOPNOTSUPP; /* without a PID namespace only Landlock keeps signals from the host's processes */
         e = w->spec.tier == 2 ? landlock_add_inside(w, fd, set.fs) : landlock_add_host(w, fd, set.fs);
         if (e == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)
                 e = -errno;

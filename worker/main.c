@@ -71,5 +71,7 @@ static void main_work(bool forked) {
 int main(int argc, char **argv) {
         if (argc == 2 && strcmp(argv[1], ZYGOTE_ARG) == 0)
                 zygote_work();
+        if (argc == 2 && strcmp(argv[1], FIRST_ARG) == 0)
+                first_work();
         main_work(false);
 }

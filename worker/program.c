@@ -30,6 +30,11 @@ static int program_make_tell(int ret_ends[2]) {
 int step_fork(Worker *w) {
         int ends[2] = {-1, -1}, e;
 
+        w->progress->tell = w->spec.flags & LAUNCH_TELL;
+        if (w->apart) {
+                w->program = 0;
+                return 0;
+        }
         /* Tier landlock: orphans of the region become this process's children, for init_reap_all(). */
         if (w->spec.tier == 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 return -errno;

@@ -37,7 +37,8 @@ int spec_read(Worker *w) {
                 close(LAUNCH_FD_SPEC);
         if (e < 0)
                 return e;
-        p = mmap(NULL, sizeof(*w->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        p = mmap(NULL, sizeof(*w->progress), PROT_READ | PROT_WRITE, MAP_SHARED | (w->apart ? 0 : MAP_ANONYMOUS),
+                 w->apart ? FIRST_FD_SHARED : -1, 0);
         if (p == MAP_FAILED)
                 return -errno;
         w->progress = p;

@@ -96,7 +96,7 @@ static int alone_one_descriptor(int dir, int fd) {
         int flags = fcntl(fd, F_GETFL);
         struct stat st;
 
-        if (fd == dir || fd == LAUNCH_FD_STATUS || fd == ZYGOTE_FD_KEPT)
+        if (fd == dir || fd == LAUNCH_FD_STATUS || fd == ZYGOTE_FD_KEPT || fd == ZYGOTE_FD_FIRST)
                 return 0;
         if (flags < 0 || fstat(fd, &st) < 0)
                 return errno;

@@ -4,15 +4,15 @@
  * in each region:
  *
  *   interpreter: serves orders (schema/zygote.h) until their socket ends
- *     -> a region's first process: all steps of a worker below a template; waits for the program, runs no interpreter
- *     code
- *          -> the program's process: confined like any other, up to the go. Then fork() returns 0 there, in place of an
- *          execve
+ *     -> a region's first process: executes lethe-worker, waits for the program
+ *          -> the program's process: all steps of a worker below a template; confined like any other, up to the go. Then
+ *          fork() returns 0 there, in place of an execve
  *
  * The interpreter has no data of a skill, and none in sight: it runs a bootstrap, and modules of the system
  * (shim/warm/warm.py). */
 #include "schema/zygote.h"
 #include "worker/warm-alone.h"
+#include "worker/warm-make.h"
 #include "worker/worker.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -62,10 +61,10 @@ static int warm_move_up(int fd) {
 
 /* Made before the filter denies it; filled when all words are known. A region started ahead takes its words itself. */
 static int warm_make_hand(Worker *w) {
-        w->started = warm_move_up(eventfd(0, EFD_CLOEXEC));
-        if (w->started >= 0 && !(w->spec.flags & LAUNCH_AHEAD))
-                w->hand = warm_move_up((int)syscall(SYS_memfd_create, "words", MFD_CLOEXEC));
-        return w->started < 0 || (w->hand < 0 && !(w->spec.flags & LAUNCH_AHEAD)) ? -errno : 0;
+        if (w->spec.flags & LAUNCH_AHEAD)
+                return 0;
+        w->hand = warm_move_up((int)syscall(SYS_memfd_create, "words", MFD_CLOEXEC));
+        return w->hand < 0 ? -errno : 0;
 }
 
 static void warm_put(const Worker *w, const char *s) {
@@ -119,8 +118,8 @@ static void warm_hand_over(Worker *w) {
 
 static void warm_work(bool forked) {
         static Progress early;
-        Worker w = {.progress = &early, .root = -1, .scratch = -1, .program = -1, .started = -1, .hand = -1,
-                    .executed = -1, .forked = forked, .work = warm_work};
+        Worker w = {.progress = &early, .root = -1, .scratch = -1, .program = -1, .started = FIRST_FD_STARTED,
+                    .hand = -1, .executed = -1, .forked = forked, .apart = true, .work = warm_work};
         int e = sigprocmask(SIG_SETMASK, &signals, NULL) < 0 ? -errno : spec_read(&w);
 
         if (e == 0)
@@ -128,17 +127,9 @@ static void warm_work(bool forked) {
         if (e < 0)
                 step_fail(&w, STEP_SPEC, -e);
         lockdown(&w);
-        if (w.program == 0) {
-                lockdown_confine(&w);
-                warm_hand_over(&w);
-                longjmp(back, 1);
-        }
-        w.forked = false; /* signal handlers belong to the interpreter */
-        prctl(PR_SET_NAME, "lethe-worker");
-        if ((e = step_signals(&w)) < 0)
-                step_fail(&w, STEP_SIGNALS, -e);
-        lockdown_init(&w);
-        init_run(&w);
+        lockdown_confine(&w);
+        warm_hand_over(&w);
+        longjmp(back, 1);
 }
 
 /* Fills the holes of the C library's heap: a region then takes new pages, and copies no page for the list of a hole. */
@@ -156,13 +147,14 @@ static void warm_fill_holes(void) {
 }
 
 static void __attribute__((noreturn)) warm_serve(void) {
+        static const ZygoteWay way = {.may = warm_alone_still, .make = warm_make};
         const StatusRecord ready = {.kind = STATUS_READY};
 
         prctl(PR_SET_NAME, "lethe-warm");
         warm_fill_holes();
         if (warm_alone_begin(&signals) != 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || report(&ready, -1) < 0)
                 _exit(127);
-        zygote_of_view(warm_alone_still, warm_work);
+        zygote_of_view(&way, warm_work);
 }
 
 __attribute__((visibility("default"))) pid_t fork(void) {

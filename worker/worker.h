@@ -4,6 +4,7 @@
 
 #include "schema/launch.h"
 #include "schema/status.h"
+#include "schema/zygote.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,6 +12,9 @@
 #include <unistd.h>
 
 #define FD_HIGH 192 /* above the descriptors of an order */
+/* Of both processes of a warm region, at their start: the memory of the Progress, and the eventfd `started`. */
+enum { FIRST_FD_SHARED = 254, FIRST_FD_STARTED };
+#define FIRST_ARG "first" /* of lethe-worker as the first process of a warm region */
 
 /* errno stays as it is. */
 static inline void worker_close(const int *fd) {
@@ -28,6 +32,7 @@ typedef struct Progress {
         int reported;  /* the process itself reported the reason for its end */
         int detail;    /* of StatusRecord */
         int first;     /* 1: the first process is confined; no code of the skill runs before */
+        int tell;      /* LAUNCH_TELL */
 } Progress;
 
 typedef struct Worker {
@@ -41,9 +46,12 @@ typedef struct Worker {
         pid_t program; /* -1 before the fork, 0 in the process that becomes the program */
         const uint8_t *words; /* LAUNCH_LATER: the place of arguments and environment */
         bool forked;   /* from a zygote, with correct signals */
+        bool apart;    /* the first process exists already, in an image of its own */
         void (*work)(bool forked); /* a zygote's child goes on there */
         int started;   /* of a warm region: an eventfd, written when the program begins; else -1 */
-        int executed; /* with LAUNCH_TELL: a pipe that execve closes; the first process has the read end; else -1 */
+        /* With LAUNCH_TELL: a pipe that execve closes. The first process has the read end, or the eventfd `started`.
+         * Else -1. */
+        int executed;
         int hand; /* of a warm region: arguments and environment for the program's process; else -1 */
 } Worker;
 
@@ -82,8 +90,8 @@ int lifeline_wait(int *ret_fds, size_t *n_fds);
 int spec_read(Worker *w);
 /* Frees the spec: its strings are gone. */
 void spec_forget(LaunchSpec *s);
-/* Serves as the zygote of a view, with the view's root around this process. may: see zygote_serve(). */
-void zygote_of_view(int (*may)(void), void (*work)(bool forked)) __attribute__((noreturn));
+/* Serves as the zygote of a view, with the view's root around this process. */
+void zygote_of_view(const ZygoteWay *way_or_null, void (*work)(bool forked)) __attribute__((noreturn));
 /* Serves orders; ends with the supervisor. */
 void zygote_work(void) __attribute__((noreturn));
 /* Of a template: a /proc of its own PID namespace, as ZYGOTE_FD_KEPT. Returns 0 or -errno. */
@@ -93,6 +101,14 @@ int template_keep_proc(void);
 int layer_mount(Worker *w, int tree);
 /* Returns a descriptor of a detached copy of an entry's source, or -errno. */
 int bind_clone_source(const LaunchEntry *b);
+/* Empties the bounding set, and fixes the rules of an exec, with system calls alone. Needs CAP_SETPCAP. Returns 0 or
+ * -errno. */
+int caps_close(void);
+/* With Landlock: no signal and no abstract socket beyond later children; no file and no TCP. Return 0 or -errno. */
+int landlock_scope(void);
+int landlock_nothing(void);
+/* Goes on as the first process of a warm region. */
+void first_work(void) __attribute__((noreturn));
 /* Installs the filter of a waiting process; finds: with finding and killing processes. Returns 0 or -errno. */
 int init_confine(bool finds);
 /* The region's first process after lock-down: never returns. */

@@ -39,7 +39,7 @@ void zygote_work(void) {
 
         if (step_signals(&w) < 0 || step_priority(&w) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
             prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || dup3(ZYGOTE_PROGRAM, ZYGOTE_FD_KEPT, O_CLOEXEC) < 0 ||
-            !zygote_take(ZYGOTE_SOCKET))
+            !zygote_take(ZYGOTE_SOCKET, ZYGOTE_FD_FIRST))
                 _exit(127);
         n_fds = zygote_serve(NULL, &flags);
         if (n_fds == 0)
@@ -50,26 +50,29 @@ void zygote_work(void) {
         _exit(127);
 }
 
-void zygote_of_view(int (*may)(void), void (*work)(bool forked)) {
+void zygote_of_view(const ZygoteWay *way_or_null, void (*work)(bool forked)) {
         uint64_t flags;
         unsigned n_fds;
 
-        if (!zygote_take(LAUNCH_FD_STATUS))
+        if (!zygote_take(LAUNCH_FD_STATUS, way_or_null ? ZYGOTE_FD_FREE : ZYGOTE_FD_FIRST))
                 _exit(127);
-        n_fds = zygote_serve(may, &flags);
+        n_fds = zygote_serve(way_or_null, &flags);
         if (n_fds == 0)
                 _exit(0);
         /* A zygote is not dumpable. Its child stands for a region: the guard must see into it, as into a worker. */
-        if (syscall(SYS_close_range, n_fds, ZYGOTE_FD_KEPT - 1, 0) < 0 ||
-            syscall(SYS_close_range, ZYGOTE_FD_FREE, ~0U, 0) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
+        if (syscall(SYS_close_range, n_fds, FIRST_FD_SHARED - 1, 0) < 0 || close(ZYGOTE_FD_OWN) < 0 ||
+            syscall(SYS_close_range, ZYGOTE_FD_FIRST, ~0U, 0) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
                 _exit(127);
         work(true);
         _exit(127);
 }
 
-/* The interpreter has the two descriptors needed by a view's zygote, and goes on from there itself. */
+/* The interpreter has the three descriptors needed by its zygote, and goes on from there itself. */
 static int zygote_become_interpreter(Worker *w) {
-        if (syscall(SYS_close_range, LAUNCH_FD_LIFELINE, ZYGOTE_FD_KEPT - 1, 0) < 0 ||
+        int self = openat(ZYGOTE_FD_KEPT, "self/exe", O_PATH | O_CLOEXEC);
+
+        if (self < 0 || dup2(self, ZYGOTE_FD_FIRST) < 0 ||
+            syscall(SYS_close_range, LAUNCH_FD_LIFELINE, ZYGOTE_FD_KEPT - 1, 0) < 0 ||
             syscall(SYS_close_range, ZYGOTE_FD_FREE, ~0U, 0) < 0 || fcntl(LAUNCH_FD_STATUS, F_SETFD, 0) < 0 ||
             fcntl(ZYGOTE_FD_KEPT, F_SETFD, 0) < 0)
                 return -errno;

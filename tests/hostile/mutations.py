@@ -55,7 +55,7 @@ def first_line(path, head, text):
 BUDGET, FILTER, LANDLOCK = "supervisor/isolation/region/region-budget-tick.c", "supervisor/isolation/policy/filter.c", "worker/landlock.c"
 NO_LANDLOCK = first_line(LANDLOCK, "int step_landlock(Worker *w)", "        return 0;")
 NO_NET_NAMESPACE = ("supervisor/isolation/policy/grant.h", "return g->network == NETWORK_LOOPBACK ||", "return 0 &&")
-NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & (LAUNCH_NET_HOST | LAUNCH_LOOPBACK)))", "if (0)")
+NO_TCP_RULE = (LANDLOCK, ".net = w->spec.flags & (LAUNCH_NET_HOST | LAUNCH_LOOPBACK) ? 0 : UINT64_MAX,", ".net = 0,")
 NO_SIGNAL_SCOPE = (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_ABSTRACT")
 NO_CHANGE_OF_ID = ("worker/identity.c", "if (!(w->spec.flags & LAUNCH_CHANGE_IDS))", "if (1)")
 
@@ -558,6 +558,12 @@ MUTATIONS = [
              "what_has_no_name_is_missed", runner="isolation/scrub/test-wipe"),
     Mutation("warm: a region has nothing open that is its interpreter's", [("worker/warm.c", "|| syscall(SYS_close_range, WORDS_FD + 1, ~0U, 0) < 0", "")],
              "nothing_of_one_is_in_the_other", runner="isolation/spawn/test-warm"),
+    Mutation("warm: the first process can get no privilege (I-92)",
+             [("worker/warm-make.c", "r.b = -caps_close();", "r.b = 0;")],
+             "the first process of a region is no interpreter", cases="../serve/zygote.py"),
+    Mutation("warm: the first process holds nothing of its interpreter's (I-92)",
+             [("worker/init.c", "(w->executed >= 0), ~0U, 0) < 0", "(w->executed >= 0), 9, 0) < 0")],
+             "the first process of a region is no interpreter", cases="../serve/zygote.py"),
     Mutation("warm: a template has a control group", [("supervisor/front/serve/main.c", "                if (s->groups) {", "                if (0) {")],
              "it is confined itself,a module of the systems that does harm is kept in", cases="../serve/zygote.py"),
     Mutation("warm: an interpreter with threads is none", [("worker/warm-alone.c", "return st.st_nlink == 3 ? 0 : EBUSY;", "return 0;")],

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 
 from served import SOCKET, Daemon, skill
@@ -81,7 +82,7 @@ def it_is_confined_itself():
                 check(group(pid, controller).startswith(own.rstrip("/") + "/lethe-"), controller, group(pid, controller), own)
         for ns in ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup"):
             check(os.readlink(f"/proc/{interpreter}/ns/{ns}") != os.readlink(f"/proc/self/ns/{ns}"), ns)
-        same(sorted(map(int, os.listdir(f"/proc/{interpreter}/fd"))), [256, 257])
+        same(sorted(map(int, os.listdir(f"/proc/{interpreter}/fd"))), [256, 257, 258])
         check(os.readlink(f"/proc/{interpreter}/fd/256").startswith("socket:"))
         same({p for p in os.listdir(f"/proc/{interpreter}/fd/257") if p.isdigit()}, {"1", "2"})  # processes that it can name
         mounts = [line.split() for line in read(f"/proc/{interpreter}/mountinfo").splitlines()]
@@ -92,6 +93,27 @@ def it_is_confined_itself():
         same(sorted(v.split(b"=")[0] for v in variables if v), [b"LANG", b"LD_BIND_NOW", b"LD_PRELOAD", b"PATH"])
         words = open(f"/proc/{interpreter}/cmdline", "rb").read().split(b"\0")
         same(words[:5], [b"/usr/bin/python3", b"-I", b"-S", b"-B", b"/lethe/warm/warm.py"])
+
+
+@case
+def the_first_process_of_a_region_is_no_interpreter():  # I-92
+    code = "import sys\nprint('waits', flush=True)\nsys.stdin.read()\n"
+    folder = skill("zygote", ENTRY, {"main.py": code}, warm={"preload": ["json"]})
+    with Daemon() as d:
+        warm(d, folder)
+        with subprocess.Popen([LETHE, "run", folder], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+            same(p.stdout.readline(), b"waits\n")
+            first, = [q for q in of_daemon(d.pid, "lethe-worker") if field(q, "NSpid").split()[-1:] == ["1"]]
+            same((field(first, "Seccomp"), field(first, "NoNewPrivs")), ("2", "1"))
+            same([int(field(first, "Cap" + s), 16) for s in ("Eff", "Prm", "Inh", "Bnd", "Amb")], [0] * 5)
+            program, = [q for q in processes("python3") if field(q, "PPid") == str(first)]
+            same(field(program, "NSpid").split()[-1], "2")
+            same(os.path.basename(os.readlink(f"/proc/{first}/exe")), "lethe-worker")
+            check("python" not in read(f"/proc/{first}/maps"))
+            if ROOT:  # it is not dumpable
+                same(sorted(map(int, os.listdir(f"/proc/{first}/fd"))), [5, 6, 7, 8])
+            p.stdin.close()
+            same(p.wait(), 0)
 
 
 @case

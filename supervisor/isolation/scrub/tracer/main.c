@@ -182,7 +182,7 @@ static void main_be_zygote(void) {
         uint64_t flags;
         unsigned n_fds;
 
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || !zygote_take(ZYGOTE_SOCKET))
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || !zygote_take(ZYGOTE_SOCKET, ZYGOTE_FD_KEPT))
                 _exit(1);
         n_fds = zygote_serve(NULL, &flags);
         if (n_fds != GUARD_FD_EVIDENCE + 1)
