@@ -1,0 +1,2 @@
+// The types for `import`.
+export * from "./index.js";
