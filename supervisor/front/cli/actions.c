@@ -123,6 +123,13 @@ int action_refused(ActionArgs *a, const char *code, const char *message) {
 }
 
 int action_failed(ActionArgs *a, const Store *s, int r, const Diag *d) {
+        if (r == ENGINE_E_NO_SCOPE) {
+                char message[sizeof(d->text) + 96];
+
+                snprintf(message, sizeof(message),
+                         "%s; `lethe scope list` shows the scopes, `lethe scope create` makes one", d->text);
+                return action_refused(a, engine_code_name((EngineCode)r), message);
+        }
         return r > 0 ? action_refused(a, engine_code_name((EngineCode)r), d->text)
                      : with_store_failed(a->verb, s, r, d);
 }

@@ -77,7 +77,8 @@ static int canon_list(ActionArgs *a) {
         int r = a->o.value['B'] ? canon_bucket(a, a->o.value['B'], &bucket) : EXIT_OK;
 
         if (r == EXIT_OK && a->o.value['T'] && !(state = record_state_from_name(a->o.value['T'])))
-                r = cli_usage(a->verb, "--state: '%s' is no state of a row", a->o.value['T']);
+                r = cli_usage(a->verb, "--state: '%s' is no state of a row: open, resolved, active, invalidated, superseded",
+                              a->o.value['T']);
         r = r ?: action_begin(a, false) ?: action_end(a, canon_read_list(a, bucket, state, &rows));
         return r ?: action_rows(a, json_pack("{s:o}", "rows", rows), "rows", canon_print_row);
 }

@@ -106,8 +106,11 @@ static void pending_print(const json_t *o) {
 
 static int pending_list(ActionArgs *a) {
         _cleanup_json_ json_t *list = json_array();
-        int r = pending_read_policy(a) ?: action_begin(a, false) ?: action_end(a, pending_read_list(a, list));
+        int r;
 
+        if (a->o.value['L'] && a->o.value['E'])
+                return cli_usage(a->verb, "list takes --all (each item) or --expired (these alone), not both");
+        r = pending_read_policy(a) ?: action_begin(a, false) ?: action_end(a, pending_read_list(a, list));
         return r ?: action_rows(a, json_pack("{s:O}", "items", list), "items", pending_print);
 }
 

@@ -118,6 +118,7 @@ static int promote_read_options(int argc, char **argv, PromoteCall *c) {
                 return r;
         c->advisor = value['A'];
         c->selector.last = value['L'];
+        c->selector.runs = true;
         if (value['e'] && !c->advisor)
                 return cli_usage(VERB, "--set configures an advisor: give --advisor, too");
         if (c->selector.last ? optind < argc : optind + 1 != argc)

@@ -207,8 +207,9 @@ static int selector_find(const char *verb, Store *s, const RegionSelector *selec
                                   selector->alive ? "no region is alive in the store"
                                                   : "no region has ended in the store");
         return cli_refuse(verb, EXIT_NOT, "no_record",
-                          "'%s' is neither the name nor the beginning of the id of a region %s", selector->text,
-                          selector->alive ? "that is alive in the store" : "in the store's ledger");
+                          "'%s' is neither the name nor the beginning of the id of a region %s%s", selector->text,
+                          selector->alive ? "that is alive in the store" : "in the store's ledger",
+                          selector->runs ? ", nor the id of a run of notes, which `lethe note runs` shows" : "");
 }
 
 int selector_region(const char *verb, Store *s, const RegionSelector *selector, char ret[static REGION_ID_MAX]) {

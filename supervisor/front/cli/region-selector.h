@@ -14,6 +14,7 @@ typedef struct RegionSelector {
         const char *text; /* borrowed; NULL: no region was named */
         bool last;        /* --last */
         bool alive;       /* only living regions count, and --last is the youngest living region */
+        bool runs;        /* the verb takes the id of a run of notes, too */
 } RegionSelector;
 
 /* Takes the argument of a verb about a region: argv from optind on. Returns EXIT_OK, or EXIT_USAGE after a message. */

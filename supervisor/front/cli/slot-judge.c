@@ -102,7 +102,6 @@ int slot_judge(ActionArgs *a, uint64_t *ret_seq, json_t **ret, Diag *ret_why) {
         c.advise.ret_skill = &c.skill;
         r = advise_check(&c.advise, &d);
         if (r != 0)
-                return cli_refuse(a->verb, EXIT_NOT, "judge", "--judge %s: %s", a->o.value['J'],
-                                  r > 0 ? d.text : strerror(-r));
+                return cli_refuse(a->verb, EXIT_NOT, "judge", "--judge: %s", r > 0 ? d.text : strerror(-r));
         return judge_read_question(&c) ?: judge_ask(&c, ret_why) ?: judge_record(&c, ret_seq, ret);
 }
