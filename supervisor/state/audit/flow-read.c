@@ -71,7 +71,16 @@ static int flow_took_gate(FlowEvent *e) {
                  : 0;
 }
 
-/* All regions with weighed proposals: without any of them the value might differ. */
+/* A judge chose the value, and has seen it. */
+static int flow_add_judge(FlowEvent *e, const json_t *verdict, FlowNode *value) {
+        FlowNode *judge = flow_region(e->f, json_str(json_object_get(verdict, "judge"), "region"));
+
+        return judge ? event_edge(e, judge, value, FLOW_SAID, json_number(e->o, "arbitrated"), 0)
+                               ?: event_read(e, value, judge)
+                     : 0;
+}
+
+/* All regions with weighed proposals, and the judge: without any of them the value might differ. */
 static int flow_add_voices(FlowEvent *e, FlowNode *value) {
         _cleanup_json_ json_t *o = NULL;
         const json_t *list;
@@ -87,7 +96,7 @@ static int flow_add_voices(FlowEvent *e, FlowNode *value) {
                 if (by && strcmp(by->name, json_str(e->o, "from")) != 0) /* the winner has an edge already */
                         r = event_edge(e, by, value, FLOW_SAID, json_number(one, "seq"), 0);
         }
-        return r;
+        return r ?: flow_add_judge(e, o, value);
 }
 
 /* Written by a region at its end, by the verdict on several proposals, or by the operator. */

@@ -396,6 +396,10 @@ say(json.dumps({"proposal": of("blue") if good else "none"}))""")
     began = [e for e in log("--region", v["judge"]["region"]) if e["type"] == "region.allocated"]
     same((began[0]["skill"], began[0]["seq"] > show("judged")["round"]["seq"]), (v["judge"]["skill"], True))
     check(b"judge " + v["judge"]["region"].encode() + b"  skill exact" in lethe("slot", "history", "judged").out)
+    # The judge is among those that had a say, and among the readers.
+    judge = v["judge"]["region"].encode()
+    check(b"region %s (exact) had a say in slot/judged@1" % judge in lethe("audit", "touched", "slot/judged@1").out)
+    check(b"region %s (exact) read slot/judged@1" % judge in lethe("audit", "derived", "slot/judged@1").out)
     # Under another rule a judge may close an open round.
     open_round("q-two", "green", "blue", slot="ruled")
     v = judged("fair", slot="ruled")
