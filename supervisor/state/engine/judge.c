@@ -75,7 +75,7 @@ static int judge_add(Txn *t, const QuorumRow *row, uint64_t version, JudgeValues
                 ?: event_get(t, row->seq, &proposed)
                 ?: body_get(t, row->seq, NULL, &body);
 
-        if (r < 0)
+        if (r != 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         skill = json_text(json_object_get(gathered, "skill"));
         if (!skill || (json_object_get(proposed, "expect") &&

@@ -67,7 +67,7 @@ static void holds(StoreFixture *f) {
 // G-74: equal values once, in the order of their hashes, without a region; what is for another version is not shown
 Test(judge, the_question) {
         _cleanup_store_fixture_ StoreFixture f;
-        _cleanup_json_ json_t *o = NULL, *stale = json_string("old"), *put = json_string("new");
+        _cleanup_json_ json_t *o = NULL, *put = json_string("new");
         char id[REGION_ID_MAX];
         const json_t *list, *p;
         uint64_t seq, version;
