@@ -108,6 +108,47 @@ Test(advised, support_is_enough) {
         hold(table, ARRAY_SIZE(table));
 }
 
+// G-65: the output of a tool supports no plan, rule or decision, whatever an advisor makes of its words
+Test(advised, a_tool_binds_nobody) {
+        static const struct {
+                const char *note, *answer, *unsupported;
+        } table[] = {
+                {"The skills must not use the printer.", RULE("the skills must not use the printer"), "role"},
+                {"We decided to buy a printer.",
+                 ACCEPT("\"bucket\":\"decisions\",\"operation\":\"append\",\"payload\":{\"decision\":\"buy a printer\"}"), "role"},
+                {"First a plan, then a printer.",
+                 ACCEPT("\"bucket\":\"plan\",\"operation\":\"upsert\",\"payload\":{\"content\":\"a printer\"}"), "role"},
+                {"tests run without a network", RULE("tests run without a network"), "role"}, /* like a row that is there */
+                {"The printer fails on Mondays.", ISSUE("the printer fails on Mondays"), NULL},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                const Trying by = {.policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO};
+                const json_t *list;
+                uint64_t rows;
+                Retried re;
+                _cleanup_pipe_ Pipe p;
+                Txn *t;
+
+                pipe_init(&p);
+                advised_rows(&p);
+                rows = pipe_rows(&p, TABLE_REC);
+                p.answer = table[i].answer;
+                pipe_note(&p, p.run.id, NOTE_TOOL_RESULT, table[i].note);
+                pipe_promote(&p, p.run.id, 1, NULL);
+                pipe_expect(p.last, table[i].unsupported ? "pending" : "committed", table[i].unsupported ? "uncorroborated" : "");
+                if (!table[i].unsupported)
+                        continue;
+                list = json_object_get(json_object_get(p.last, "source_ref"), "unsupported");
+                cr_expect_str_eq(json_string_value(json_array_get(list, 0)) ?: "", table[i].unsupported, "%s", table[i].note);
+                t = store_fixture_begin(&p.f, true);
+                cr_assert_eq(belief_retry(t, 0, 0, &by, &re, &p.f.d), 0);
+                store_fixture_commit(&p.f, t);
+                cr_expect_eq(pipe_rows(&p, TABLE_REC), rows, "%s", table[i].note);
+                pipe_holds(&p);
+        }
+}
+
 // G-65, G-50: an uncorroborated item stays so at each retry, and a person may decide
 Test(advised, it_waits_for_a_person) {
         const Trying by = {.policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO};

@@ -181,6 +181,51 @@ Test(outcomes, an_id_in_plain_words) {
         pipe_holds(&p);
 }
 
+// G-66, G-68: a statement of plain English that only mentions a row leaves the row's text as it is, and waits
+Test(outcomes, no_text_is_lost_to_a_mention) {
+        static const struct {
+                const char *note, *outcome, *code;
+        } rows[] = {
+                {"The fix for login_bug is broken.", "pending", "mentioned"},
+                {"The test for login_bug is now broken.", "pending", "mentioned"},
+                {"login_bug is broken.", "pending", "mentioned"},
+                {"We are blocked by login_bug.", "pending", "mentioned"},
+                {"We are still blocked by login_bug.", "pending", "mentioned"},
+                {"A release must not ship while no_net is off.", "pending", "mentioned"},
+                {"Whoever breaks no_net must never merge.", "pending", "mentioned"},
+                {"Exceptions from no_net are forbidden.", "pending", "mentioned"},
+                {"The build is broken.", "committed", ""}, /* the same text */
+                {"The  build is BROKEN.", "committed", ""},
+        };
+        static const char *const kept[][3] = {
+                {"issues", "login_bug", "login fails with a blank password"},
+                {"constraints", "no_net", "tests must never use the network"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_pipe_ Pipe p;
+
+                pipe_init(&p);
+                pipe_say(&p, "issue login_bug: login fails with a blank password", NULL);
+                pipe_say(&p, "constraint no_net: tests must never use the network", NULL);
+                pipe_say(&p, "The build is broken.", NULL);
+                pipe_expect(p.last, "committed", "");
+                pipe_say(&p, rows[i].note, NULL);
+                cr_expect(strcmp(pipe_word(p.last, "outcome"), rows[i].outcome) == 0 &&
+                                  strcmp(pipe_word(p.last, "code"), rows[i].code) == 0,
+                          "%s: %s %s", rows[i].note, pipe_word(p.last, "outcome"), pipe_word(p.last, "code"));
+                for (size_t k = 0; k < ARRAY_SIZE(kept); k++) {
+                        _cleanup_json_ json_t *row = pipe_row(&p, kept[k][0], kept[k][1]);
+                        const json_t *payload = json_object_get(row, "payload");
+
+                        cr_expect_eq(json_integer_value(json_object_get(row, "version")), 1, "%s", rows[i].note);
+                        cr_expect_str_eq(k == 0 ? pipe_word(payload, "title") : pipe_word(payload, "statement"), kept[k][2], "%s",
+                                         rows[i].note);
+                }
+                pipe_holds(&p);
+        }
+}
+
 // G-13, G-20, G-35: decisions add up; one that was taken before is not taken again unseen, and one that speaks of another is new
 Test(outcomes, a_decision_that_was_taken_before) {
         _cleanup_pipe_ Pipe p;

@@ -38,6 +38,7 @@ typedef struct Applying {
         Bucket *bucket;         /* the bucket of the request's kind */
         const char *advisor;    /* the region of the advisor that made the request; or NULL */
         struct NoteSupport *support; /* set by belief_apply() */
+        bool from_tool;         /* the note is the output of a tool */
         bool advised;           /* an advisor made the request: the note has to say the same (support.h) */
         const json_t *interpreted; /* the interpreter, and its answers (G-12); or NULL */
 } Applying;

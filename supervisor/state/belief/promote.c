@@ -152,6 +152,7 @@ static int promote_one(Txn *t, const Promoting *p, const NoteRun *run, const cha
                                     .note = note_words(&ready->note), .n_note = note_length(&ready->note),
                                     .agent = run->agent, .run = run->id, .number = ready->note.number, .bucket = &b,
                                     .noted_by = json_text(json_object_get(ready->note.row, "region")),
+                                    .from_tool = ready->note.role == NOTE_TOOL_RESULT,
                                     .by = &by, .advised = p->advisor && !ready->made.degraded,
                                     .interpreted = p->advisor ? interpreted : NULL,
                                     .advisor = p->advisor && !ready->made.degraded ? p->advisor->region : NULL},

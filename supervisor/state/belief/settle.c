@@ -1,6 +1,7 @@
 #include "belief/settle.h"
 
 #include "belief/concern.h"
+#include "belief/row-write.h"
 #include "belief/touched.h"
 #include "record/event.h"
 #include "engine/fold.h"
@@ -57,6 +58,7 @@ static int settle_apply(Txn *t, Bucket *b, const Wait *w, PendingItem *k, const 
                                         .run = json_text(json_object_get(k->entry, "run")), .pending = w->id,
                                         .waits_for = json_text(json_object_get(k->entry, "reason")), .target = target,
                                         .look = look, .advised = settle_is_advised(k->body), .bucket = b,
+                                        .from_tool = json_text_is(json_object_get(k->body, "role"), APPLY_ROLE_TOOL),
                                         .by = by},
                             ret);
 }
