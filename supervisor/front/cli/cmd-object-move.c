@@ -85,10 +85,16 @@ static int object_verify_file(ActionArgs *a, const char *path) {
 
 int cmd_object_verify(ActionArgs *a) {
         struct stat st;
+        const bool standard = a->argv[0] && strcmp(a->argv[0], "-") == 0;
 
-        return a->o.value[ACTIONS_LAST] || (cmd_object_is_named(a) && stat(a->argv[0], &st) < 0)
-                       ? object_verify_stored(a)
-                       : object_verify_file(a, a->argv[0]);
+        if (a->o.value[ACTIONS_LAST] || (!standard && stat(a->argv[0], &st) < 0 && errno == ENOENT))
+                return cmd_object_is_named(a)
+                               ? object_verify_stored(a)
+                               : cli_refuse(a->verb, EXIT_USAGE, "no_file",
+                                            "verify: '%s' is neither a file nor an object's id (%d characters of "
+                                            "0-9 a-z, or a beginning); `lethe object list` shows the objects",
+                                            a->argv[0], REGION_ID_LEN);
+        return object_verify_file(a, a->argv[0]);
 }
 
 /* With --move the file is whole before the store gives the object up: a crash in between leaves two copies of one head,

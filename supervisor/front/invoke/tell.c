@@ -89,8 +89,8 @@ static void tell_loopback(const Region *r, Buf *b) {
                 if (net_rule_is_loopback(&r->grant->allows[i].rule))
                         own = &r->grant->allows[i];
         if (own && r->denials.total == 0 && r->grant->n_publishes == 0)
-                buf_printf(b, "; %s is the region's own: --connect 127.0.0.1:%u reaches a server of the host", own->text,
-                           own->rule.first);
+                buf_printf(b, "; %s is the region's own: --connect 127.0.0.1:%u reaches a server of the host",
+                           own->text, own->rule.first);
 }
 
 static void tell_line(const Run *run) {

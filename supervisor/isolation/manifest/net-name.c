@@ -168,7 +168,8 @@ int net_name_parse(const char *text, NetName *ret, Diag *reterr) {
         bool v6;
 
         if (strcmp(text, "*") == 0 || strncmp(text, "*:", 2) == 0)
-                return diag(reterr, TERMS_E_BAD, "\"%s\": all hosts are no list of names; --network host, or \"network\": \"host\", is that",
+                return diag(reterr, TERMS_E_BAD,
+                            "\"%s\": all hosts are no list of names; --network host, or \"network\": \"host\", is that",
                             shown);
         if (strstr(text, "://"))
                 return diag(reterr, TERMS_E_BAD, "\"%s\": has a scheme: " RULE, shown);
