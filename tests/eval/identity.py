@@ -114,8 +114,9 @@ def of_the_real_history_few_are_wrong():  # G-16 G-19 G-55
     same(m["back"], 238)  # of times, in the order of the lines
     same(m["plain"], {"notes": 1254, "bound_rate": 1.0, "wrong_rate": 0.0, "pending_rate": 0.0})
     same(m["mentioned"]["wrong_rate"], 0.0)
-    check(m["masked"]["wrong_rate"] <= 0.01 and all(h["wrong_rate"] <= 0.01 for h in m["masked"]["halves"]), m["masked"])
-    check(m["masked"]["bound_rate"] >= 0.045, m["masked"])
+    # measured 0.56 %, 0.64 % and 0.48 % of the halves, 5.1 %
+    check(m["masked"]["wrong_rate"] <= 0.0064 and all(h["wrong_rate"] <= 0.008 for h in m["masked"]["halves"]), m["masked"])
+    check(m["masked"]["bound_rate"] >= 0.05, m["masked"])
     always = next(p for p in m["curve"] if p["always_best"])
     check(always["wrong_rate"] > 0.6, always)
     for memory in (False, True):
@@ -164,8 +165,12 @@ def of_a_real_life_cycle_few_are_wrong():  # G-71 G-72
     m = measure(os.path.join(DATA, "identity", "dpdk-fixes.tsv"))
     print("# %s" % {k: {r: round(v[r], 4) for r in ("bound_rate", "wrong_rate", "precision", "absent_wrong_rate")} for k, v in m.items()})
     same(m["life_cycle"], m["life_cycle_files"])  # the file has no files
-    check(all(s["notes"] == 1254 and s["wrong_rate"] <= 0.01 and s["absent_wrong_rate"] <= 0.01 for s in m.values()), m)
-    check(m["life_cycle"]["bound_rate"] >= 0.07 and m["life_cycle"]["wrong_rate"] <= 0.005, m["life_cycle"])
+    # bodies of fixes alone; measured: life cycle 8.4 %, 0.1 %, 0.4 %, 97.6 %; all 2.7 %, 0.9 %, 0.8 %. A note is 0.1 %, without its row 0.4 %
+    for name, bound, wrong, absent, precision in (("life_cycle", 0.08, 0.002, 0.004, 0.975), ("all", 0.025, 0.009, 0.008, 0.6)):
+        s = m[name]
+        same(s["notes"], 1254)
+        check(s["bound_rate"] >= bound and s["wrong_rate"] <= wrong and s["absent_wrong_rate"] <= absent and s["precision"] >= precision, s)
+    check(m["life_cycle"]["right_within"]["1"] >= 0.6, m["life_cycle"])
 
 
 @case
