@@ -1036,6 +1036,8 @@ MUTATIONS = [
     Mutation("canon: delta", [("supervisor/state/engine/resolve.c", " && best - second + EXACTNESS >= delta;", ";")], "the_best_one_is_bound_only_when_it_is_clear", runner="state/engine/test-engine-resolve"),
     Mutation("canon: least", [("supervisor/state/engine/resolve.c", "return best->probability >= p->least ?", "return best->probability > 0 ?")], "probability_decides",
              runner="state/engine/test-engine-resolve"),
+    Mutation("canon: the least of a bucket", [("supervisor/state/engine/resolve.c", "of.least = p->least_of[kind - KIND_PLAN];", "of.least = p->least;")], "bucket_has_its_own",
+             runner="state/engine/test-engine-resolve"),
     Mutation("canon: another number is another thing", [("supervisor/state/engine/resolve.c", "if (best->differs)", "if (0)")], "probability_decides",
              runner="state/engine/test-engine-resolve"),
     Mutation("canon: no key is queued", [("supervisor/state/belief/interpret.c", "        if (r > 0) /* the answer is neither stored nor quoted */", "        if (0)")], "key", runner="state/belief/test-interpret"),

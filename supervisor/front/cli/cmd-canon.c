@@ -5,6 +5,7 @@
 #include "engine/payload.h"
 #include "engine/scope.h"
 #include "dispute/settle-dispute.h"
+#include "invoke/run.h"
 #include "region/region-key.h"
 
 #include <inttypes.h>
@@ -201,7 +202,8 @@ static void canon_print_settled(const json_t *o) {
 }
 
 static int canon_settle(ActionArgs *a) {
-        static const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
+        _cleanup_policy_ Policy *own = NULL;
+        ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
         const char *rule = a->o.value['R'];
         const Trying by = {.policy = &policy, .who = action_who(), .keys = &region_keys};
         Settlement s = {.scope = action_scope(a), .name = a->argc > 0 ? a->argv[0] : NULL, .keep = a->o.value['P'],
@@ -215,6 +217,10 @@ static int canon_settle(ActionArgs *a) {
                 return cli_usage(a->verb, "settle takes NAME and one of --keep and --both, or --rule without a name");
         if (s.why && !s.keep)
                 return cli_usage(a->verb, "--reason goes with --keep: nothing else ends a record by name");
+        r = policy_load(NULL, &own, &a->d);
+        if (r != 0)
+                return cli_refuse(a->verb, EXIT_NOT, "policy", "%s", r > 0 ? a->d.text : strerror(-r));
+        policy = run_resolve_policy(own);
         r = action_line(a, "--reason", s.why) ?: action_begin(a, true);
         if (r == EXIT_OK)
                 r = action_end(a, rule ? dispute_settle_by_age(a->t, s.scope, *rule == 'n', &by, &found, &a->d)

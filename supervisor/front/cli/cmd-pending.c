@@ -37,12 +37,11 @@ static int pending_scope(const ActionArgs *a, uint64_t *ret, Diag *reterr) {
         return a->o.value['S'] ? scope_find(a->t, a->o.value['S'], ret, reterr) : 0;
 }
 
-/* A decision of a person, with the built-in thresholds, and limits as pending_read_policy() read them. */
+/* A decision of a person, with thresholds and limits as pending_read_policy() read them. */
 static WaitLimits pending_limits;
+static ResolvePolicy pending_thresholds;
 static Trying pending_by_person(void) {
-        static const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
-
-        return (Trying){.policy = &policy, .who = action_who(), .keys = &region_keys, .limits = &pending_limits};
+        return (Trying){.policy = &pending_thresholds, .who = action_who(), .keys = &region_keys, .limits = &pending_limits};
 }
 
 static int pending_read_policy(const ActionArgs *a) {
@@ -53,10 +52,11 @@ static int pending_read_policy(const ActionArgs *a) {
         if (r != 0)
                 return cli_refuse(a->verb, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
         pending_limits = run_wait_limits(policy);
+        pending_thresholds = run_resolve_policy(policy);
         return EXIT_OK;
 }
 
-/* own_pending_show(), with the built-in thresholds. */
+/* own_pending_show(), with the thresholds of the policy. */
 static int pending_tell(Txn *t, Bucket *b, const Wait *w, json_t **ret) {
         const Trying by = pending_by_person();
 

@@ -214,6 +214,8 @@ static int promote_load_policy(PromoteCall *c) {
                 return cli_refuse(VERB, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
         c->limits = run_wait_limits(c->own_policy);
         c->p.limits = &c->limits;
+        if (!c->o.value['l'])
+                memcpy(c->policy.least_of, run_resolve_policy(c->own_policy).least_of, sizeof(c->policy.least_of));
         return EXIT_OK;
 }
 

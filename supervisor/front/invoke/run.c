@@ -93,16 +93,25 @@ WaitLimits run_wait_limits(const Policy *policy) {
         return policy ? (WaitLimits){policy->pending.age_usec, policy->pending.commits} : WAIT_LIMITS_DEFAULT;
 }
 
-int run_promote_notes(Store *s, const char *region, uid_t uid, const WaitLimits *limits, int signals, json_t *into,
-                      Diag *reterr) {
-        const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
+ResolvePolicy run_resolve_policy(const Policy *policy) {
+        ResolvePolicy p = RESOLVE_POLICY_DEFAULT;
+
+        for (size_t i = 0; policy && i < POLICY_BUCKETS; i++)
+                p.least_of[kind_from_name(policy_bucket_words[i]) - KIND_PLAN] = (unsigned)policy->pending.least[i];
+        return p;
+}
+
+int run_promote_notes(Store *s, const char *region, uid_t uid, const Policy *own, int signals,
+                      json_t *into, Diag *reterr) {
+        const ResolvePolicy policy = run_resolve_policy(own);
+        const WaitLimits limits = run_wait_limits(own);
         Promoted sum = {0};
         bool of_store = false;
         char who[32];
         const Promoting p = {.run = region,
                              .batch = PROMOTE_BATCH_MAX,
                              .policy = &policy,
-                             .limits = limits,
+                             .limits = &limits,
                              .who = who,
                              .keys = &region_keys,
                              .told = run_notes_go_on,
@@ -127,7 +136,6 @@ int run_promote_notes(Store *s, const char *region, uid_t uid, const WaitLimits 
 static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         const Region *r = &run->region;
         uint64_t added = run->pipe.dispatch ? dispatch_notes(run->pipe.dispatch) : 0;
-        const WaitLimits limits = run_wait_limits(run->options->policy);
         bool dropped = outcome_is_breach(r->outcome) || *r->discarded;
         json_t *o = r->grant->notes ? json_pack("{s:o, s:o}", "added", json_u64(added), "dropped",
                                                 json_u64(dropped ? added : 0))
@@ -137,8 +145,8 @@ static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         if (!o || !run->options->promote || added == 0 || dropped || r->state != REGION_RECORDED)
                 return o;
         run_catch_up(run); /* the region's own record comes first */
-        if (run_promote_notes(run->store.db, r->id, r->grant->client ? r->grant->client : getuid(), &limits, signals, o,
-                              &d) != 0) {
+        if (run_promote_notes(run->store.db, r->id, r->grant->client ? r->grant->client : getuid(),
+                              run->options->policy, signals, o, &d) != 0) {
                 log_error("notes of region %s: %s; `lethe promote %s` goes on with them", r->id, d.text, r->id);
                 *ret_failed = true;
         }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "invoke/options.h"
+#include "engine/resolve.h"
 #include "engine/wait-age.h"
 
 /* Blocks SIGTERM, SIGINT and SIGHUP and returns a signalfd for them, or -errno. To be called before the first object
@@ -21,7 +22,9 @@ int run_refused(const RunOptions *o, const char *name, const char *digest, bool 
  * A signal readable from `signals` ends the promotion; the notes left over stay as they are. Puts the members
  * "committed", "pending", "rejected", "invalid", "resolved" and "expired" into `into`, and "error" when notes are left
  * over. Returns 0; else there is a message. */
-int run_promote_notes(Store *s, const char *region, uid_t uid, const WaitLimits *limits, int signals, json_t *into,
-                      Diag *reterr);
-/* The limits of the age of pending items; policy NULL: the standard ones. */
+int run_promote_notes(Store *s, const char *region, uid_t uid, const Policy *policy_or_null, int signals,
+                      json_t *into, Diag *reterr);
+/* The limits of the age of pending items; policy NULL: the standard limits. */
 WaitLimits run_wait_limits(const Policy *policy_or_null);
+/* The thresholds of promotion, with the least probability of each bucket (G-71). NULL: the standard thresholds. */
+ResolvePolicy run_resolve_policy(const Policy *policy_or_null);

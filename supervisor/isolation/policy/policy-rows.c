@@ -62,10 +62,16 @@ PendingPolicy policy_pending_standard(void) {
 void policy_read_pending(Doc *d, const Node *v, PendingPolicy *ret) {
         static const DurationRule age = {HOUR_USEC, 87600 * HOUR_USEC, "pending-age", "1h to 87600h"};
 
-        if (!doc_fields(d, v, WORDS("age", "commits")))
+        const Node *least = MEMBER(v, "least");
+
+        if (!doc_fields(d, v, WORDS("age", "commits", "least")))
                 return;
         doc_duration(d, MEMBER(v, "age"), &age, &ret->age_usec);
         doc_count(d, MEMBER(v, "commits"), 1, PENDING_COMMITS_MOST, &ret->commits);
+        if (!doc_fields(d, least, policy_bucket_words))
+                return;
+        for (size_t i = 0; i < POLICY_BUCKETS; i++)
+                doc_count(d, MEMBER(least, policy_bucket_words[i]), 1, 1000, &ret->least[i]);
 }
 
 ObjectsPolicy policy_objects_standard(void) {

@@ -84,9 +84,13 @@ typedef struct KeepPolicy {
         uint64_t number, age_usec, bytes; /* at most; the oldest is dropped first */
 } KeepPolicy;
 
-/* The limits of the age of pending requests in shared belief. */
+#define POLICY_BUCKETS 7
+
+/* Of requests in shared belief: how old a pending one may be, and which ones wait. */
 typedef struct PendingPolicy {
         uint64_t age_usec, commits; /* commits: of the request's scope */
+        /* The least probability to end a row by likeness, in thousandths, by policy_bucket_words; 0: not said. */
+        uint64_t least[POLICY_BUCKETS];
 } PendingPolicy;
 
 /* A user, besides the supervisor's own, that `lethe serve` serves. */

@@ -253,6 +253,7 @@ static int candidates_drop_opposed(Bucket *b, const ResolveQuestion *asked, Cand
 }
 
 int candidates_find(Bucket *b, const ResolveQuestion *asked, const ResolvePolicy *policy, Candidates *ret) {
+        const ResolvePolicy of_bucket = resolve_policy_of(policy, b->kind);
         _cleanup_candidates_ Candidates c = {0};
         int r = asked->target ? candidates_take_target(b, asked, &c) : candidates_look_up(b, asked, &c);
 
@@ -260,7 +261,7 @@ int candidates_find(Bucket *b, const ResolveQuestion *asked, const ResolvePolicy
                 r = candidates_drop_opposed(b, asked, &c);
         if (r < 0)
                 return r;
-        c.outcome = resolve_decide(asked->op, asked->target, c.v, c.n, policy);
+        c.outcome = resolve_decide(asked->op, asked->target, c.v, c.n, &of_bucket);
         *ret = c;
         c = (Candidates){0};
         return 0;

@@ -81,6 +81,7 @@ static bool concern_reaches(Op op, const ResolveCandidate *c, const ResolvePolic
 
 int concern_row(Bucket *b, const char *id, const BucketRow *was, const ResolveQuestion *asked, const json_t *candidates,
                 const ResolvePolicy *policy) {
+        const ResolvePolicy of_bucket = resolve_policy_of(policy, b->kind);
         ResolveCandidate before, c[1 + RESOLVE_SHOWN];
         Pair pairs[1 + RESOLVE_SHOWN];
         _cleanup_evidence_ ResolveEvidence e = {0};
@@ -110,5 +111,5 @@ int concern_row(Bucket *b, const char *id, const BucketRow *was, const ResolveQu
         r = concern_weigh_others(b, l, &e, asked->op, id, candidates, c, pairs, &n)
                 ?: bucket_compare(l, &e, asked, pairs, n);
         /* Further candidates can only prevent the decision. The item's agent is not asked here. */
-        return r < 0 ? r : resolve_decide(asked->op, NULL, c, n, policy).verdict != RESOLVE_WAIT;
+        return r < 0 ? r : resolve_decide(asked->op, NULL, c, n, &of_bucket).verdict != RESOLVE_WAIT;
 }

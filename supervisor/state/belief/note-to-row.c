@@ -173,6 +173,7 @@ static int apply_rewrites(const Applying *a, const char *id) {
 static int apply_decide(Txn *t, const Applying *a, const KeySet *keys, Applied *ret) {
         const BeliefRequest *q = a->request;
         _cleanup_candidates_ Candidates c = {0};
+        const ResolvePolicy of_bucket = resolve_policy_of(a->by->policy, q->kind);
         ResolveQuestion asked = asked_by(q, a->note, a->n_note);
         char id[RECORD_ID_MAX];
         int r;
@@ -182,7 +183,7 @@ static int apply_decide(Txn *t, const Applying *a, const KeySet *keys, Applied *
 
         if (r < 0)
                 return r == -EUCLEAN ? apply_cannot_read(t, a, ret) : r;
-        ret->source_ref = resolve_source_ref(q->op, &c.outcome, c.v, c.n, a->by->policy);
+        ret->source_ref = resolve_source_ref(q->op, &c.outcome, c.v, c.n, &of_bucket);
         if (!ret->source_ref ||
             (a->pending && json_object_set_new(ret->source_ref, "pending", json_u64(a->pending)) < 0))
                 return -ENOMEM;

@@ -92,6 +92,14 @@ static bool resolve_is_clear(const ResolveCandidate *best, const ResolveOutcome 
                                              : resolve_names(best) && resolve_binds(o->best, o->second, tau, delta);
 }
 
+ResolvePolicy resolve_policy_of(const ResolvePolicy *p, Kind kind) {
+        ResolvePolicy of = *p;
+
+        if (kind >= KIND_PLAN && kind <= KIND_LEARNING && p->least_of[kind - KIND_PLAN] > 0)
+                of.least = p->least_of[kind - KIND_PLAN];
+        return of;
+}
+
 ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, size_t n, const ResolvePolicy *p) {
         ResolveOutcome o = {0};
         double tau, delta;

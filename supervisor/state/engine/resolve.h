@@ -21,15 +21,19 @@
 #define RESOLVE_FRESH 0.35 /* a lower score means: not alike */
 #define RESOLVE_LEAST 950  /* the least probability to bind a request that ends a row by likeness, in thousandths */
 #define RESOLVE_WHOLE 1000 /* probabilities are whole numbers of so many parts */
+#define RESOLVE_BUCKETS (KIND_LEARNING - KIND_PLAN + 1)
 #define RESOLVE_SHOWN 5    /* candidates in an outcome */
 
 typedef struct ResolvePolicy {
         double tau, delta, create_tau, create_delta, fresh;
         unsigned least;
+        unsigned least_of[RESOLVE_BUCKETS]; /* in place of `least`, by kind from KIND_PLAN; 0: `least` */
 } ResolvePolicy;
 #define RESOLVE_POLICY_DEFAULT                                                                                  \
         ((ResolvePolicy){RESOLVE_TAU, RESOLVE_DELTA, RESOLVE_CREATE_TAU, RESOLVE_CREATE_DELTA, RESOLVE_FRESH, \
-                         RESOLVE_LEAST})
+                         RESOLVE_LEAST, {0}})
+/* The same with the least probability of the kind's bucket (G-71). A kind without a bucket changes nothing. */
+ResolvePolicy resolve_policy_of(const ResolvePolicy *p, Kind kind);
 
 typedef struct ResolveCandidate {
         const char *id;                     /* borrowed */

@@ -45,6 +45,14 @@ static const Document documents[] = {
         BEYOND("pending", "{\"age\": \"87601h\"}", "/pending/age"),
         AT("pending", "{\"commits\": 0}", "/pending/commits"),
         AT("pending", "{\"commits\": \"1\"}", "/pending/commits"),
+        /* G-71 */
+        AT("pending", "{\"least\": {}}", NULL),
+        AT("pending", "{\"least\": {\"plan\": 1, \"issues\": 1000, \"learnings\": 950}}", NULL),
+        AT("pending", "{\"least\": 950}", "/pending/least"),
+        AT("pending", "{\"least\": {\"issue\": 950}}", "/pending/least/issue"),
+        AT("pending", "{\"least\": {\"issues\": 0}}", "/pending/least/issues"),
+        AT("pending", "{\"least\": {\"issues\": 1001}}", "/pending/least/issues"),
+        AT("pending", "{\"least\": {\"issues\": 0.95}}", "/pending/least/issues"),
         /* I-85 */
         AT("max_sessions", "1", NULL),
         AT("max_sessions", "100000", NULL),

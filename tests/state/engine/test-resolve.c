@@ -193,3 +193,16 @@ Test(resolve, probability_decides) {
                 json_decref(ref);
         }
 }
+
+// G-71: a bucket's least probability goes before the common one, and no other bucket's does
+Test(resolve, a_bucket_has_its_own) {
+        ResolvePolicy p = policy;
+
+        p.least = 950;
+        p.least_of[KIND_ISSUE - KIND_PLAN] = 980;
+        cr_expect_eq(resolve_policy_of(&p, KIND_ISSUE).least, 980);
+        for (size_t i = 0; kinds[i] != KIND_NONE; i++)
+                if (kinds[i] != KIND_ISSUE)
+                        cr_expect_eq(resolve_policy_of(&p, kinds[i]).least, 950, "%s", kind_name(kinds[i]));
+        cr_expect_eq(resolve_policy_of(&p, KIND_NONE).least, 950);
+}
