@@ -186,7 +186,8 @@ Test(outcomes, no_text_is_lost_to_a_mention) {
         static const struct {
                 const char *note, *outcome, *code;
         } rows[] = {
-                {"The fix for login_bug is broken.", "pending", "mentioned"},
+                {"The fix for login_bug is broken.", "rejected", "no_cue"},
+                {"The button of login_bug is broken.", "pending", "mentioned"},
                 {"The test for login_bug is now broken.", "pending", "mentioned"},
                 {"login_bug is broken.", "pending", "mentioned"},
                 {"We are blocked by login_bug.", "pending", "mentioned"},

@@ -89,6 +89,20 @@ size_t end_time(const EndText *t, size_t i) {
         return times > 0 ? k : i;
 }
 
+size_t end_phrase(const EndText *t, size_t i, const char *phrase) {
+        const size_t from = i;
+
+        for (; *phrase; i++) {
+                size_t n = strcspn(phrase, " ");
+
+                if (i >= t->s->n || (i > from && end_clause_begins(t, i)) || t->s->words[i].quoted ||
+                    !word_is_part(&t->s->words[i], phrase, n))
+                        return 0;
+                phrase += n + (phrase[n] == ' ');
+        }
+        return i;
+}
+
 static size_t text_phrase(const EndText *t, size_t i) {
         static const char *const phrases[] = {
                 "at last",
@@ -124,19 +138,10 @@ static size_t text_phrase(const EndText *t, size_t i) {
         };
 
         for (const char *const *p = phrases; *p; p++) {
-                const char *word = *p;
-                size_t k = i;
+                size_t to = end_phrase(t, i, *p);
 
-                for (; *word; k++) {
-                        size_t n = strcspn(word, " ");
-
-                        if (k >= t->s->n || (k > i && end_clause_begins(t, k)) || t->s->words[k].quoted ||
-                            !word_is_part(&t->s->words[k], word, n))
-                                break;
-                        word += n + (word[n] == ' ');
-                }
-                if (!*word)
-                        return k;
+                if (to > 0)
+                        return to;
         }
         return i;
 }
@@ -281,6 +286,8 @@ static bool text_is_doubtful(const EndText *t, size_t from, size_t own, EndClass
                 if (end_is(t, i, END_BIT(JOIN)) && !end_is(t, i, END_BIT(PREPOSITION)))
                         return true;
                 if (end_is(t, i, END_BIT(DENIES)) && is == END_TROUBLE)
+                        return true;
+                if (end_is(t, i, END_BIT(SELF)))
                         return true;
                 if (i > from && end_is(t, i, END_BIT(PRONOUN)) &&
                     !end_is(t, i, END_BIT(ARTICLE) | END_BIT(PREPOSITION)))

@@ -49,18 +49,10 @@ static size_t verb_phrase(const EndText *t, size_t i) {
         };
 
         for (const char *const *p = phrases; *p; p++) {
-                const char *word = *p;
-                size_t k = i;
+                size_t to = end_phrase(t, i, *p);
 
-                for (; *word; k++) {
-                        size_t n = strcspn(word, " ");
-
-                        if (k >= t->s->n || t->s->words[k].quoted || !word_is_part(&t->s->words[k], word, n))
-                                break;
-                        word += n + (word[n] == ' ');
-                }
-                if (!*word)
-                        return k;
+                if (to > 0)
+                        return to;
         }
         return 0;
 }
@@ -238,65 +230,74 @@ static bool verb_object(const EndText *t, size_t from, EndClass is, EndVerb *v) 
         return from < v->object_to && verb_done(v, is, v->object_to);
 }
 
-/* The row is the object. */
-static bool verb_active(const EndText *t, size_t from, size_t at, EndVerb *v) {
+/* Without an agent: "there is no X any more", "no more X", "it is no longer required that X". */
+static bool verb_impersonal(const EndText *t, size_t from, size_t at, EndVerb *v) {
         size_t i = at, end, k;
 
-        const bool there = end_word_is(t, from, "there") && at == from + 1;
-
-        if ((i > from && end_has(t, i - 1, i, END_BIT(DENIES))) || (!there && !verb_is_agent(t, from, at)))
+        if (i == from && end_word_is(t, i, "no") && end_word_is(t, i + 1, "more"))
+                return verb_object(t, i + 2, END_TROUBLE, v);
+        if (i != from + 1 || !end_is(t, i, END_BIT(NOW_BE)))
                 return false;
-        if (end_is(t, i, END_BIT(DID_LIFT)) && end_is(t, i, END_BIT(DID_REVERSE)))
-                return verb_object(t, i + 1, END_NAMED, v);
-        if (end_is(t, i, END_BIT(DID_LIFT)))
-                return verb_object(t, i + 1, END_LIFT, v);
-        if (end_is(t, i, END_BIT(DID_REVERSE)))
-                return verb_object(t, i + 1, END_REVERSE, v);
+        if (end_word_is(t, from, "it") && (k = verb_no_longer(t, i + 1, &end)) != 0 && !end &&
+            end_is(t, k, END_BIT(VALID)) && (end_word_is(t, k + 1, "that") || end_word_is(t, k + 1, "to")))
+                return verb_object(t, k + 2, END_LIFT, v);
+        if (!end_word_is(t, from, "there") || !end_word_is(t, i + 1, "no") ||
+            !verb_object(t, i + 2 + end_word_is(t, i + 2, "more"), END_TROUBLE, v))
+                return false;
+        k = verb_any_more(t, v->to);
+        v->to = k ? k : v->to;
+        return k || end_word_is(t, i + 2, "more");
+}
+
+/* The row is the object: "we got rid of X". */
+static bool verb_active(const EndText *t, size_t from, size_t at, EndVerb *v) {
+        static const struct {
+                const char *phrase;
+                EndClass is;
+        } phrases[] = {
+                {"put an end to", END_TROUBLE_OR_NAMED},
+                {"took care of", END_TROUBLE},
+                {"got rid of", END_TROUBLE_OR_NAMED},
+                {"gotten rid of", END_TROUBLE_OR_NAMED},
+                {"did away with", END_NAMED},
+                {"done away with", END_NAMED},
+                {"dealt with", END_TROUBLE},
+                {"sorted out", END_TROUBLE},
+                {"ironed out", END_TROUBLE},
+                {"cleared up", END_TROUBLE},
+                {"gave up on", END_REVERSE},
+                {"given up on", END_REVERSE},
+                {"gave up", END_REVERSE},
+                {"given up", END_REVERSE},
+                {"went back on", END_REVERSE},
+        };
+        const bool self = at > from && end_is(t, from, END_BIT(SELF));
+        size_t i = at, end, k;
+
+        if ((i > from && end_has(t, i - 1, i, END_BIT(DENIES))) || !verb_is_agent(t, from, at))
+                return false;
+        for (size_t p = 0; p < ARRAY_SIZE(phrases); p++)
+                if ((k = end_phrase(t, i, phrases[p].phrase)) != 0)
+                        return verb_object(t, k, phrases[p].is, v);
+        if (end_is(t, i, END_BIT(DID_LIFT) | END_BIT(DID_REVERSE)))
+                return verb_object(t, i + 1,
+                                   !end_is(t, i, END_BIT(DID_LIFT))      ? END_REVERSE
+                                   : !end_is(t, i, END_BIT(DID_REVERSE)) ? END_LIFT
+                                                                         : END_NAMED,
+                                   v);
         if ((end_word_is(t, i, "managed") || (i > from && end_word_is(t, i, "able"))) && end_word_is(t, i + 1, "to") &&
             end_is(t, i + 2, END_BIT(TO_FIX)))
                 return verb_object(t, i + 3, END_TROUBLE, v);
-        if (i > from && end_is(t, from, END_BIT(SELF)) && (k = verb_no_longer(t, i, &end)) != 0 &&
-            end_word_is(t, k, "use"))
+        if (self && (k = verb_no_longer(t, i, &end)) != 0 && end_word_is(t, k, "use"))
                 return verb_object(t, k + 1, END_REVERSE, v) && (!end || (v->to = verb_any_more(t, end)));
-        if ((end_word_is(t, i, "gave") || end_word_is(t, i, "given")) && end_word_is(t, i + 1, "up"))
-                return verb_object(t, i + 2 + end_word_is(t, i + 2, "on"), END_REVERSE, v);
-        if (end_word_is(t, i, "went") && end_word_is(t, i + 1, "back") && end_word_is(t, i + 2, "on"))
-                return verb_object(t, i + 3, END_REVERSE, v);
         if (end_word_is(t, i, "decided") && end_word_is(t, i + 1, "against") && t->id[MIN(i + 2, t->s->n - 1)])
                 return verb_object(t, i + 2, END_REVERSE, v);
-        if (end_word_is(t, i, "put") && end_word_is(t, i + 1, "an") && end_word_is(t, i + 2, "end") &&
-            end_word_is(t, i + 3, "to"))
-                return verb_object(t, i + 4, END_TROUBLE_OR_NAMED, v);
-        if (end_word_is(t, i, "took") && end_word_is(t, i + 1, "care") && end_word_is(t, i + 2, "of"))
-                return verb_object(t, i + 3, END_TROUBLE, v);
-        if ((end_word_is(t, i, "got") || end_word_is(t, i, "gotten")) && end_word_is(t, i + 1, "rid") &&
-            end_word_is(t, i + 2, "of"))
-                return verb_object(t, i + 3, END_TROUBLE_OR_NAMED, v);
-        if ((end_word_is(t, i, "did") || end_word_is(t, i, "done")) && end_word_is(t, i + 1, "away") &&
-            end_word_is(t, i + 2, "with"))
-                return verb_object(t, i + 3, END_NAMED, v);
-        if (end_word_is(t, i, "dealt") && end_word_is(t, i + 1, "with"))
-                return verb_object(t, i + 2, END_TROUBLE, v);
-        if (end_word_is(t, i, "sorted") || end_word_is(t, i, "ironed") || end_word_is(t, i, "cleared"))
-                return (end_word_is(t, i + 1, "out") || end_word_is(t, i + 1, "up")) &&
-                       verb_object(t, i + 2, END_TROUBLE, v);
         if (end_is(t, i, END_BIT(DID)))
                 return verb_object(t, i + 1, END_TROUBLE, v);
-        if (i > from && end_is(t, from, END_BIT(SELF)) &&
-            ((end_word_is(t, i, "done") && end_word_is(t, i + 1, "with")) ||
-             (end_word_is(t, i, "rid") && end_word_is(t, i + 1, "of"))))
-                return verb_object(t, i + 2, END_TROUBLE_OR_NAMED, v);
-        if (i > from && end_is(t, from, END_BIT(SELF)) && end_word_is(t, i, "can") &&
-            end_word_is(t, k = end_skip(t, i + 1, END_BIT(ADVERB)), "close"))
+        if (self && ((k = end_phrase(t, i, "done with")) != 0 || (k = end_phrase(t, i, "rid of")) != 0))
+                return verb_object(t, k, END_TROUBLE_OR_NAMED, v);
+        if (self && end_word_is(t, i, "can") && end_word_is(t, k = end_skip(t, i + 1, END_BIT(ADVERB)), "close"))
                 return verb_object(t, k + 1, END_TROUBLE, v) && (v->to == t->s->n || end_clause_begins(t, v->to));
-        if (i == from && end_word_is(t, i, "no") && end_word_is(t, i + 1, "more"))
-                return verb_object(t, i + 2, END_TROUBLE, v);
-        if (end_word_is(t, from, "there") && i == from + 1 && end_is(t, i, END_BIT(NOW_BE)) &&
-            end_word_is(t, i + 1, "no") && verb_object(t, i + 2 + end_word_is(t, i + 2, "more"), END_TROUBLE, v)) {
-                k = verb_any_more(t, v->to);
-                v->to = k ? k : v->to;
-                return k || end_word_is(t, i + 2, "more");
-        }
         if (end_is(t, i, END_BIT(FIXES)) && (i == from || end_is(t, from, END_BIT(ARTICLE))))
                 return verb_object(t, i + 1, END_TROUBLE, v);
         return false;
@@ -375,7 +376,7 @@ bool end_verb_at(const EndText *t, size_t from, size_t at, EndVerb *ret) {
 
         if (at >= t->s->n || t->s->words[at].quoted)
                 return false;
-        found = verb_marks(t, from, at, &v);
+        found = verb_marks(t, from, at, &v) || verb_impersonal(t, from, at, &v);
         if (!found) {
                 v = (EndVerb){0};
                 found = verb_active(t, from, at, &v);

@@ -29,7 +29,9 @@ bool end_word_is(const EndText *t, size_t i, const char *word);
 static inline bool end_clause_begins(const EndText *t, size_t i) {
         return i == 0 || t->s->words[i - 1].stop;
 }
-size_t end_clause_to(const EndText *t, size_t i);              /* the word behind the next mark */
+size_t end_clause_to(const EndText *t, size_t i); /* the word behind the next mark */
+size_t end_phrase(const EndText *t, size_t i,
+                  const char *phrase);                         /* the word behind the phrase at word i; 0: not there */
 size_t end_skip(const EndText *t, size_t i, uint64_t classes); /* over words of the classes, within the clause */
 
 typedef enum EndClass {

@@ -149,6 +149,9 @@ bool natural_find(const Sentence *s, NaturalFound *ret, bool *ret_more) {
                 return true;
         end_text_read(s, &t);
         n = sentence_end(&t, &ret->end);
+        if (cue && cue->kind == KIND_ISSUE && !op_ends(cue->op) &&
+            end_is(&t, end_skip(&t, 0, END_BIT(ARTICLE)), END_BIT(MEND)))
+                return false; /* "The fix for X is broken" is about X, and no new issue */
         if (cue && !op_ends(cue->op)) { /* "We decided against use_postgres" ends a row */
                 ret->by_end = n == 1 && ret->end.id;
         } else if (cue && !(n == 1 && ret->end.id) && natural_end_stands(&t, cue, &ret->m)) {
