@@ -7,7 +7,7 @@
 #include "tests/state/engine/gather-fixture.h"
 
 #define ROUND_SLOT "a"
-#define ROUND_REGIONS 5
+#define ROUND_REGIONS 4
 
 typedef struct Rounds {
         char regions[ROUND_REGIONS][REGION_ID_MAX]; /* empty: none */
@@ -34,19 +34,20 @@ static inline void rounds_decide(StoreFixture *f) {
 
 /* One step of a region that begins, proposes, or ends; of the operator seldom. */
 static inline void rounds_step(StoreFixture *f, Rounds *x, RoundsRoll *roll, void *user) {
-        static const char *const colours[] = {"blue", "red"};
+        static const char *const colours[] = {"blue", "blue", "blue", "red"};
         char *region = x->regions[roll(user, ROUND_REGIONS)];
-        unsigned what = roll(user, 16);
+        unsigned what = roll(user, 24);
 
         if (what == 0)
-                rounds_ask(f, x, roll(user, 4));
+                rounds_ask(f, x, roll(user, 8));
         else if (what == 1)
                 rounds_decide(f);
-        else if (!*region)
-                gather_begin(f, &(Begin){0}, region);
-        else if (what < 10) {
-                int r = gather_propose(f, region, ROUND_SLOT, colours[roll(user, 2)], -1, -1);
+        else if (!*region || what < 9) {
+                int r;
 
+                if (!*region)
+                        gather_begin(f, &(Begin){0}, region);
+                r = gather_propose(f, region, ROUND_SLOT, colours[roll(user, 4)], -1, -1);
                 cr_assert(r == 0 || r == ENGINE_E_RULE, "%d: %s", r, f->d.text);
                 x->refused += r == ENGINE_E_RULE;
         } else {

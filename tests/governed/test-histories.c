@@ -269,7 +269,7 @@ static void begin(Story *s) {
         s->limits = (WaitLimits){.age_usec = WAIT_AGE_USEC, .commits = COMMITS_MOST};
         store_fixture_init(&s->p.f, STORE_SUPERVISE);
         s->p.run = pipe_begin(&s->p, "alice");
-        gather_define(&s->p.f, ROUND_SLOT, "quorum:2/3");
+        gather_define(&s->p.f, ROUND_SLOT, "quorum:2/2");
         gather_define(&s->p.f, "b", NULL);
         gather_define(&s->p.f, "plain", NULL);
 }
@@ -317,5 +317,7 @@ Test(histories, are_folds_of_the_ledger) {
         /* the histories have what they are about */
         cr_expect(settled > histories && erased > histories && decided > histories && reopened > 4 * histories && expired > histories, "%u %u %u %u %u", settled,
                   erased, decided, reopened, expired);
-        cr_expect(asked > 4 * histories && written > 0 && discarded > histories && refused > histories, "%u %u %u %u", asked, written, discarded, refused);
+        cr_log_info("%u settled, %u erased, %u decided, %u reopened, %u expired; %u questions, %u values, %u proposals discarded, %u refused", settled, erased,
+                    decided, reopened, expired, asked, written, discarded, refused);
+        cr_expect(asked > histories && written > histories / 2 && discarded > histories && refused > histories, "%u %u %u %u", asked, written, discarded, refused);
 }
