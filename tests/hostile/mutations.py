@@ -971,7 +971,7 @@ MUTATIONS = [
              "a region is the first that the kernel takes when memory is short", cases="callers.py"),
     Mutation("connect to a daemon: within two seconds", [("supervisor/front/request/paths.c", "{.tv_sec = CONNECT_SEC}", "{0}")], "a socket that takes nobody holds nobody",
              cases="callers.py"),
-    Mutation("output: no more than a terminal takes", [("supervisor/isolation/region/region-io.c", "isatty(r->to) ? 1 : MIN", "MIN")],
+    Mutation("output: no more than a terminal takes", [("supervisor/isolation/region/region-relay.c", "isatty(r->to) ? 1 : MIN", "MIN")],
              "a terminal that is stopped keeps no region past its budget", "--as user", cases="callers.py"),
     Mutation("terminal: reset at the end", [("supervisor/front/cli/terminal.c", "                        terminal_write_text(t, terminal_reset_wild);", "")],
              "what it leaves is reset", cases="terminal.py"),

@@ -1,5 +1,5 @@
 /* Runs: supervisor. */
-#include "region/region-io.h"
+#include "region/region-relay.h"
 
 #include "base/clock.h"
 #include "base/io.h"
@@ -17,213 +17,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#define INPUT_PIPE (256 * 1024)    /* bytes: of a skill's standard input once it flows fast */
-#define INPUT_SOURCE (1024 * 1024) /* bytes: of the caller's pipe then; the kernel's limit for an ordinary user */
-#define INPUT_TURNS 8              /* buffers moved before the supervisor looks at its clocks again */
-#define INPUT_REST_USEC 50         /* until the next look at input that flows fast */
 #define TERMINAL_REST 65536        /* bytes: more than the kernel keeps of a terminal's output (12 KiB) */
-
-/* Output of a region must not stay in freed memory. */
-static void relay_drop_buffer(Relay *r) {
-        if (r->buf)
-                explicit_bzero(r->buf, r->used);
-        free(r->buf);
-        r->buf = NULL;
-}
-
-static void relay_aim(Relay *r) {
-        if (r->at < r->n || r->full) {
-                r->poll_fd = r->own_copy >= 0 ? r->own_copy : r->to;
-                r->poll_events = POLLOUT;
-        } else {
-                r->poll_fd = r->from;
-                r->poll_events = POLLIN;
-        }
-}
-
-static void relay_close_from(Relay *r) {
-        if (r->own_from && r->from >= 0)
-                close(r->from);
-        r->from = -1;
-        relay_aim(r);
-}
-
-static void relay_close_to(Relay *r) {
-        if (r->own_to && r->to >= 0)
-                close(r->to);
-        r->to = -1;
-        closep(&r->own_copy);
-        r->n = r->at = 0;
-        relay_aim(r);
-}
-
-/* Opens a second description of the same pipe or terminal, for O_NONBLOCK of the supervisor alone. On the given
- * description the flag would change for every process that shares it. Returns the descriptor or -errno. */
-static int io_reopen_nonblock(int fd, int flags) {
-        int r = open(PROC_FD(fd), flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-
-        /* another user's terminal, as below sudo(8): /dev/tty may still be usable */
-        if (r < 0 && errno == EACCES && isatty(fd))
-                r = open("/dev/tty", flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-        return r < 0 ? -errno : r;
-}
-
-/* The terminal's number. A path proves nothing: /dev/tty depends on the process, /dev/ptmx makes a new terminal. */
-static bool io_terminal_of(int fd, unsigned *ret) {
-        return ioctl(fd, TIOCGDEV, ret) == 0;
-}
-
-/* Reopens a pipe, or a terminal by a path to the same terminal. Opening other devices may have side effects. */
-static int io_own_description(int fd, mode_t mode, int flags) {
-        unsigned given = 0, own;
-        int copy;
-
-        if (!S_ISFIFO(mode) && !(S_ISCHR(mode) && io_terminal_of(fd, &given)))
-                return -ENOTTY;
-        copy = io_reopen_nonblock(fd, flags);
-        if (copy >= 0 && S_ISCHR(mode) && !(io_terminal_of(copy, &own) && own == given)) {
-                close(copy);
-                return -ENOTTY;
-        }
-        return copy;
-}
-
-static void relay_judge_target(Relay *r) {
-        struct stat st;
-
-        if (r->kind != RELAY_TARGET_UNKNOWN || r->to < 0)
-                return;
-        r->kind = RELAY_TARGET_POLLED;
-        if (fstat(r->to, &st) < 0)
-                return;
-        if (S_ISREG(st.st_mode) || (S_ISCHR(st.st_mode) && major(st.st_rdev) == 1)) {
-                r->kind = RELAY_TARGET_PLAIN;
-        } else if (S_ISSOCK(st.st_mode)) {
-                r->kind = RELAY_TARGET_SOCKET;
-        } else if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
-                int copy = io_own_description(r->to, st.st_mode, O_WRONLY);
-
-                if (copy >= 0) {
-                        r->own_copy = copy;
-                        r->kind = RELAY_TARGET_NONBLOCK;
-                }
-        }
-}
-
-/* Writes without waiting. Returns 0, -EAGAIN, or another -errno when the target is lost. */
-static int relay_write(Relay *r, bool polled) {
-        relay_judge_target(r);
-        while (r->at < r->n) {
-                size_t n = r->n - r->at;
-                ssize_t w;
-
-                switch (r->kind) {
-                case RELAY_TARGET_SOCKET:
-                        w = send(r->to, r->buf + r->at, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-                        break;
-                case RELAY_TARGET_POLLED:
-                        if (!polled)
-                                return -EAGAIN;
-                        /* poll(2) promises a terminal's room for a byte. A larger write waits while it is stopped
-                         * (I-62). */
-                        w = write(r->to, r->buf + r->at, isatty(r->to) ? 1 : MIN(n, (size_t)PIPE_BUF));
-                        polled = false;
-                        break;
-                case RELAY_TARGET_NONBLOCK:
-                        w = write(r->own_copy >= 0 ? r->own_copy : r->to, r->buf + r->at, n);
-                        break;
-                case RELAY_TARGET_KEPT:
-                case RELAY_TARGET_SINK:
-                case RELAY_TARGET_UNKNOWN:
-                case RELAY_TARGET_PLAIN:
-                default:
-                        w = write(r->to, r->buf + r->at, n);
-                }
-                if (w < 0 && errno == EINTR)
-                        continue;
-                if (w < 0)
-                        return -errno;
-                r->at += (size_t)w;
-        }
-        r->at = r->n = 0;
-        return 0;
-}
-
-static void relay_copy(Relay *r, const char *bytes, size_t n_bytes) {
-        size_t n = MIN(n_bytes, r->kept_max - r->n_kept);
-
-        r->cut |= n < n_bytes;
-        if (n > 0)
-                memcpy(r->kept + r->n_kept, bytes, n);
-        r->n_kept += n;
-}
-
-static void relay_keep(Relay *r) {
-        relay_copy(r, r->buf + r->at, r->n - r->at);
-        r->n = r->at = 0;
-        relay_aim(r);
-}
-
-static bool relay_take(Relay *r) {
-        if (r->kind == RELAY_TARGET_KEPT) {
-                relay_keep(r);
-        } else if (r->kind == RELAY_TARGET_SINK) {
-                if (r->at < r->n)
-                        r->sink->take(r->sink, r->buf + r->at, r->n - r->at);
-                r->n = r->at = 0;
-                relay_aim(r);
-        } else {
-                return false;
-        }
-        return true;
-}
-
-static void relay_push(Relay *r, bool polled) {
-        int e;
-
-        if (relay_take(r))
-                return;
-
-        if (r->to < 0) { /* the target was lost before: drop the new bytes */
-                r->n = r->at = 0;
-                return;
-        }
-        e = relay_write(r, polled);
-        if (e < 0 && e != -EAGAIN) {
-                r->error = -e;
-                relay_close_to(r);
-        }
-        relay_aim(r);
-}
-
-/* Reads at most `most` bytes into the empty buffer. Returns bytes, 0 at the end, -errno. */
-static ssize_t relay_read(Relay *r, size_t most) {
-        ssize_t n;
-
-        if (!r->buf && !(r->buf = malloc(RELAY_CHUNK)))
-                return -ENOMEM;
-        /* A read may block after poll(2): another process reads the socket, or SO_RCVLOWAT is above 1. */
-        do
-                n = r->from_socket ? recv(r->from, r->buf, MIN(most, (size_t)RELAY_CHUNK), MSG_DONTWAIT)
-                                   : read(r->from, r->buf, MIN(most, (size_t)RELAY_CHUNK));
-        while (n < 0 && errno == EINTR);
-        if (n < 0)
-                return -errno;
-        r->at = 0;
-        r->n = (size_t)n;
-        r->used = MAX(r->used, r->n);
-        return n;
-}
-
-static int relay_pipe(int *ret_read, int *ret_write, bool ours_is_read) {
-        int p[2];
-
-        if (pipe2(p, O_CLOEXEC) < 0)
-                return -errno;
-        *ret_read = p[0];
-        *ret_write = p[1];
-        return io_set_nonblock(ours_is_read ? p[0] : p[1]);
-}
 
 /* Standard input comes from the feed's buffer, without a descriptor to read. */
 static int io_open_feed(RegionIo *io, const RegionFeed *feed) {
@@ -270,7 +64,7 @@ void region_io_aim(RegionIo *io, const int *streams) {
         } else {
                 /* Another process may read the same pipe or terminal, and empty the pipe after poll(2) was ready. */
                 if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
-                        io->in.from = io_own_description(std[0], st.st_mode, O_RDONLY);
+                        io->in.from = relay_own_description(std[0], st.st_mode, O_RDONLY);
                         io->in.own_from = io->in.from >= 0;
                 }
                 if (io->in.from < 0)
@@ -359,93 +153,6 @@ void region_io_started(RegionIo *io) {
         closep(&io->region_in);
         closep(&io->region_out);
         closep(&io->region_err);
-}
-
-/* Best effort: a user's pipes are limited, and a terminal is no pipe. */
-static bool io_widen(int fd, int size) {
-        return fcntl(fd, F_GETPIPE_SZ) >= size || fcntl(fd, F_SETPIPE_SZ, size) >= size;
-}
-
-/* Large pipes let the caller write and the skill read while the supervisor rests: a wake-up for a few pages takes
- * longer than the pages themselves. */
-static void io_widen_input(RegionIo *io) {
-        Relay *r = &io->in;
-
-        if (!io->wide && !io->terminal)
-                r->pages = io_widen(r->to, INPUT_PIPE) && r->own_from && io_widen(r->from, INPUT_SOURCE);
-        io->wide = true;
-}
-
-/* Moves pages from pipe to pipe without a copy. Both descriptions are the supervisor's own, with O_NONBLOCK. The pages
- * are the caller's: bytes that the supervisor never held need no overwriting. Returns the bytes, 0 for none now. */
-static size_t relay_splice(Relay *r) {
-        struct pollfd source = {.fd = r->from, .events = POLLIN};
-        ssize_t n = splice(r->from, NULL, r->to, NULL, INPUT_PIPE, SPLICE_F_NONBLOCK);
-        const int e = n < 0 ? errno : 0;
-
-        /* EAGAIN says nothing of which pipe is in the way. */
-        r->full = e == EAGAIN && poll(&source, 1, 0) > 0 && source.revents & POLLIN;
-        if (n == 0)
-                relay_close_from(r);
-        else if (e == EPIPE) {
-                r->error = e;
-                relay_close_to(r);
-        } else {
-                r->pages &= !e || e == EAGAIN || e == EINTR; /* where pages cannot go, bytes are copied as before */
-                relay_aim(r);
-        }
-        return n > 0 ? (size_t)n : 0;
-}
-
-/* Input that flows fast rests a moment, in which the caller and the skill fill and empty their pipes. */
-static void io_splice_input(RegionIo *io) {
-        size_t moved = 0, n;
-
-        for (int turn = 0; turn < INPUT_TURNS && io->in.from >= 0 && (n = relay_splice(&io->in)) > 0; turn++)
-                moved += n;
-        if (moved < RELAY_CHUNK || io->in.from < 0 || io->in.to < 0)
-                return;
-        io->in.poll_fd = -1;
-        io->rest_deadline = clock_mono_usec() + INPUT_REST_USEC;
-}
-
-/* Moves one buffer at most. Returns true when the source may have more at once, and a read of it cannot block. */
-static bool io_move_input(RegionIo *io, bool polled) {
-        Relay *r = &io->in;
-        ssize_t n;
-
-        if (r->at < r->n) {
-                relay_push(r, polled);
-        } else if (r->from >= 0) {
-                n = relay_read(r, RELAY_CHUNK);
-                if (n > 0 && io->packets)
-                        r->at = region_terminal_take(r->to, r->buf, r->n);
-                if (n == RELAY_CHUNK)
-                        io_widen_input(io);
-                if (n > 0)
-                        relay_push(r, false);
-                else if (n != -EAGAIN)
-                        relay_close_from(r);
-                if (n <= 0)
-                        return false;
-        }
-        return r->at == r->n && r->to >= 0 && r->from >= 0 && r->own_from && !io->terminal && !r->pages;
-}
-
-void region_io_move_in(RegionIo *io, short revents) {
-        Relay *r = &io->in;
-
-        io->rest_deadline = UINT64_MAX;
-        if (r->pages && r->at == r->n && r->from >= 0 && r->to >= 0)
-                io_splice_input(io);
-        else
-                for (int turn = 0; io_move_input(io, turn == 0) && turn < INPUT_TURNS; turn++)
-                        ;
-        /* The skill closed its end: stop reading the supervisor's input. At end of input the skill's pipe is closed. */
-        if (r->to < 0)
-                relay_close_from(r);
-        else if (r->from < 0 && r->at == r->n)
-                relay_close_to(r);
 }
 
 bool region_io_move_out(RegionIo *io, Relay *r, short revents) {
@@ -606,16 +313,6 @@ void region_io_flush(RegionIo *io, int stop_fd, uint64_t until) {
                         if (p[i + 1].revents)
                                 relay_push(both[i], true);
         }
-}
-
-static void relay_deinit(Relay *r) {
-        relay_close_from(r);
-        relay_close_to(r);
-        relay_drop_buffer(r);
-        if (r->kept)
-                explicit_bzero(r->kept, r->n_kept);
-        free(r->kept);
-        r->kept = NULL;
 }
 
 void region_io_deinit(RegionIo *io) {
