@@ -6,6 +6,8 @@
 #include "invoke/run.h"
 #include "ledger/anchor.h"
 #include "mcp/wrap.h"
+#include "policy/mcp.h"
+#include "policy/policy.h"
 #include "request/paths.h"
 
 #include <errno.h>
@@ -16,17 +18,16 @@
 #define ARGUMENTS_STANDARD (1024 * 1024)
 #define RESULT_STANDARD (8 * 1024 * 1024)
 #define ARGV_MAX 512
-#define NAME_MAX_BYTES 64
 
 /* A server lives as long as its client, and Node.js wants memory. Options of the command line come later and count. */
-static const char *const standard[] = {
-        "--timeout", "none", "--cpu-time", "none", "--output-limit", "none", "--memory", "512m", "--pids-limit", "256",
-        "--nofile", "1024"};
+static const char *const standard[] = {"--timeout", "none", "--cpu-time", "none", "--output-limit", "none",
+                                       "--memory",  "512m", "--pids-limit", "256",  "--nofile",       "1024"};
 
 typedef struct WrapCommand {
         WrapOptions o;
         char *argv[ARGV_MAX + 1]; /* borrowed */
         size_t n;
+        const char *policy;     /* of the command line, or NULL */
         char **tools, **hidden; /* owned */
 } WrapCommand;
 
@@ -35,6 +36,13 @@ static int wrap_add(WrapCommand *c, const char *text) {
                 return cli_usage(VERB, "more than %d words", ARGV_MAX);
         c->argv[c->n++] = (char *)text;
         return EXIT_OK;
+}
+
+static bool wrap_row_has(const json_t *names, const char *name) {
+        for (size_t i = 0; i < json_array_size(names); i++)
+                if (json_text_is(json_array_get(names, i), name))
+                        return true;
+        return false;
 }
 
 static int wrap_names(const char *text, char ***ret) {
@@ -49,9 +57,32 @@ static int wrap_names(const char *text, char ***ret) {
         return EXIT_OK;
 }
 
-static bool wrap_name_valid(const char *s) {
-        return *s >= 'a' && *s <= 'z' && strlen(s) <= NAME_MAX_BYTES &&
-               strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789._-") == strlen(s);
+/* The policy's row bounds the tools, and is the default. Returns EXIT_OK, or another code after a message. */
+static int wrap_bound(WrapCommand *c) {
+        _cleanup_policy_ Policy *p = NULL;
+        const char *said = c->policy ?: getenv("LETHE_POLICY");
+        const json_t *row, *tools;
+        Diag d = {};
+        int e = policy_load(said && *said ? said : NULL, &p, &d);
+
+        if (e != 0)
+                return cli_fail(VERB, EXIT_NOT, "%s", e > 0 ? d.text : strerror(-e));
+        row = json_object_get(p->mcp_servers, c->o.name);
+        tools = json_object_get(row, "tools");
+        if (p->mcp_servers && !row)
+                return cli_fail(VERB, EXIT_NOT, "--name %s: the policy's \"mcp_servers\" has no row of that server",
+                                c->o.name);
+        for (char **t = c->tools; tools && t && *t; t++)
+                if (!wrap_row_has(tools, *t))
+                        return cli_fail(VERB, EXIT_NOT, "--tools: the policy's row of server %s does not have \"%s\"",
+                                        c->o.name, *t);
+        if (!tools || c->tools)
+                return EXIT_OK;
+        c->tools = calloc(1, sizeof(*c->tools));
+        for (size_t i = 0; c->tools && i < json_array_size(tools); i++)
+                if (strv_add(&c->tools, json_text(json_array_get(tools, i))) < 0)
+                        return cli_fail(VERB, EXIT_NOT, "%s", strerror(ENOMEM));
+        return c->tools ? EXIT_OK : cli_fail(VERB, EXIT_NOT, "%s", strerror(ENOMEM));
 }
 
 static int wrap_size(const char *what, const char *text, uint64_t *ret) {
@@ -66,11 +97,12 @@ static int wrap_size(const char *what, const char *text, uint64_t *ret) {
 static int wrap_option(WrapCommand *c, const char *name, const char *value) {
         if (strcmp(name, "--name") == 0) {
                 c->o.name = value;
-                return wrap_name_valid(value) ? EXIT_OK
-                                              : cli_usage(VERB,
-                                                          "--name: \"%s\" must have 1 to %d of a-z, 0-9, '.', '_' and "
-                                                          "'-', a letter first",
-                                                          value, NAME_MAX_BYTES);
+                return mcp_server_name_valid(value)
+                               ? EXIT_OK
+                               : cli_usage(VERB,
+                                           "--name: \"%s\" must have 1 to %d of a-z, 0-9, '.', '_' and "
+                                           "'-', a letter first",
+                                           value, MCP_SERVER_NAME_MAX);
         }
         if (strcmp(name, "--tools") == 0)
                 return wrap_names(value, &c->tools);
@@ -88,6 +120,8 @@ static int wrap_option(WrapCommand *c, const char *name, const char *value) {
         }
         if (strcmp(name, "--store") == 0)
                 c->o.store = value;
+        if (strcmp(name, "--policy") == 0)
+                c->policy = value;
         return -1;
 }
 
@@ -126,6 +160,8 @@ int mcp_wrap(int argc, char **argv) {
         Diag d = {};
         int code = wrap_parse(&c, argc, argv);
 
+        if (code == EXIT_OK)
+                code = wrap_bound(&c);
         if (code == EXIT_OK && !(store = path_of_store(c.o.store, &d)))
                 code = cli_usage(VERB, "%s", *d.text ? d.text : strerror(ENOMEM));
         if (code == EXIT_OK && (signals = run_take_signals()) < 0)

@@ -164,6 +164,7 @@ typedef struct Policy {
         RetentionPolicy *retention; /* n_retention 0: nothing goes by its age */
         size_t n_retention;
         json_t *mcp;             /* as of policy_read_mcp() (policy/mcp.h); NULL: not said */
+        json_t *mcp_servers;     /* as of policy_read_mcp_servers() */
         json_t *secrets, *routes; /* as of policy_read_routes() (policy/route.h) */
         SkillPolicy *skills;
         size_t n_skills;

@@ -56,6 +56,7 @@ void policy_free(Policy *p) {
         json_decref(p->secrets);
         json_decref(p->routes);
         json_decref(p->mcp);
+        json_decref(p->mcp_servers);
         for (size_t i = 0; i < p->n_skills; i++) {
                 free(p->skills[i].name);
                 free(p->skills[i].digest);
@@ -330,7 +331,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
 
         doc_fields(d, j, WORDS("$schema", "version", "max", "min_tier", "network", "files", "memory", "belief", "max_regions",
                                "max_sessions", "region_uids", "concurrency", "pool", "clients", "digest", "skills", "bounds",
-                               "objects", "layers", "outputs", "pending", "secrets", "routes", "mcp", "retention"));
+                               "objects", "layers", "outputs", "pending", "secrets", "routes", "mcp", "mcp_servers", "retention"));
         doc_string(d, MEMBER(j, "$schema"), 0, 1024, &ignored);
         policy_read_limits(d, j, &p->limits);
         doc_count(d, MEMBER(j, "max_regions"), 1, REGIONS_MOST, &p->max_regions);
@@ -348,6 +349,7 @@ static void policy_read_fields(Doc *d, const Node *j, Policy *p) {
         policy_check_routines(d, MEMBER(j, "digest"), p);
         policy_read_retention(d, MEMBER(j, "retention"), p);
         policy_read_mcp(d, MEMBER(j, "mcp"), &p->mcp);
+        policy_read_mcp_servers(d, MEMBER(j, "mcp_servers"), &p->mcp_servers);
         policy_read_routes(d, MEMBER(j, "secrets"), MEMBER(j, "routes"), &p->secrets, &p->routes);
 }
 

@@ -417,6 +417,23 @@ def a_client_that_breaks_the_protocol_is_answered():  # A-46
 
 
 @case
+def policy_says_which_servers_and_tools():
+    path = os.path.join(DIR, "servers.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "files": [{"path": SRV, "access": "write"}], "mcp_servers": {"allowed": {"tools": ["typed"]}, "all": {}}}, f)
+    c = Client("plain", "--policy", path, name="allowed")
+    same((c.tools(), c.call("x")["result"]["isError"]), (["typed"], True))
+    same(c.end()[0], 0)
+    c = Client("plain", "--policy", path, name="all")
+    same((c.tools(), words(c.call("x")), c.end()[0]), (["echo", "typed"], "x", 0))
+    for argv, word in ((["--name", "other"], "has no row"), (["--name", "allowed", "--tools", "echo"], '"echo"')):
+        r = lethe("mcp", "wrap", "--policy", path, *argv, "--", "true")
+        check(r.code == 1 and word.encode() in r.err, argv, r)
+        r = lethe("mcp", "wrap", *argv, "--", "true", env={"LETHE_POLICY": path})
+        check(r.code == 1 and word.encode() in r.err, argv, r)
+
+
+@case
 def mistakes_at_the_command_line():  # A-46 A-47
     for argv, word in (([], "command is missing"), (["--name", "x"], "command is missing"), (["--", "true"], "--name is missing"), (["--name", "X", "--", "true"], '"X"'),
                        (["--name", "x", "--max-result", "much", "--", "true"], "much"), (["--name", "x", "--max-result", "1g", "--", "true"], "1g"), (["--name", "x", "--record", "never", "--", "true"], "never")):

@@ -199,8 +199,9 @@ def a_skill_asks_only_what_its_manifest_names():  # A-45
     for ask in ({"x": {"method": "sampling/createMessage", "params": {}}}, {"x": {"method": "roots/list"}}, {"x": {"method": "tools/call", "params": {}}}, {}, [], "x", {"x": 7}, {"k" * 65: form},
                 {"x": {"method": "elicitation/create", "params": {"mode": "url", "url": "http://x", "message": "m", "requestedSchema": {}}}}, {"x": {"method": "elicitation/create"}},
                 {str(n): form for n in range(17)}):
-        r = c.call("asker", ask=ask)
-        check(r["isError"] and "cannot be passed" in text(r), ask, r)
+        number = c.begin("tools/call", name="asker", arguments={"ask": ask})
+        m = c.read()
+        check(m.get("id") == number and m["result"]["isError"] and "cannot be passed" in text(m["result"]), ask, m)  # and no question came
     number = c.begin("tools/call", name="asker", arguments={"message": "Your key\x1b[2J?"})
     q = question(c)
     check(q["params"]["message"].startswith("asker asks: Your key") and "\x1b" not in q["params"]["message"], q)

@@ -58,7 +58,7 @@ Test(docs, examples_of_the_policy) {
                 cr_expect_eq(policy_parse(example, strlen(example), "p", &p, &d), 0, "%s: %s", example, d.text);
                 agree(schema, &(Document){example, example}, true);
         }
-        cr_expect_eq(n, 22);
+        cr_expect_eq(n, 23);
 }
 
 Test(docs, table_of_budgets) {
