@@ -19,7 +19,7 @@
 #define RESOLVE_CREATE_TAU 0.98 /* for requests that create: similar things are more frequent than repeats */
 #define RESOLVE_CREATE_DELTA 0.20
 #define RESOLVE_FRESH 0.35 /* a lower score means: not alike */
-#define RESOLVE_LEAST 950  /* the least probability to bind a request that ends a row by likeness, in thousandths */
+#define RESOLVE_LEAST 970  /* the least probability to bind a request that ends a row by likeness, in thousandths */
 #define RESOLVE_WHOLE 1000 /* probabilities are whole numbers of so many parts */
 #define RESOLVE_BUCKETS (KIND_LEARNING - KIND_PLAN + 1)
 #define RESOLVE_SHOWN 5    /* candidates in an outcome */
