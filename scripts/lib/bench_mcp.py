@@ -113,7 +113,8 @@ def _servers(args, work):
         bare = [npm.node(where), npm.program(where, scope + name, program), *argv]
         wrap = [args.build + "/lethe", "mcp", "wrap", "--store", work + "/mcp-store", "--name", name, "-v", where + ":" + where + ":ro", "-v", docs + ":" + docs + ":ro",
                 "-e", "DISABLE_THOUGHT_LOGGING=true", *options]
-        got = {"bare": [Session(bare, env)], "wrapped": [Session([*wrap, "--", *bare], env)], "soon": [Session([*wrap, "--record", "soon", "--", *bare], env)]}
+        got = {"bare": [Session(bare, env)], "wrapped": [Session([*wrap, "--", *bare], env)],
+               "record before": [Session([*wrap, "--record", "before", "--", *bare], env)]}
         for each in got.values():
             each[0].calls(50, tool, arguments)
         for _ in range(ROUNDS):
@@ -124,7 +125,7 @@ def _servers(args, work):
             session.end()
             took = sorted(t for _, each in rounds for t in each)
             figures[way] = (statistics.median(n / seconds for seconds, _ in rounds), took[len(took) * 99 // 100])
-        for way in ("wrapped", "soon"):
+        for way in ("wrapped", "record before"):
             rate, p99 = (figures[way][i] / figures["bare"][i] for i in (0, 1))
             rows.append({"name": "%s, %s" % (name, way), "bare_per_second": round(figures["bare"][0]), "per_second": round(figures[way][0]), "rate_ratio": round(rate, 3), "p99_ratio": round(p99, 3)})
             print("%-32s %7d and %7d calls/s, %.2f; p99 %7d and %7d us, %.2f" % (

@@ -1410,6 +1410,8 @@ MUTATIONS = [
                 return 0;""", """answered a request that nobody made: dropped", w->options->name);
                 return wrap_pass(&w->to_client, line, n);""")],
              "a server: an answer to nobody,a server: a second answer", cases="../../hostile/mcp.py"),
+    Mutation("mcp: a session is open in the ledger before its first call (A-46)", [("supervisor/front/mcp/wrap-filter.c", "wrap_record_open(w) ?: why ?", "why ?")],
+             "a killed wrapper leaves an open session", cases="mcp-wrap.py"),
     Mutation("mcp: a state is sealed (A-45)", [("supervisor/front/mcp/ask.c", "if (sodium_memcmp(mac, bytes, sizeof(mac)) == 0 &&", "if (1 &&")],
              "a skill asks a client of the new era which keeps the state", cases="../mcp/skills.py"),
     Mutation("mcp: a state is of its arguments (A-45)", [("supervisor/front/mcp/ask.c", "crypto_auth_hmacsha512256_update(&s, (const uint8_t *)digest, HASH_HEX_MAX);", "(void)digest;")],

@@ -75,6 +75,8 @@ static json_t *audit_to_json(const AuditReport *a, int r) {
                               json_u64(a->versions), "regions", json_u64(a->regions), "alive", json_u64(a->alive),
                               "objects", json_u64(a->objects), "root", a->root);
 
+        if (o && a->open_sessions > 0)
+                json_object_set_new(o, "open_sessions", json_u64(a->open_sessions));
         if (o && r != 0)
                 json_object_set_new(o, "problem",
                                     json_pack("{s:o, s:s, s:s, s:s}", "seq",
@@ -153,6 +155,9 @@ int cmd_audit(int argc, char **argv) {
                 return audit_failed(s, r, &d);
         if (o.json)
                 return cli_print("audit", r == 0 ? EXIT_OK : EXIT_NOT, audit_to_json(&a, r));
+        if (a.open_sessions > 0)
+                printf("%" PRIu64 " sessions of wrapped servers have no end in the ledger: their newest calls may be missing\n",
+                       a.open_sessions);
         if (r == 0)
                 printf("intact: %" PRIu64 " entries of %s, %" PRIu64 " slots in %" PRIu64 " versions, %" PRIu64
                        " regions (%" PRIu64 " alive)\nroot %s\n",

@@ -154,7 +154,7 @@ static int wrap_parse(WrapCommand *c, int argc, char **argv) {
 }
 
 int mcp_wrap(int argc, char **argv) {
-        WrapCommand c = {.o = {.arguments_max = ARGUMENTS_STANDARD, .result_max = RESULT_STANDARD}};
+        WrapCommand c = {.o = {.arguments_max = ARGUMENTS_STANDARD, .result_max = RESULT_STANDARD, .soon = true}};
         _cleanup_free_ char *store = NULL;
         _cleanup_close_ int signals = -1;
         Diag d = {};

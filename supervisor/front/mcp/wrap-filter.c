@@ -4,10 +4,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/id.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "engine/engine.h"
 #include "manifest/vocabulary.h"
 #include "schema/jsonschema.h"
 
@@ -73,14 +71,15 @@ static int wrap_note(Wrap *w, const WrapAsked *a, const char *outcome, const jso
         _cleanup_free_ char *text = result ? json_dumps(result, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
         char hex[HASH_HEX_MAX], digest[80] = "";
 
+        w->n_calls++;
         if (text)
                 snprintf(digest, sizeof(digest), "sha256:%s", hash_hex(text, strlen(text), hex));
         return json_array_append_new(w->events,
-                                     json_pack("{s:s, s:s, s:s, s:s, s:o, s:s*, s:o*, s:o}", "server", w->options->name,
+                                     json_pack("{s:s, s:s, s:s, s:s, s:o, s:s*, s:o*, s:o, s:s*}", "server", w->options->name,
                                                "tool", a->tool, "outcome", outcome, "arguments", a->arguments,
                                                "arguments_bytes", json_u64(a->bytes), "result", text ? digest : NULL,
                                                "result_bytes", text ? json_u64(strlen(text)) : NULL, "usec",
-                                               json_u64(clock_mono_usec() - a->usec))) < 0
+                                               json_u64(clock_mono_usec() - a->usec), "session", *w->session ? w->session : NULL)) < 0
                        ? -ENOMEM
                        : 0;
 }
@@ -93,7 +92,7 @@ static const json_t *wrap_approved(const Wrap *w) {
 static int wrap_read_again(Wrap *w) {
         _cleanup_json_ json_t *now = NULL;
         Diag d = {};
-        int e = approved_read(w->store, w->options->name, &now, &d);
+        int e = wrap_record_wait(w) ?: approved_read(w->store, w->options->name, &now, &d);
 
         if (e > 0)
                 log_error("mcp wrap: the approvals cannot be read: %s", d.text);
@@ -147,7 +146,7 @@ static int wrap_call(Wrap *w, json_t *id, const json_t *params, const char *line
         char hex[HASH_HEX_MAX];
         WrapAsked *a = wrap_ask(w, id, WRAP_CALL);
         Diag d = {};
-        int e = why ? wrap_read_again(w) : 0;
+        int e = wrap_record_open(w) ?: why ? wrap_read_again(w) : 0;
 
         if (e < 0)
                 return e;
@@ -399,37 +398,5 @@ int wrap_lost(Wrap *w) {
                         e = wrap_error(w, a->id, -32603, "the server ended before its answer");
                 wrap_asked_free(w, a);
         }
-        return e;
-}
-
-/* The region of the server: the supervisor is the command that this process started. */
-static int wrap_find_region(Wrap *w, Txn *t) {
-        RegionRow *rows = NULL;
-        size_t n = 0;
-        int e = engine_region_list(t, &rows, &n);
-
-        for (size_t i = 0; e == 0 && i < n; i++)
-                if (rows[i].supervisor_pid == (uint64_t)w->child)
-                        snprintf(w->region, sizeof(w->region), "%s", rows[i].region);
-        region_rows_free(rows, n);
-        return e;
-}
-
-int wrap_record(Wrap *w, Diag *reterr) {
-        _cleanup_txn_ Txn *t = NULL;
-        json_t *fields;
-        size_t i;
-        int e;
-
-        if (json_array_size(w->events) == 0)
-                return 0;
-        e = store_begin(w->store, true, &t, reterr);
-        if (e == 0 && !*w->region)
-                e = wrap_find_region(w, t);
-        json_array_foreach(w->events, i, fields)
-                e = e ?: engine_event(t, *w->region ? w->region : NULL, "tool.called", fields, NULL);
-        e = e ?: store_commit(TAKE_PTR(t), reterr);
-        if (e == 0)
-                json_array_clear(w->events);
         return e;
 }

@@ -90,25 +90,23 @@ static int wrap_take(WrapLoop *l, LineReader *r, bool over, int (*take)(Wrap *w,
         return e;
 }
 
-/* Events of calls are durable before the client has the answers; with "soon", SOON_USEC after the first at the latest.
- */
+/* Events of calls are durable before the client has the answers; with "soon", a commit begins SOON_USEC after the
+ * first event, or when the commit before has ended. */
 static int wrap_commit(WrapLoop *l) {
         const uint64_t now = clock_mono_usec();
-        Diag d = {};
-        int e;
-
         if (json_array_size(l->w.events) == 0)
                 return 0;
         if (l->w.options->soon && l->from >= 0 && json_array_size(l->w.events) < SOON_EVENTS) {
+                if (l->w.recording)
+                        return 0;
                 l->commit_usec = l->commit_usec ?: now + SOON_USEC;
                 if (now < l->commit_usec)
                         return 0;
+                l->commit_usec = 0;
+                return wrap_record_begin(&l->w);
         }
         l->commit_usec = 0;
-        e = wrap_record(&l->w, &d);
-        if (e > 0)
-                log_error("mcp wrap: calls cannot be recorded: %s", d.text);
-        return e > 0 ? -EIO : e;
+        return wrap_record(&l->w);
 }
 
 static int wrap_read_server(WrapLoop *l) {
@@ -185,6 +183,7 @@ static int wrap_step(WrapLoop *l, int signals) {
                 {.fd = l->to, .events = to_server ? POLLOUT : 0},
                 {.fd = line_queue_full(&w->to_client) ? -1 : l->from, .events = POLLIN},
                 {.fd = signals, .events = POLLIN},
+                {.fd = w->recorded_fd, .events = POLLIN},
         };
         int e = 0;
 
@@ -192,9 +191,11 @@ static int wrap_step(WrapLoop *l, int signals) {
                 return errno == EINTR ? 0 : -errno;
         if (p[4].revents)
                 wrap_signal(l, signals);
-        if (p[1].revents & POLLOUT)
+        if (p[5].revents)
+                e = wrap_record_wait(w);
+        if (e == 0 && p[1].revents & POLLOUT)
                 e = wrap_write(STDOUT_FILENO, &w->to_client, l->plain);
-        else if (p[1].revents)
+        else if (e == 0 && p[1].revents)
                 e = -EPIPE;
         if (e == 0 && p[2].revents && wrap_write(l->to, &w->to_server, true) == -EPIPE) {
                 closep(&l->to); /* the server reads no more */
@@ -241,6 +242,8 @@ static int wrap_finish(WrapLoop *l, int e) {
 }
 
 static void wrap_deinit(Wrap *w) {
+        (void)wrap_record_wait(w);
+        closep(&w->recorded_fd);
         while (w->asked)
                 wrap_asked_free(w, w->asked);
         json_decref(w->approved);
@@ -254,7 +257,7 @@ static void wrap_deinit(Wrap *w) {
 }
 
 int wrap_serve(const WrapOptions *o, int signals) {
-        WrapLoop l = {.w = {.options = o, .schemas = json_object(), .events = json_array()}, .to = -1, .from = -1};
+        WrapLoop l = {.w = {.options = o, .schemas = json_object(), .events = json_array(), .recorded_fd = -1}, .to = -1, .from = -1};
         struct stat st;
         Diag d = {};
         int e = l.w.schemas && l.w.events ? 0 : -ENOMEM;
@@ -274,7 +277,9 @@ int wrap_serve(const WrapOptions *o, int signals) {
         while (e == 0 && l.from >= 0)
                 e = wrap_step(&l, signals);
         closep(&l.from);
-        e = wrap_finish(&l, e ?: wrap_commit(&l));
+        if (e == -EPIPE)
+                e = wrap_lost(&l.w) ?: wrap_record_close(&l.w) ?: -EPIPE;
+        e = wrap_finish(&l, e ?: wrap_record_close(&l.w));
         wrap_deinit(&l.w);
         return e;
 }

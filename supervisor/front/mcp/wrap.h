@@ -7,6 +7,8 @@
 #include "base/line.h"
 #include "store/store.h"
 
+#include <pthread.h>
+
 #define WRAP_LINE_MAX (16 * 1024 * 1024) /* bytes of a message */
 #define WRAP_DEPTH_MAX 64
 #define WRAP_ASKED_MAX 1024 /* requests of the client without an answer */
@@ -56,6 +58,11 @@ typedef struct Wrap {
         size_t n_asked;
         json_t *events;     /* array of the fields of events that are not recorded yet */
         char region[27];    /* "": not known yet */
+        char session[27];   /* of tools.opened; "": no call yet, or events are durable before the answers */
+        uint64_t n_calls;   /* events of calls of the session */
+        json_t *recording;  /* events in the hands of the recorder's thread, or NULL */
+        pthread_t recorder;
+        int recorded, recorded_fd; /* what the thread said: 0, -errno; an eventfd at its end, or -1 */
         pid_t child;
 } Wrap;
 
@@ -63,8 +70,17 @@ typedef struct Wrap {
 int wrap_from_client(Wrap *w, const char *line, size_t n);
 /* A line of the server: passes, is changed, or is dropped. */
 int wrap_from_server(Wrap *w, const char *line, size_t n);
-/* Records the events of calls, before the answers go on. Returns 0, positive with a message, -errno. */
-int wrap_record(Wrap *w, Diag *reterr);
 /* All calls without an answer are recorded as lost. */
 int wrap_lost(Wrap *w);
 void wrap_asked_free(Wrap *w, WrapAsked *a);
+
+/* wrap-record.c. Each returns 0 or -errno, after a message.
+ * With "soon", a session of calls is opened in the ledger before its first call, and closed with the number of its calls:
+ * whoever ends in between leaves an opened session, and the audit says so. */
+int wrap_record_open(Wrap *w);
+int wrap_record_close(Wrap *w);
+/* Records all events, durable at the return. */
+int wrap_record(Wrap *w);
+/* Begins a commit in the recorder's thread, unless one is at work. The store is the thread's until wrap_record_wait(). */
+int wrap_record_begin(Wrap *w);
+int wrap_record_wait(Wrap *w);

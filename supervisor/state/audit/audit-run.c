@@ -255,6 +255,7 @@ int audit_run(Store *s, AuditReport *ret) {
         map_deinit(&a.arbiters);
         map_deinit(&a.payloads);
         map_deinit(&a.objects);
+        map_deinit(&a.sessions);
         cursor_free(a.hashes);
         cursor_free(a.bodies);
         return r;

@@ -17,6 +17,7 @@ enum {
 typedef struct AuditReport {
         char origin[128];
         uint64_t entries, slots, versions, regions, alive, objects; /* folded until the end, or until the failure */
+        uint64_t open_sessions; /* of wrapped servers: no end is recorded, and the newest calls may be missing */
         char root[HASH_HEX_MAX];
         /* The first failure. */
         bool at_entry;  /* seq is set */

@@ -48,12 +48,19 @@ typedef struct FoldedRegion {
         bool success, kept; /* changes are kept after exit code 0 only (I-78); a change was kept */
 } FoldedRegion;
 
+/* A session of calls of a wrapped server. */
+typedef struct OpenCalls {
+        uint64_t n_calls;
+        bool closed;
+} OpenCalls;
+
 typedef struct Audit {
         AuditReport *report;
         Txn *txn;
         Map regions, slots, skills, arbiters; /* FoldedRegion; SlotRow; FoldedSkill; FoldedArbitration by slot */
         Map payloads; /* of erased.c */
         Map objects;  /* of entries.c */
+        Map sessions; /* OpenCalls by session */
         const FoldedArbitration *owed; /* the next entry must carry out its verdict; borrowed, or NULL */
         MerkleEdge edge;
         char last_time[32];

@@ -386,6 +386,38 @@ static int fold_canonical(Audit *a, const json_t *o, Bytes entry) {
         return fold_time(a, o);
 }
 
+/* A session of calls has its opening, all calls that its end counts, and nothing after the end. */
+static int fold_calls(Audit *a, const json_t *o, const char *type) {
+        const char *session = fold_text(o, "session");
+        OpenCalls *c = session ? map_get(&a->sessions, session) : NULL;
+        uint64_t n;
+
+        if (strcmp(type, "tools.opened") == 0) {
+                if (!session)
+                        return audit_lacks(a, type, "session");
+                if (c)
+                        return audit_differs(a, "a session of calls is opened twice", session, "an unused session");
+                a->report->open_sessions++;
+                return map_add(&a->sessions, session, sizeof(OpenCalls)) ? 0 : -ENOMEM;
+        }
+        if (!session && strcmp(type, "tool.called") == 0) /* durable before its answer */
+                return 0;
+        if (!c || c->closed)
+                return audit_differs(a, "a call is of no open session", session ? session : "none", "tools.opened before");
+        if (strcmp(type, "tool.called") == 0) {
+                c->n_calls++;
+                return 0;
+        }
+        if (json_get_u64(json_object_get(o, "calls"), &n) < 0)
+                return audit_lacks(a, type, "calls");
+        if (n != c->n_calls)
+                return audit_differs(a, "a session of calls lacks calls", audit_text("%" PRIu64, c->n_calls).s,
+                                     "%" PRIu64, n);
+        c->closed = true;
+        a->report->open_sessions--;
+        return 0;
+}
+
 int fold_entry(Audit *a, const json_t *o, Bytes entry, bool canonical) {
         const char *type = fold_text(o, "type"), *region = fold_text(o, "region");
         const json_t *body = json_object_get(o, "body");
@@ -427,6 +459,8 @@ int fold_entry(Audit *a, const json_t *o, Bytes entry, bool canonical) {
                 return skills_fold(a, o);
         if (strcmp(type, "gate.evaluated") == 0)
                 return fold_gate(a, o, region);
+        if (strncmp(type, "tool", 4) == 0)
+                return fold_calls(a, o, type);
         if (strncmp(type, "object.", 7) == 0)
                 return entries_fold(a, o, type);
         return strncmp(type, "slot.", 5) == 0 ? fold_slot(a, o, type) : 0;

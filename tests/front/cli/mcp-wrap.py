@@ -119,7 +119,7 @@ class Client:
         global _n
         _n += 1
         self.name = name or "s%d" % _n
-        self.p = subprocess.Popen([LETHE, "mcp", "wrap", "--name", self.name, "-v", SRV + ":/srv:rw", *options, "--", "python3", "/srv/server.py", how],
+        self.p = subprocess.Popen([LETHE, "mcp", "wrap", "--name", self.name, "-v", SRV + ":/srv:rw", "--record", "before", *options, "--", "python3", "/srv/server.py", how],
                                   env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.err, self.n, self.notes = b"", 0, []
         self.reader = threading.Thread(target=lambda: setattr(self, "err", self.p.stderr.read()), daemon=True)
@@ -213,6 +213,23 @@ def events_may_be_durable_soon_after_the_answers():  # A-46
     c.call("kill")
     c.end()
     same([x["outcome"] for x in calls(c.name)], ["ok", "lost"])
+    ends = [e for e in log("--type", "tools.closed") if e["server"] == c.name]
+    same([(e["session"], int(e["calls"])) for e in ends], [(calls(c.name)[0]["session"], 2)])
+    same("open_sessions" in json.loads(lethe("audit", "--json").out), False)
+
+
+@case
+def a_killed_wrapper_leaves_an_open_session():
+    c = Client("plain", "--record", "soon")
+    c.tools()
+    c.call("x")
+    c.p.kill()
+    c.end()
+    opened = [e for e in log("--type", "tools.opened") if e["server"] == c.name]
+    same((len(opened), [e for e in log("--type", "tools.closed") if e["server"] == c.name]), (1, []))
+    r = json.loads(lethe("audit", "--json").out)
+    same((r["intact"], int(r["open_sessions"])), (True, 1))
+    check(b"newest calls may be missing" in lethe("audit").out, r)
 
 
 @case

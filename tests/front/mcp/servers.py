@@ -98,9 +98,9 @@ def both(name):
             check("isError" in got.get("result", {}) or "error" in got, tool, arguments, got)  # arguments that do not fit do not reach the server
         else:
             same(got, want, tool)
-    same(len(log("--type", "tool.called")), before + len(calls))
     bare.end()
     wrapped.end()
+    same(len(log("--type", "tool.called")), before + len(calls))
 
 
 for _name in SERVERS:
