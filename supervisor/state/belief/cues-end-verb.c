@@ -45,7 +45,8 @@ static size_t verb_phrase(const EndText *t, size_t i) {
         static const char *const phrases[] = {
                 "dealt with",    "done with",           "sorted out", "ironed out",  "cleared up",   "taken care of",
                 "behind us",     "a thing of the past", "no more",    "put to rest", "laid to rest", "worked out",
-                "gotten rid of", "got rid of",          "sorted",     NULL,
+                "gotten rid of", "got rid of",          "sorted",     "ticked off",          "moved to done",
+                "done dusted",   "done and dusted",     NULL,
         };
 
         for (const char *const *p = phrases; *p; p++) {
@@ -319,6 +320,11 @@ static bool verb_marks(const EndText *t, size_t from, size_t at, EndVerb *v) {
         return verb_done(v, END_TROUBLE, k + 2);
 }
 
+/* "no_network: withdrawn", "Decision use_redis revoked": the word i behind a row's id. */
+bool end_label_ends(const EndText *t, size_t from, size_t i) {
+        return i > from && t->id[i - 1] && end_is(t, i, END_BIT(LIFTED) | END_BIT(REVERSED));
+}
+
 static bool verb_subject(const EndText *t, size_t from, size_t at, EndVerb *v) {
         size_t i = verb_adverbs(t, at), end, k;
 
@@ -362,12 +368,17 @@ static bool verb_subject(const EndText *t, size_t from, size_t at, EndVerb *v) {
                 v->more_to = v->plain ? 0 : i + 1;
                 return verb_done(v, END_TROUBLE, i + 1);
         }
+        if (end_is(t, i, END_BIT(STOPPED)) && (end_word_is(t, i + 1, "applying") || end_word_is(t, i + 1, "holding")))
+                return verb_done(v, END_NAMED, i + 2);
+        if (end_phrase(t, i, "ticked off") || end_phrase(t, i, "moved to done"))
+                return verb_done(v, END_TROUBLE, verb_phrase(t, i));
         /* a label: "X: fixed", "X -> resolved", "X fixed in a3f9c21" */
         if ((end_is(t, i, END_BIT(DONE)) || end_word_is(t, i, "gone")) &&
             (i + 1 == t->s->n || t->s->words[i].stop || t->s->words[i - 1].stop ||
              end_tail(t, i + 1) == end_clause_to(t, i + 1)))
                 return verb_done(v, END_TROUBLE, i + 1);
-        return false;
+        return end_label_ends(t, from, i) && end_tail(t, i + 1) == end_clause_to(t, i + 1) &&
+               verb_done(v, end_is(t, i, END_BIT(REVERSED)) ? END_REVERSE : END_LIFT, i + 1);
 }
 
 bool end_verb_at(const EndText *t, size_t from, size_t at, EndVerb *ret) {

@@ -93,6 +93,15 @@ static bool end_behind_colon(const EndText *t, size_t i) {
         return w->s + w->n < t->s->end && w->s[w->n] == ':';
 }
 
+/* The soft words of the clause are prepositions: "the store is SQLite for all services". */
+static bool end_soft_is_place(const EndText *t, size_t from, size_t to) {
+        for (size_t i = from; i < to; i++)
+                if (end_is(t, i, END_BIT(SOFT)) && !end_word_is(t, i, "for") && !end_word_is(t, i, "on") &&
+                    !end_word_is(t, i, "at"))
+                        return false;
+        return !end_has(t, from, to, END_BIT(DENIES));
+}
+
 static bool end_clause_stands(const EndText *t, size_t from, size_t to, const EndClaim *c) {
         const bool before = to <= c->from, past = end_tells_past(t, from, to),
                    joined = end_word_is(t, from, "and") || end_word_is(t, from, "so");
@@ -105,7 +114,8 @@ static bool end_clause_stands(const EndText *t, size_t from, size_t to, const En
                 return end_time(t, from) == to;
         if (past)
                 return true;
-        if (end_has(t, from, to, END_BIT(DENIES) | END_BIT(SOFT)) && (joined || !end_is(t, from, END_BIT(REASON))))
+        if (end_has(t, from, to, END_BIT(DENIES) | END_BIT(SOFT)) && (joined || !end_is(t, from, END_BIT(REASON))) &&
+            !(end_behind_colon(t, from) && end_has(t, from, to, END_BIT(PAST)) && end_soft_is_place(t, from, to)))
                 return false;
         return end_is(t, from, END_BIT(REASON) | END_BIT(NEWS)) || end_behind_colon(t, from) ||
                end_has(t, from, to, END_BIT(PAST) | END_BIT(SUCCESS) | END_BIT(ADVERB));
@@ -180,7 +190,7 @@ static bool end_read_clause(const EndText *t, size_t from, EndClaim *ret) {
         for (size_t at = from; at < t->s->n; at++) {
                 if (at > from && t->s->words[at - 1].stop && !end_is(t, at, END_BIT(DONE)) &&
                     !end_is(t, at, END_BIT(NOW_BE) | END_BIT(HAVE)) && !end_word_is(t, at, "gone") &&
-                    !end_word_is(t, at, "which"))
+                    !end_word_is(t, at, "which") && !end_label_ends(t, from, at))
                         return false;
                 if (end_read_at(t, from, at, ret))
                         return true;

@@ -66,6 +66,8 @@ typedef struct EndVerb {
 } EndVerb;
 /* cues-end-verb.c: from: the first word of the clause. */
 bool end_verb_at(const EndText *t, size_t from, size_t at, EndVerb *ret);
+/* Does word i end the rule or the decision whose id is the word before it: "no_network: withdrawn"? */
+bool end_label_ends(const EndText *t, size_t from, size_t i);
 /* The word behind the adverbials from word i on: the end of the clause, or an unknown word. */
 size_t end_tail(const EndText *t, size_t i);
 /* "since v2.4", "as of today": the word behind; i: no such phrase. */
