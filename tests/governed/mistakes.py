@@ -10,7 +10,7 @@ from account import use  # noqa: E402
 
 use(sys.argv[2])
 
-from notes import begin, fresh, note, said  # noqa: E402
+from notes import begin, note, said  # noqa: E402
 from tap import case, check, lethe, main, same  # noqa: E402
 
 SCOPES = "there is no scope nowhere; `lethe scope list` shows the scopes, `lethe scope create` makes one"
@@ -50,21 +50,6 @@ def rows_and_what_waits():  # G-60, G-62
         (("canon", "list", "--scope", "nowhere"), 1, SCOPES),
         (("canon", "settle", "boot", "--keep", "a", "--both"), 2, "one of --keep and --both"),
         (("canon", "settle", "--rule", "biggest"), 2, "--rule: 'biggest' is neither newest nor oldest"),
-    ])
-
-
-@case
-def the_first_write_of_a_store():  # M-22: the scope "default" is there after it, whichever it is
-    for argv in (("patch", "agent", '{"set":[{"id":"one","statement":"be brief","lifecycle":"active"}]}'),
-                 ("state", "agent", "one", "the build", "takes", "an hour", "--section", "builds", "--source", "a person")):
-        fresh()
-        said("kernel", *argv, "--base", "1")
-        check('"one"' in said("kernel", "show", "agent"), argv)
-    refused([
-        (("kernel", "patch", "agent", "{}"), 2, "patch needs --base VERSION"),
-        (("kernel", "patch", "agents", "{}", "--base", "1"), 2, "'agents' is neither agent nor world"),
-        (("kernel", "patch", "agent", "{", "--base", "2"), 1, "the patch is not JSON: line 1"),
-        (("kernel", "patch", "agent", "{}", "--base", "2", "--scope", "nowhere"), 1, SCOPES),
     ])
 
 

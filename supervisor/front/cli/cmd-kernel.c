@@ -153,9 +153,7 @@ static int kernel_commit(ActionArgs *a, RulesetPatch *p) {
         int r = action_begin(a, true);
 
         if (r == EXIT_OK) {
-                uint64_t scope;
-                int e = engine_scope_need(a->t, p->who, p->scope, &scope, &a->d)
-                                ?: ruleset_patch(a->t, p, &m, &conflicts, &a->d);
+                int e = ruleset_patch(a->t, p, &m, &conflicts, &a->d);
 
                 if (conflicts &&
                     !(a->more = json_pack("{s:s, s:O}", "kernel", kind_name(p->kind), "conflicts", conflicts)))
@@ -243,9 +241,9 @@ int cmd_kernel(int argc, char **argv) {
                 {"status", "", 0, 0, "S", kernel_status},
                 {"show", "agent or world", 1, 1, "SAN", kernel_show},
                 {"diff", "agent or world, FROM and maybe TO", 2, 3, "S", kernel_diff},
-                {"patch", "agent or world, and PATCH|-", 2, 2, "SB", kernel_patch, true},
+                {"patch", "agent or world, and PATCH|-", 2, 2, "SB", kernel_patch},
                 {"merge", "agent or world, and PATCH|-", 2, 2, "SBR", kernel_patch},
-                {"state", "agent or world, ID, SUBJECT, PREDICATE and OBJECT", 5, 5, "SBNC", kernel_state, true},
+                {"state", "agent or world, ID, SUBJECT, PREDICATE and OBJECT", 5, 5, "SBNC", kernel_state},
                 {"log", "agent or world", 1, 1, "S", kernel_log},
         };
 
