@@ -37,13 +37,17 @@ packages_for() {
                 echo gcc libc6-dev musl-tools meson ninja-build pkgconf python3 scdoc libcriterion-dev \
                         libjansson-dev libsodium-dev liblmdb-dev libseccomp-dev libcap-dev libyaml-dev libpcre2-dev libstemmer-dev libsystemd-dev libcurl4-openssl-dev libssl-dev libc-ares-dev
                 ;;
+        package)
+                echo dpkg-dev xz-utils
+                ;;
         demo)
                 echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux
                 ;;
         test)
                 echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux nodejs \
                         busybox tmux vim less procps stress-ng strace libsqlite3-dev libasan8 libubsan1 clang-format clang-tidy clang shellcheck git bash zsh fish man-db \
-                        chromium-headless-shell prometheus python3-pip python3-venv python3-requests
+                        chromium-headless-shell prometheus python3-pip python3-venv python3-requests \
+                        dpkg-dev lintian mmdebstrap
                 # Node.js from elsewhere than Debian brings npm along, and does not go with Debian's.
                 command -v npm >/dev/null || echo npm
                 ;;
@@ -127,6 +131,16 @@ configure_in() {
         say "configuring ${dir#"$top"/}"
         meson setup "$dir" "$source" "$@" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; die "meson setup failed"; }
         rm -f "$log"
+}
+
+# start_from BUILD DIR [options of tar]: a build folder of the same sources gets the outputs of BUILD, with Ninja's records. Ninja then makes those anew that
+# have another command (the folder's path is in it, an option differs) or are older than their sources.
+start_from() {
+        local from=$1 to=$2
+        shift 2
+        # Tests run there: a file that comes and goes is none of Ninja's.
+        (tar -C "$from" --format=posix --exclude=./build.ninja --exclude=./compile_commands.json --exclude='./meson-*' --exclude=./package "$@" -cf - . || [ $? = 1 ]) |
+                tar -C "$to" -xf - --no-same-owner
 }
 
 # build_in DIR [targets]: builds the targets, or everything. Output is shown when something fails.

@@ -1,4 +1,5 @@
 #include "spawn/find.h"
+#include "spawn/libexecdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
