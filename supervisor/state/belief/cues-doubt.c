@@ -50,7 +50,8 @@ static const char *const back_words[] = {
         "scratch", "strike", "nevermind", "mind", "ignore", "disregard", "disagrees", "disagree", "disputes",
         "denies", "contradicts", "false", "premature", "prematurely", "persists", "remains", "reproduced",
         "reproducible", "worse", "incomplete", "insufficient", "kidding", "joking", "joke", "thought", "hopefully",
-        "maybe", "perhaps", NULL,
+        "maybe", "perhaps", "readopted", "re-adopted", "reinstated", "re-instated", "reintroduced", "re-introduced",
+        "revived", "resumed", NULL,
 };
 static const char *const denial_words[] = {
         "no", "not", "never", "cannot", "isn't", "wasn't", "aren't", "weren't", "doesn't", "didn't", "don't",

@@ -37,6 +37,8 @@ enum {
 /* Each returns 0, CUES_NONE, BELIEF_E_*, -ENOMEM. */
 int cues_grammar(Piece note, bool from_tool, BeliefRequest *ret, Diag *reterr);
 int cues_natural(Piece note, BeliefRequest *ret, Diag *reterr);
+/* Is the text behind "KIND ID:" no text of a row, but its end: "withdrawn on Monday", "status: fixed"? (cues-label.c) */
+bool cues_is_end_label(Kind kind, Piece text);
 /* The first sentence with a cue for this operation that no later sentence takes back, whatever else the note says. */
 int cues_natural_says(Piece note, Kind kind, Op op, BeliefRequest *ret);
 

@@ -220,6 +220,8 @@ int cues_grammar(Piece note, bool from_tool, BeliefRequest *ret, Diag *reterr) {
         if (from_tool && f->kind != KIND_RESULT)
                 return diag(reterr, BELIEF_E_NOT_FROM_TOOL,
                             "a tool's output cannot say \"%s\": only an agent's own note can", f->word);
+        if (slug.n > 0 && !op_ends(f->op) && cues_is_end_label(f->kind, text))
+                return CUES_NONE; /* plain English, which may end the row, and gives it no text */
         r = draft_init(&d, f->kind, f->op, 1) ?: grammar_take_slug(f, slug, &d, reterr);
         if (r == 0 && strcmp(f->text, f->body) == 0)
                 r = grammar_body_add(&body, text);
