@@ -152,11 +152,12 @@ def missing():
     if not os.path.exists(BASE):
         # What the package depends on, so that later runs need no archive; and what makes groups where no systemd runs.
         more = "--include=libcurl4,python3-minimal,libcap2,libc-ares2,systemd-standalone-sysusers"
-        p = subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", more, "bookworm", BASE + ".new"],
+        new = FOLDER + "/debian-new.tar"
+        p = subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", more, "bookworm", new],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if p.returncode:
             return "no archive of Debian"
-        os.rename(BASE + ".new", BASE)
+        os.rename(new, BASE)
     return None
 
 
