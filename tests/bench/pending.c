@@ -3,8 +3,6 @@
  *
  *   pending DIR ROUNDS ITEMS [SORT]
  *
- * Instructions, which no load changes: valgrind --tool=callgrind --toggle-collect=promote_among_many (or promote_among_none) with a single sort of note.
- *
  * Half of the items cannot tell two rows apart, the other half are about rows that are not there. The notes: one that has nothing in common with any item, one
  * of whose words half of them are made, one about a row that half of them may mean. */
 #include "stats.h"
@@ -124,16 +122,7 @@ static void open_side(const char *path, unsigned items, unsigned rounds, Side *s
         }
 }
 
-/* Two functions, for a profiler. */
-__attribute__((noipa, optimize("no-optimize-sibling-calls"))) static Promoted promote_among_none(const Side *s) {
-        return promote(s, 1);
-}
-
-__attribute__((noipa, optimize("no-optimize-sibling-calls"))) static Promoted promote_among_many(const Side *s) {
-        return promote(s, 1);
-}
-
-static void commit(Side *s, size_t sort, unsigned round, bool many) {
+static void commit(Side *s, size_t sort, unsigned round) {
         uint64_t wall, cpu;
         Promoted sum;
         char text[256];
@@ -145,7 +134,7 @@ static void commit(Side *s, size_t sort, unsigned round, bool many) {
         end(t);
         wall = bench_nsec();
         cpu = cpu_nsec();
-        sum = many ? promote_among_many(s) : promote_among_none(s);
+        sum = promote(s, 1);
         if (sum.committed != 1)
                 fail(text, "not committed");
         s->cpu[sort][round] = cpu_nsec() - cpu;
@@ -169,7 +158,7 @@ int main(int argc, char **argv) {
         for (unsigned round = 0; round < rounds; round++)
                 for (size_t k = 0; k < SORTS; k++)
                         for (unsigned i = 0; i < 2 && (only < 0 || k == (size_t)only); i++)
-                                commit(&sides[(i + round) % 2], k, round, (i + round) % 2);
+                                commit(&sides[(i + round) % 2], k, round);
         for (size_t k = 0; k < SORTS; k++)
                 for (unsigned i = 0; i < 2; i++) {
                         if (only >= 0 && k != (size_t)only)
