@@ -60,7 +60,7 @@ static bool content_words(const json_t *from, json_t *to, const char *const *nam
         return true;
 }
 
-/* What a resource holds. uri: for an entry without one of its own. NULL with a message. */
+/* The contents of a resource. uri: for an entry without one of its own. NULL with a message. */
 static json_t *content_resource(const json_t *from, const char *uri, const char *type, Diag *reterr) {
         const json_t *text = json_object_get(from, "text"), *blob = json_object_get(from, "blob");
         _cleanup_json_ json_t *o = json_pack("{s:s*, s:s*}", "uri", uri, "mimeType", type);

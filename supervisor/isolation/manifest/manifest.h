@@ -88,7 +88,7 @@ static inline const ManifestEntry *manifest_entry(const Manifest *m, const char 
         return NULL;
 }
 
-/* What a skill is for a client of the Model Context Protocol; the order is that of the words in the manifest. */
+/* The part of a skill for a client of the Model Context Protocol; the order is that of the words in the manifest. */
 typedef enum McpAs { MCP_AS_TOOL, MCP_AS_PROMPT, MCP_AS_RESOURCE } McpAs;
 extern const char *const manifest_mcp_asks[]; /* ended by NULL */
 

@@ -43,15 +43,12 @@ static const char *const partial_words[] = {
 };
 /* In a sentence after the statement. */
 static const char *const back_words[] = {
-        "back", "again", "still", "reappeared", "reappears", "reappear", "returned", "returns", "resurfaced",
-        "recurred", "recurs", "revert", "reverted", "rollback", "rolled", "undone", "undid", "undo",
-        "correction", "sorry", "wrong", "wrongly", "mistake", "mistaken", "reopen", "reopened", "reopening",
-        "fails", "failed", "failing", "broke", "breaks", "broken", "unfortunately", "however", "but",
-        "scratch", "strike", "nevermind", "mind", "ignore", "disregard", "disagrees", "disagree", "disputes",
-        "denies", "contradicts", "false", "premature", "prematurely", "persists", "remains", "reproduced",
-        "reproducible", "worse", "incomplete", "insufficient", "kidding", "joking", "joke", "thought", "hopefully",
-        "maybe", "perhaps", "readopted", "re-adopted", "reinstated", "re-instated", "reintroduced", "re-introduced",
-        "revived", "resumed", NULL,
+        CUE_COMEBACKS, "back", "again", "still", "reappears", "reappear", "recurs", "rolled", "undid", "undo",
+        "correction", "sorry", "wrong", "wrongly", "mistake", "mistaken", "fails", "failed", "failing", "broke",
+        "breaks", "broken", "unfortunately", "however", "but", "scratch", "strike", "nevermind", "mind", "ignore",
+        "disregard", "disagrees", "disagree", "disputes", "denies", "contradicts", "false", "premature",
+        "prematurely", "persists", "remains", "reproduced", "reproducible", "worse", "incomplete", "insufficient",
+        "kidding", "joking", "joke", "thought", "hopefully", "maybe", "perhaps", NULL,
 };
 static const char *const denial_words[] = {
         "no", "not", "never", "cannot", "isn't", "wasn't", "aren't", "weren't", "doesn't", "didn't", "don't",

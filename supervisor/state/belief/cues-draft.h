@@ -57,6 +57,11 @@ typedef struct CueWord {
         bool stop;     /* a comma or similar mark follows */
 } CueWord;
 #define SENTENCE_WORDS_MAX 64
+/* Words of a comeback, in a clause beside an end and in a sentence after one. */
+#define CUE_COMEBACKS                                                                                       \
+        "reappeared", "returned", "returns", "resurfaced", "recurred", "revert", "reverted", "rollback",    \
+                "undone", "reopen", "reopened", "reopening", "readopted", "re-adopted", "reinstated",       \
+                "re-instated", "reintroduced", "re-introduced", "revived", "resumed"
 
 typedef struct Sentence {
         CueWord words[SENTENCE_WORDS_MAX];

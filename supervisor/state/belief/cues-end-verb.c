@@ -64,7 +64,7 @@ static size_t verb_when(const EndText *t, size_t i, size_t to) {
         return i;
 }
 
-/* What is no longer so, from word i to the "any more" at word `end`, or 0. */
+/* The words that are no longer so: from word i to the "any more" at word `end`, or 0. */
 static bool verb_ceased(const EndText *t, size_t i, size_t end, bool is, EndVerb *v) {
         size_t a = is && end_is(t, i, END_BIT(ARTICLE)) && !end_word_is(t, i, "my") ? i + 1 : i,
                to = end ? end : end_object_to(t, i);

@@ -31,7 +31,7 @@ typedef struct Cue {
         double confidence;
 } Cue;
 
-/* What a sentence says. */
+/* The statement of a sentence. */
 typedef struct NaturalFound {
         Cue cue;
         Sentence s;

@@ -370,7 +370,7 @@ def a_judge_chooses():
     define("judged", "judge/3")
     define("ruled", "quorum:3/3")
     skill("for-judge", writes=["judged", "ruled"])
-    # What it was asked goes to its standard error, which nothing keeps: it answers with what it saw in a slot of its own test.
+    # The question that the judge saw is not kept: the judge of each case answers by it.
     judge_skill("fair", "say(json.dumps({'proposal': of('green'), 'sha256': q['proposals'][of('green') - 1]['sha256']}))")
     judge_skill("exact", """shown = [(p["value"], p["regions"], p["skills"], len(p["sha256"])) for p in q["proposals"]]
 good = (sorted(shown) == [("blue", 1, ["for-judge"], 64), ("green", 2, ["for-judge"], 64)]
@@ -442,7 +442,7 @@ def a_judge_brings_nothing_of_its_own():  # G-74
     open_round("none", "green", "red")
     v = judged("judge-none")
     same((v["winner"], v["reason"], "fault" in v["judge"], v["judge"]["answer"]), (None, "no_choice", False, None), v)
-    # It has no right to write: neither to the slot that it judges nor anywhere else.
+    # A judge has no right to write: neither to the slot that it judges nor anywhere else.
     judge_skill("judge-writes", """import lethe
 try:
     lethe.write("judged", "mine")

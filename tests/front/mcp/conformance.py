@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The conformance suite of the Model Context Protocol against `lethe mcp`, through a bridge from HTTP to standard input and output (A-45). Tools, prompts
 and resources that the suite asks for are skills (fixtures.py). Each failure is in a table with the reason: a failure that the table lacks fails the test, and
-so does a pass that the table has as a failure. The suite comes from npm; without npm and registry the test is skipped, and replay.py stands for it. TAP.
+so does a pass that the table has as a failure. The suite comes from npm; without npm and registry the test is skipped, and the recordings that clients.py replays stand for it. TAP.
 
 usage: conformance.py LETHE root|user
 """
